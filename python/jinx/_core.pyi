@@ -135,7 +135,11 @@ class Rows:
     def whole(self) -> Rows:
         """The same rows with the columns that a view hides."""
     def identities(self) -> list[tuple[int, str]]:
-        """(samples, id) of every file."""
+        """(samples, identity) of every file: its id, or for a file without one size, time and a hash of its ends."""
+    def base_ids(self) -> list[tuple[int, str]]:
+        """(samples, id) of every file as a saved view names it; MismatchError if one without an id was changed."""
+    def content_hash(self, file: int) -> str:
+        """xxh3-128 of a main file or a file of JSON lines as it was opened, as 32 hex digits."""
     def column_names(self) -> list[str]: ...
     def line_offsets(self, file: int) -> bytes:
         """Of plain JSON lines: where each line of a file begins and where the last one ends, as little-endian u64."""
@@ -479,9 +483,6 @@ def merge(directory: str) -> tuple[int, int, int, int]: ...
 def sidecar_of(main: str) -> Path | None:
     """The sidecar that goes with a main file; MismatchError when it is missing."""
 
-def other_owner(sidecar: str, main: str) -> Path | None:
-    """Another main file than `main` that needs `sidecar`."""
-
 def require_own_sidecar(main: str) -> None:
     """InvalidError when the sidecar next to `main` is another main file's."""
 
@@ -513,6 +514,10 @@ class SeenFingerprints:
     def add(self, fingerprints: bytes) -> bytes: ...
 
 def copy_directory(files: list[str], target: str, overwrite: bool) -> None: ...
+def move_pair(main: str, target: str, overwrite: bool) -> None: ...
+def move_directory(source: str, target: str, overwrite: bool) -> None: ...
+def remove_pair(main: str) -> None: ...
+def remove_directory(directory: str) -> None: ...
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
     name, and without the `dropped` ones."""
@@ -523,14 +528,17 @@ def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
 def view_footer(path: str) -> str | None:
     """What a saved view says, as JSON text: id, num_samples, rows, base, drop, has_positions; None for other files."""
 
-def view_line_offsets(path: str, base: int) -> bytes:
+def open_view_footer(file: Reader) -> str | None:
+    """As `view_footer`, for the file of a view that is open."""
+
+def view_line_offsets(file: Reader, base: int) -> bytes:
     """The line offsets that a view keeps of a base of plain JSON lines; see `Rows.line_offsets`."""
 
-def view_set_paths(path: str, places: str) -> None:
-    """Rewrites where the bases of a saved view are; `places` is a JSON list of [path, hint]."""
+def view_set_paths(path: str, id: str, places: str) -> None:
+    """Rewrites where the bases of the saved view with this id are; `places` is a JSON list of [path, hint].
 
-def pair_stand_in_id(path: str) -> str:
-    """What stands for the id of a JINX 1.0 pair, which has none."""
+    MismatchError if another dataset has the name.
+    """
 
 def hash_bytes(data: bytes) -> str:
     """xxh3-128 as 32 hex digits."""

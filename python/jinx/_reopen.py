@@ -35,17 +35,28 @@ def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], sta
     Raises:
         MismatchError: The files are not those of the dataset that was pickled.
     """
-    identities = state["identities"]
-    # The split decides which shards count, so with a split all are opened now; otherwise each at its first access.
-    expected = identities if options.get("split") is None else None
-    opened = kind(paths, **options, expected=expected)
-    if opened._base_len() != state["samples"] or (expected is None and opened._identities() != identities):
-        from jinx._dataset.summary import path_of
-
-        raise MismatchError(f"{path_of(opened)}: the files changed since this dataset was pickled; open them again")
+    opened = open_again(kind, paths, options, state["identities"])
     return opened._derive(
         indices=state["indices"], columns=state["columns"], transforms=state["transforms"], decoders=state["decoders"]
     )
+
+
+def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identities: list[tuple[int, str]]) -> D:
+    """Open files of which it is known what they must be. Many files are compared one by one, at their first access.
+
+    Raises:
+        MismatchError: The files are others now.
+    """
+    # The split decides which shards count, so with a split all are opened now; otherwise each at its first access. Of
+    # MDS only the index is read.
+    expected = identities if options.get("split") is None and options.get("mds") is None else None
+    opened = kind(paths, **options, expected=expected)
+    known = sum(samples for samples, _ in identities)
+    if opened._base_len() != known or (expected is None and opened._identities() != identities):
+        from jinx._dataset.summary import path_of
+
+        raise MismatchError(f"{path_of(opened)}: the files changed since they were first opened; open them again")
+    return opened
 
 
 def reopen_view(kind: type[D], recipe: Any, state: dict[str, Any]) -> D:

@@ -7,6 +7,7 @@ import pytest
 
 import jinx
 import samples
+from jinx import _core
 from jinx._cli.program import run
 from jinx._views.bases import read_view
 
@@ -40,9 +41,9 @@ def without_hints(view: Path) -> None:
     """Only the relative path still leads somewhere."""
     import json
 
-    from jinx import _core
-
-    _core.view_set_paths(str(view), json.dumps([[path, "/no/such/place"] for path, _ in paths(view)]))
+    _core.view_set_paths(
+        str(view), read_view(str(view))["id"], json.dumps([[path, "/no/such/place"] for path, _ in paths(view)])
+    )
 
 
 def command(*words: object) -> None:
@@ -115,6 +116,32 @@ def test_rebase_refuses_other_datasets_and_changes_nothing(base, view, tmp_path)
         jinx.rebase(base, same_length)
     with pytest.raises(FileNotFoundError):
         jinx.rebase(tmp_path / "none.jinx", base)
+
+
+@pytest.mark.parametrize("verb", ["rebase", "mv", "cp"])
+def test_a_view_that_another_process_replaces_meanwhile_stays_as_that_wrote_it(verb, base, view, tmp_path, monkeypatch):
+    new, set_paths = tmp_path / "w.jinx", _core.view_set_paths
+    target = view if verb == "rebase" else new
+
+    def set_paths_late(*arguments):
+        jinx.open(base)[[7, 8]].save(target, overwrite=True)
+        set_paths(*arguments)
+
+    monkeypatch.setattr(_core, "view_set_paths", set_paths_late)
+    code = run(["rebase", str(view), str(base)] if verb == "rebase" else [verb, str(view), str(new)])
+    assert code != 0
+    assert [sample["n"] for sample in jinx.open(target)] == [7, 8]
+    assert jinx.verify(target) == []
+
+
+def test_a_view_that_is_being_written_is_not_rebased(base, view):
+    before = view.read_bytes()
+    with jinx.Writer(view, overwrite=True) as writer:
+        writer.write({"n": 1})
+        with pytest.raises(OSError, match="another process is writing this"):
+            jinx.rebase(view, base)
+        assert view.read_bytes() == before
+    assert jinx.open(view).to_list() == [{"n": 1}]
 
 
 @pytest.mark.parametrize("verb", ["mv", "cp"])

@@ -1,17 +1,12 @@
 """mv, cp, rm: datasets as a whole."""
 
-import itertools
-import os
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import jinx
 import samples
-from jinx import _core
 from jinx._cli.program import run
-from jinx._files.move import move
 
 
 @pytest.fixture
@@ -101,32 +96,56 @@ def test_a_pair_behind_relative_links_moves(tmp_path):
     assert samples.plain(jinx.open(tmp_path / "disk" / "link.jinx")[4]) == samples.plain(samples.sample(4))
 
 
-@pytest.mark.parametrize("step", ["link", "replace", "rename", "unlink"])
+def test_a_link_to_a_directory_moves_itself(shards, tmp_path):
+    (tmp_path / "into").mkdir()
+    (tmp_path / "link").symlink_to("shards")
+    assert run(["mv", str(tmp_path / "link"), str(tmp_path / "into")]) == 0
+    assert (tmp_path / "into" / "link").is_symlink()
+    assert names(tmp_path) == ["into", "shards"]
+    assert len(jinx.open(tmp_path / "into" / "link")) == len(jinx.open(shards)) == 20
+
+
+def test_a_main_file_gets_its_old_name_back(pair, tmp_path):
+    """Its sidecar has the name already."""
+    (tmp_path / "a.jinx").rename(tmp_path / "b.jinx")
+    assert run(["mv", str(tmp_path / "b.jinx"), str(tmp_path / "a.jinx")]) == 0
+    assert names(tmp_path) == ["a.binx", "a.jinx"]
+    assert jinx.verify(pair) == []
+
+
+@pytest.mark.parametrize("written", ["source", "target", "new target"])
 @pytest.mark.parametrize("kind", ["pair", "directory"])
-def test_a_move_that_fails_leaves_the_old_dataset_or_the_new_one(tmp_path, monkeypatch, kind, step):
-    def write(name, count):
-        if kind == "pair":
-            return samples.write(tmp_path / f"{name}.jinx", count)
-        return samples.write(tmp_path / name, count, shard_size="2kB")
+def test_what_is_being_written_is_not_moved(kind, written, tmp_path, capsys):
+    suffix, options = (".jinx", {}) if kind == "pair" else ("", {"shard_size": "2kB"})
+    source, target = tmp_path / f"new{suffix}", tmp_path / f"old{suffix}"
+    samples.write(source, 7, **options)
+    if written != "new target":
+        samples.write(target, 5, **options)
+    with jinx.Writer(source if written == "source" else target, overwrite=True, **options) as writer:
+        writer.write({"n": 1})
+        assert run(["mv", "--overwrite", str(source), str(target)]) != 0
+        assert "another process is writing this" in capsys.readouterr().err
+    assert len(jinx.open(source)) == (1 if written == "source" else 7)
+    assert len(jinx.open(target)) == (5 if written == "source" else 1)
+    assert jinx.verify(source) == jinx.verify(target) == []
 
-    source, target = write("new", 7), write("old", 5)
-    original = getattr(os, step)
-    for failing in range(8):
-        calls = itertools.count()
 
-        def fail(*args, calls=calls, failing=failing, **options):
-            if next(calls) >= failing:
-                raise KeyboardInterrupt
-            return original(*args, **options)
+@pytest.mark.parametrize("kind", ["pair", "directory"])
+def test_what_is_being_written_is_not_removed(kind, tmp_path, capsys):
+    path, options = tmp_path / "a.jinx", {}
+    if kind == "directory":
+        path, options = tmp_path / "a", {"shard_size": "2kB"}
+    samples.write(path, 7, **options)
+    with jinx.Writer(path, overwrite=True, **options) as writer:
+        writer.write(samples.sample(1))
+        assert run(["rm", str(path)]) != 0
+        assert "another process is writing this" in capsys.readouterr().err
+        assert len(jinx.open(path)) == 7
+    assert jinx.verify(path) == []
 
-        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-            patch.setattr(os, step, fail)
-            move(str(source), str(target), overwrite=True)
-        _core.clean(str(tmp_path))
-        there = jinx.open(target)
-        assert jinx.verify(target) == []
-        assert len(there) in {5, 7}
-        assert [samples.plain(one) for one in there] == [samples.plain(samples.sample(i)) for i in range(len(there))]
-        if not source.exists():
-            break
-    assert len(jinx.open(target)) == 7
+
+def test_a_directory_does_not_move_into_itself(shards, tmp_path, capsys):
+    assert run(["mv", str(shards), str(shards / "sub")]) != 0
+    assert "into itself" in capsys.readouterr().err
+    assert len(jinx.open(shards)) == 20
+    assert names(tmp_path) == ["shards"]

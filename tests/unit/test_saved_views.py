@@ -173,19 +173,26 @@ def test_a_rowless_view_that_replaces_another_has_another_id(tmp_path, count):
         pickle.loads(pickled)
 
 
-def test_a_view_that_is_replaced_while_it_is_opened_is_the_new_one(tmp_path, monkeypatch):
-    path = base_of(tmp_path)
-    view = view_of(path)
-    read_view, replaced = jinx._views.open.read_view, []
+@pytest.mark.parametrize("is_pickled", [False, True])
+def test_a_view_that_is_replaced_while_it_is_opened_is_one_of_the_two(tmp_path, monkeypatch, is_pickled):
+    """Id, positions, line offsets and bases are those of one file, whatever has its name in the meantime."""
+    one, other = base_of(tmp_path), lines_of(tmp_path)
+    view = view_of(one)
+    text = pickle.dumps(jinx.open(view))
+    footer_of, replaced = jinx._views.open.footer_of, []
 
-    def replace_once(name):
+    def replace_once(file):
+        footer = footer_of(file)
         if not replaced:
-            replaced.append(view_of(path, start=5))
-        return read_view(name)
+            replaced.append(view_of(other, start=5))
+        return footer
 
-    monkeypatch.setattr(jinx._views.open, "read_view", replace_once)
-    assert numbers(jinx.open(view)) == list(range(5, 20, 3))
+    monkeypatch.setattr(jinx._views.open, "footer_of", replace_once)
+    assert numbers(pickle.loads(text) if is_pickled else jinx.open(view)) == WANT
     assert replaced
+    assert numbers(jinx.open(view)) == list(range(5, 20, 3))
+    with pytest.raises(MismatchError, match="the view changed since"):
+        pickle.loads(text)
 
 
 def lines_of(directory: Path) -> Path:

@@ -460,7 +460,7 @@ class Dataset(Base):
         }
         if self._recipe is not None:
             return reopen_view, (type(self), self._recipe, {**state, "lazy": self._options["lazy"]})
-        state |= {"identities": self._identities(), "samples": self._base_len()}
+        state |= {"identities": self._identities()}
         return reopen_dataset, (type(self), self._shard_paths, selection.options(self), state)
 
     if not TYPE_CHECKING:  # a type checker would accept any name

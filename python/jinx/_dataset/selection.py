@@ -9,6 +9,7 @@ from jinx._dataset.columns import column, column_names, from_index, measured_len
 from jinx._dataset.expression import matching
 from jinx._dataset.positions import positions, scalar
 from jinx._dataset.sort_order import Key, parse_key, stable_order
+from jinx._reopen import open_again
 from jinx._suggest import unknown_column
 
 if TYPE_CHECKING:
@@ -188,7 +189,9 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
     is_alike = all((options(part), part._shown_columns) == (options(first), first._shown_columns) for part in parts)
     if not is_alike or any(part._recipe is not None for part in parts):
         return _composed(parts)
-    joined = kind([path for part in parts for path in part._shard_paths], **options(first))
+    # The files are opened again, and must still be those that the parts show.
+    identities = [identity for part in parts for identity in part._identities()]
+    joined = open_again(kind, [path for part in parts for path in part._shard_paths], options(first), identities)
     indices = None
     if any(part._indices is not None for part in parts):
         indices = _joined_indices(parts)

@@ -1,7 +1,6 @@
 """Moving, copying and removing whole datasets, in an order that never leaves half of one."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -83,11 +82,6 @@ class Parts:
             if file.endswith(".jinx"):
                 _core.sidecar_of(file)
 
-    def needed(self) -> set[str]:
-        """The sidecar, if another main file of the directory needs it too."""
-        sidecars = [] if self.is_directory else self.files[1:]
-        return {file for file in sidecars if _core.other_owner(file, self.path)}
-
 
 def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[str, str] = _NOTHING) -> None:
     """Give a dataset another name; on another disk it is copied, then removed.
@@ -102,129 +96,18 @@ def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[st
 
     Raises:
         FileExistsError: The new name exists, and `overwrite` is not set.
+        OSError: Another process is writing one of the two datasets.
         MismatchError: The sidecar is missing.
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
-    bases = bases_after_move(parts.path, target, moved) if parts.is_view else []
-    _move_files(parts, target, overwrite=overwrite)
-    if bases:
-        set_bases(target, bases)
-
-
-def _move_files(parts: Parts, target: str, *, overwrite: bool) -> None:
-    if os.stat(parts.path).st_dev != os.stat(os.path.dirname(os.path.abspath(target))).st_dev:
-        _copy_files(parts, target, overwrite=overwrite)
-        remove(parts.path)
-        return
-    stays = parts.needed()
+    known = bases_after_move(parts.path, target, moved) if parts.is_view else None
     if parts.is_directory:
-        _move_directory(parts.path, target)
-        return
-    spare, replaced = _second_name(target)
-    # The sidecar has both names while the main file changes its own, so that it is never without one.
-    linked: list[str] = []
-    for file, new in _renamed(parts, target)[1:]:
-        temporary = _hidden(target, _identity(parts.path) or "moved")
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        try:
-            _link(file, temporary)
-            linked.append(file)
-        except OSError:  # a file system without hard links
-            (shutil.copy2 if file in stays else os.rename)(file, temporary)
-        os.replace(temporary, new)
-    _rename(parts.path, target)
-    for file in linked:
-        if file not in stays:
-            os.unlink(file)
-    kept = [os.path.abspath(file) for file in Parts.of(target).files]
-    for file in [*spare, *replaced]:
-        if os.path.abspath(file) not in kept:
-            os.unlink(file)
-
-
-def _second_name(target: str) -> tuple[list[str], list[str]]:
-    """Give the sidecar of the pair to be replaced a second name, under which readers and `jinx clean` find it.
-
-    While the files are replaced, the old main file may have the new sidecar next to it. Returns the second name and
-    the sidecar, both of which are removed in the end.
-    """
-    if not os.path.lexists(target):
-        return [], []
-    old = Parts.of(target)
-    if old.is_directory:
-        raise IsADirectoryError(f"{target}: this is a directory; a pair cannot replace it")
-    replaced = [file for file in old.files[1:] if file not in old.needed()]
-    spare: list[str] = []
-    for file in replaced:
-        if os.path.abspath(file) == os.path.abspath(f"{target[:-5]}.binx"):
-            spare.append(_hidden(target, _identity(target) or "old"))
-            with suppress(FileNotFoundError):
-                os.unlink(spare[0])
-            try:
-                _link(file, spare[0])
-            except OSError:  # a file system without hard links
-                shutil.copy2(file, spare[0])
-    return spare, replaced
-
-
-def _hidden(main: str, tag: str) -> str:
-    """A name of the sidecar of `main` that its readers try too, if the tag is the dataset's id."""
-    directory, stem = os.path.split(main[:-5])
-    return os.path.join(directory, f".{stem}.binx.{tag}")
-
-
-def _identity(main: str) -> str:
-    """The dataset's id; empty if it has none, or is damaged."""
-    try:
-        return _core.Reader([main])._identities()[0][1]
-    except (JinxError, OSError):
-        return ""
-
-
-def _move_directory(source: str, target: str) -> None:
-    """Rename a directory; one that is replaced is first moved aside, where `jinx clean` finds it again."""
-    aside = None
-    if os.path.lexists(target):
-        Parts.of(target)
-        parent, name = os.path.split(os.path.abspath(target))
-        aside = os.path.join(parent, f".{name}.tmp.old")
-        os.rename(target, aside)
-    try:
-        _rename(source, target)
-    except OSError:
-        if aside is not None:
-            os.rename(aside, target)
-        raise
-    if aside is not None:
-        shutil.rmtree(aside)
-
-
-def _rename(file: str, new: str) -> None:
-    """Rename; a relative link still leads to its file."""
-    if not os.path.islink(file):
-        os.replace(file, new)
-        return
-    temporary = os.path.join(os.path.dirname(new), f".{os.path.basename(new)}.moved")
-    with suppress(FileNotFoundError):
-        os.unlink(temporary)
-    _link(file, temporary)
-    os.replace(temporary, new)
-    os.unlink(file)
-
-
-def _link(file: str, new: str) -> None:
-    """Give a file a second name; of a symbolic link, make one that leads to the same file."""
-    if not os.path.islink(file):
-        os.link(file, new)
-        return
-    to = os.readlink(file)
-    if not os.path.isabs(to):
-        # Directories of the path may be links too, and `..` leads out of what they name.
-        there, here = (os.path.realpath(os.path.dirname(os.path.abspath(name))) for name in (file, new))
-        to = os.path.relpath(os.path.join(there, to), here)
-    os.symlink(to, new)
+        _core.move_directory(parts.path, target, overwrite)
+    else:
+        _core.move_pair(parts.path, target, overwrite)
+    if known:
+        set_bases(target, *known)
 
 
 def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[str, str] = _NOTHING) -> None:
@@ -242,19 +125,15 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
-    bases = bases_after_move(parts.path, target, copied) if parts.is_view else []
-    _copy_files(parts, target, overwrite=overwrite)
-    if bases:
-        set_bases(target, bases)
-
-
-def _copy_files(parts: Parts, target: str, *, overwrite: bool) -> None:
+    known = bases_after_move(parts.path, target, copied) if parts.is_view else None
     parts.require_sidecars()
     if parts.is_directory:
         _core.copy_directory(parts.files, target, overwrite)
     else:
         sidecar = parts.files[1] if len(parts.files) > 1 else None
         _core.copy_pair(parts.path, sidecar, target, overwrite)
+    if known:
+        set_bases(target, *known)
 
 
 def remove(path: str) -> None:
@@ -262,14 +141,13 @@ def remove(path: str) -> None:
 
     Raises:
         FileNotFoundError: There is no such dataset.
+        OSError: Another process is writing it.
     """
     parts = Parts.of(path)
-    stays = parts.needed()
-    for file in parts.files:
-        if file not in stays:
-            os.unlink(file)
     if parts.is_directory:
-        os.rmdir(parts.path)
+        _core.remove_directory(parts.path)
+    else:
+        _core.remove_pair(parts.path)
 
 
 def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:

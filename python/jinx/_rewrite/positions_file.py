@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinx import _core
 from jinx._core import Reader
-from jinx._views.bases import pair_id
 from jinx.errors import CorruptFileError, InvalidError, MismatchError
 
 if TYPE_CHECKING:
@@ -83,13 +82,15 @@ class Positions(NamedTuple):
 
 
 def _identities(root: _core.Rows) -> list[tuple[int, str]]:
-    """Samples and id of each file; of those that have no id, something that changes with their lines."""
-    if root.kind == "jsonl":
-        offsets = [root.line_offsets(i) for i in range(len(root.paths))]
-        return [(len(one) // 8 - 1, _core.hash_bytes(one)) for one in offsets]
-    if root.kind != "jinx":
-        return root.identities()
-    return [(samples, pair_id(path, id_)) for path, (samples, id_) in zip(root.paths, root.identities(), strict=True)]
+    """Samples and id of each file; of those that have no id, a hash of all they hold, which a copy has, too."""
+    if root.kind == "mds":
+        return root.base_ids()
+    identities = root.identities()
+    # What stands for a missing id names a time, which a copy does not keep.
+    return [
+        (samples, root.content_hash(i) if "-" in identity else identity)
+        for i, (samples, identity) in enumerate(identities)
+    ]
 
 
 def _is_identity(positions: bytes, samples: int) -> bool:

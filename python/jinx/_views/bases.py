@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 from jinx import _core
+from jinx._core import Reader
 from jinx.errors import MismatchError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
+# Path, and samples and id.
+_File = tuple[str, tuple[int, str]]
 
 
 class Base(TypedDict):
@@ -48,7 +51,19 @@ def read_view(path: str) -> ViewFooter:
     Raises:
         MismatchError: It is another JINX file.
     """
-    text = _core.view_footer(path)
+    return _parsed(path, _core.view_footer(path))
+
+
+def footer_of(file: Reader) -> ViewFooter:
+    """What the file of a saved view says that is open.
+
+    Raises:
+        MismatchError: It is another JINX file.
+    """
+    return _parsed(file._shard_paths[0], _core.open_view_footer(file))
+
+
+def _parsed(path: str, text: str | None) -> ViewFooter:
     if text is None:
         raise MismatchError(f"{path}: this is not a saved view, but a dataset of its own")
     return json.loads(text)
@@ -59,7 +74,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
     if root.kind == "mds":
         return [_base(path, view, "mds", *identity) for path, identity in _files(root)]
     if root.kind == "jsonl":
-        return [_json_lines(root, i, path, view, options) for i, path in enumerate(root.paths)]
+        return [_json_lines(root, i, file, view, options) for i, file in enumerate(_files(root))]
     files, bases = _files(root), list[NewBase]()
     while files:
         count = _shards_of_a_directory(files)
@@ -72,13 +87,13 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
             base["entry"]["shards"] = count
             bases.append(base)
         elif samples or with_empty:
-            bases.append(_base(path, view, "pair", samples, pair_id(path, id_)))
+            bases.append(_base(path, view, "pair", samples, id_))
         files = files[count or 1 :]
     return bases
 
 
-def _files(root: _core.Rows) -> list[tuple[str, tuple[int, str]]]:
-    return list(zip(root.paths, root.identities(), strict=True))
+def _files(root: _core.Rows) -> list[_File]:
+    return list(zip(root.paths, root.base_ids(), strict=True))
 
 
 def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
@@ -93,16 +108,16 @@ def places(path: str, view: str) -> tuple[str, str]:
     return os.path.relpath(hint, os.path.dirname(os.path.abspath(view))), hint  # noqa: PTH100, PTH120
 
 
-def _json_lines(root: _core.Rows, i: int, path: str, view: str, options: dict[str, Any]) -> NewBase:
-    offsets = root.line_offsets(i)
-    base = _base(path, view, "jsonl", len(offsets) // 8 - 1, json_lines_id(path))
-    base["entry"]["content"] = _core.hash_file(path)
+def _json_lines(root: _core.Rows, i: int, file: _File, view: str, options: dict[str, Any]) -> NewBase:
+    offsets, (path, identity) = root.line_offsets(i), file
+    base = _base(path, view, "jsonl", *identity)
+    base["entry"]["content"] = root.content_hash(i)
     base["entry"]["markers"] = bool(options.get("markers"))
     base["line_offsets"] = offsets
     return base
 
 
-def _shards_of_a_directory(files: Sequence[tuple[str, tuple[int, str]]]) -> int:
+def _shards_of_a_directory(files: Sequence[_File]) -> int:
     """How many of these files are, in their order and with all their samples, the first shards of a directory."""
     directory = os.path.dirname(files[0][0])  # noqa: PTH120
     if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
@@ -115,15 +130,16 @@ def _shards_of_a_directory(files: Sequence[tuple[str, tuple[int, str]]]) -> int:
     return count
 
 
-def pair_id(path: str, id_: str) -> str:
-    """The id of a pair; for JINX 1.0, which has none, a hash of its footer."""
-    return id_ or _core.pair_stand_in_id(path)
-
-
 def directory_id(names: Sequence[str], identities: Sequence[tuple[int, str]]) -> str:
     """The id of the shards at a directory's beginning: it stays while the directory grows."""
     shards = [[name, samples, id_] for name, (samples, id_) in zip(names, identities, strict=True)]
     return _core.hash_bytes(json.dumps(shards, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def id_of(opened: Reader) -> tuple[int, str]:
+    """Samples and id of a base that is open."""
+    [root], _, _ = opened._roots()
+    return root.base_ids()[0]
 
 
 def json_lines_id(path: str) -> str:

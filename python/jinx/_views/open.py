@@ -16,10 +16,11 @@ from jinx._views.bases import (
     ViewFooter,
     candidates,
     directory_id,
+    footer_of,
+    id_of,
     json_lines_id,
     missing_base,
     other_base,
-    pair_id,
     read_view,
 )
 from jinx.errors import MismatchError
@@ -75,20 +76,21 @@ class SavedView:
         Raises:
             MismatchError: They are not.
         """
-        footer = read_view(self.path)
+        # Everything is taken from one opening: another view may get the name at any moment.
+        file = self.kind([self.path], **self.options) if self.file is None else self.file
+        footer = footer_of(file)
         if footer["id"] != self.id:
             raise MismatchError(f"{self.path}: the view changed since this dataset was pickled; open it again")
         entries = footer["base"]
         if not isinstance(self.bases, EllipsisType) and len(self.bases) != len(entries):
             raise ValueError(f"{self.path}: this view has {len(entries)} bases; base= gives {len(self.bases)}")
-        opener = BaseOpener(self.kind, self.path, self.options)
+        opener = BaseOpener(self.kind, self.path, file, self.options)
         found = [
             opener.open(
                 base, i, candidates(base, self.path) if isinstance(self.bases, EllipsisType) else [self.bases[i]]
             )
             for i, base in enumerate(entries)
         ]
-        file = self.kind([self.path], **self.options) if self.file is None else self.file
         return OpenFiles(footer, file, found)
 
     def rows(self) -> _core.Rows:
@@ -131,11 +133,13 @@ class BaseOpener:
     Attributes:
         kind: The class of the datasets.
         view: The path of the view.
+        file: The view's own file.
         options: Keywords of `kind`.
     """
 
     kind: type[Reader]
     view: str
+    file: Reader
     options: dict[str, Any]
 
     def open(self, base: Base, i: int, places: Sequence[str]) -> Reader:
@@ -171,13 +175,16 @@ class BaseOpener:
         if base["kind"] == "jsonl":
             self._require(base, path, base["num_samples"], json_lines_id(path))
             plain: dict[str, Any] = {**self.options, "plain": True, "markers": base.get("markers", False)}
-            return self.kind([path], **plain, line_offsets=_core.view_line_offsets(self.view, i))
+            lines = self.kind([path], **plain, line_offsets=_core.view_line_offsets(self.file, i))
+            # Again: the file may have been replaced before it was opened.
+            self._require(base, path, *id_of(lines))
+            return lines
         if base["kind"] == "mds":
             from jinx.mds._directories import open_directories
 
             kept = {name: value for name, value in self.options.items() if name not in {"encoding", "value_head"}}
             opened = open_directories(self.kind, [path], **kept)
-            self._require(base, path, *opened._identities()[0])
+            self._require(base, path, *id_of(opened))
             return opened
         if base["kind"] == "directory":
             return self._directory(base, path)
@@ -185,8 +192,7 @@ class BaseOpener:
         if opened._is_saved_view():
             what = "is a saved view itself, and not the dataset that this view was saved over"
             raise MismatchError(f"{self.view}: {path} {what}")
-        samples, id_ = opened._identities()[0]
-        self._require(base, path, samples, pair_id(path, id_))
+        self._require(base, path, *id_of(opened))
         return opened
 
     def _directory(self, base: Base, path: str) -> Reader:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinx import _core
 from jinx._core import Reader
-from jinx._views.bases import Base, candidates, places, read_view
+from jinx._views.bases import Base, candidates, footer_of, places
 from jinx._views.open import BaseOpener, Path, absolute_paths
 from jinx.errors import JinxError
 
@@ -31,7 +31,9 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
         ValueError: There are more or fewer paths than datasets.
     """
     name = os.fsdecode(view)
-    bases = read_view(name)["base"]
+    file = Reader([name])
+    footer = footer_of(file)
+    bases = footer["base"]
     if isinstance(new, Mapping):
         found = _renamed(name, bases, new)
     else:
@@ -39,7 +41,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
         if len(given) != len(bases):
             raise ValueError(f"{name}: this view shows {len(bases)} datasets; {len(given)} paths were given")
         found = list(given)
-    opener = BaseOpener(Reader, name, {})
+    opener = BaseOpener(Reader, name, file, {})
     for i, (base, path) in enumerate(zip(bases, found, strict=True)):
         if path is not None:
             opener.open(base, i, [path])._close()
@@ -47,7 +49,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
         (base["path"], base["hint"]) if path is None else places(path, name)
         for base, path in zip(bases, found, strict=True)
     ]
-    _core.view_set_paths(name, json.dumps(entries, ensure_ascii=False))
+    _core.view_set_paths(name, footer["id"], json.dumps(entries, ensure_ascii=False))
 
 
 def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[str | None]:
@@ -64,26 +66,32 @@ def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[
     return found
 
 
-def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> list[str]:
-    """Where the bases of a view are that is about to become `target`.
+def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The id of a view that is about to become `target`, and where its bases are.
 
     Args:
         view: The saved view.
         target: Its new name.
         moved: Old and new paths of datasets that were moved or copied together with it.
     """
-    opener = BaseOpener(Reader, view, {})
+    file = Reader([view])
+    footer = footer_of(file)
+    opener = BaseOpener(Reader, view, file, {})
     found: list[str] = []
-    for i, base in enumerate(read_view(view)["base"]):
+    for i, base in enumerate(footer["base"]):
         before = candidates(base, view)
         together = [place for one in before for place in _followed(one, moved)]
         found.append(_first(opener, base, i, [*together, *before, *candidates(base, target)]) or before[0])
-    return found
+    return footer["id"], found
 
 
-def set_bases(view: str, paths: Sequence[str]) -> None:
-    """Write where the bases of a view are."""
-    _core.view_set_paths(view, json.dumps([places(path, view) for path in paths], ensure_ascii=False))
+def set_bases(view: str, id_: str, paths: Sequence[str]) -> None:
+    """Write where the bases of the view with this id are.
+
+    Raises:
+        MismatchError: Another dataset has got the name of the view.
+    """
+    _core.view_set_paths(view, id_, json.dumps([places(path, view) for path in paths], ensure_ascii=False))
 
 
 def _followed(path: str, moved: Mapping[str, str]) -> list[str]:

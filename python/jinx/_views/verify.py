@@ -1,13 +1,13 @@
 """Checking the datasets that a saved view shows."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from jinx import _core
+from jinx._core import Reader
 from jinx._dataset.dataset import Dataset
 from jinx._results import Problem
-from jinx._views.bases import Base, candidates
+from jinx._views.bases import Base, candidates, footer_of
 from jinx._views.open import BaseOpener
 from jinx.errors import JinxError, MismatchError
 
@@ -16,15 +16,14 @@ _OPTIONS: dict[str, Any] = {"verify": "none"}
 
 def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Problem]:
     """The problems of the bases of a view whose own file is intact; none for any other file."""
-    footer = _core.view_footer(view)
-    if footer is None:
+    if _core.view_footer(view) is None:
         return []
+    file = Dataset([view], **_OPTIONS)
     problems: list[Problem] = []
     checked: set[str] = set()
-    entries: list[Base] = json.loads(footer)["base"]
-    for i, base in enumerate(entries):
+    for i, base in enumerate(footer_of(file)["base"]):
         try:
-            path = _place(base, i, view)
+            path = _place(base, i, view, file)
         except MismatchError as error:
             what = str(error).removeprefix(f"{view}: ")
             problems.append(Problem(view, None, None, None, "mismatch", what))
@@ -34,22 +33,22 @@ def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Prob
             checked.add(path)
             problems += check(path)
         if base["kind"] == "jsonl":
-            problems += _problems_of_lines(base, i, view, path)
+            problems += _problems_of_lines(base, i, view, file, path)
     return problems
 
 
-def _problems_of_lines(base: Base, i: int, view: str, path: str) -> list[Problem]:
+def _problems_of_lines(base: Base, i: int, view: str, file: Reader, path: str) -> list[Problem]:
     if _core.hash_file(path) != base.get("content"):
         return [Problem(path, None, None, None, "mismatch", f"the lines are not those that {view} was saved over")]
     [root], _, _ = Dataset([path], plain=True, verify="none")._roots()
-    if root.line_offsets(0) != _core.view_line_offsets(view, i):
+    if root.line_offsets(0) != _core.view_line_offsets(file, i):
         return [Problem(view, None, None, None, "corrupt", f"the stored line offsets are not those of {path}")]
     return []
 
 
-def _place(base: Base, i: int, view: str) -> str:
+def _place(base: Base, i: int, view: str, file: Reader) -> str:
     """Where the base is; a damaged one is there, too."""
-    opener = BaseOpener(Dataset, view, _OPTIONS)
+    opener = BaseOpener(Dataset, view, file, _OPTIONS)
 
     def take(path: str) -> None:
         try:

@@ -48,7 +48,7 @@ def describe(dataset: Reader) -> DatasetInfo:
         checksums=sorted(hashes),
         needs_1_1=[],
         has_arrow_schema=False,
-        ids=[identity for _, identity in dataset._identities()],
+        ids=[identity.partition("-")[0] for _, identity in dataset._identities()],
         meta={},
         compression=sorted({shard["compression"] for shard in shards if shard.get("compression")}),
     )

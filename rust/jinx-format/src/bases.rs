@@ -1,29 +1,24 @@
 //! The bases of a saved view as files: what identifies them, and another place for them.
 
 use crate::digest::with_digest;
+use crate::footer::Footer;
+use crate::identity::JinxIdentity;
 use crate::read::locate::read_footer;
 use crate::view::Base;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{Access, Source, publish_file};
+use jinx_core::interrupt;
+use jinx_core::io::{Access, FileOps, PairWriter, RealOps, Source};
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
+use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use twox_hash::XxHash3_128;
 
-/// Bytes of a file that are hashed at a time.
-const HASHED_BYTES: u64 = 4 << 20;
-
-/// What stands for the id of a pair of JINX 1.0, which has none: a hash of its footer.
-///
-/// # Errors
-/// Those of finding the footer.
-pub fn stand_in_id(main: &Path) -> Result<String> {
-    let source = Source::open(main, Access::Pread)?;
-    let (_, offset) = read_footer(&source).map_err(|error| error.in_file(main))?;
-    Ok(hash_bytes(&source.slice(offset, source.len() - offset)?))
-}
+/// Bytes of a file that are read at a time.
+const BLOCK_BYTES: u64 = 4 << 20;
 
 /// xxh3-128 of bytes, as 32 hex digits.
 pub fn hash_bytes(data: &[u8]) -> String {
@@ -35,57 +30,112 @@ pub fn hash_bytes(data: &[u8]) -> String {
 /// # Errors
 /// I/O errors.
 pub fn hash_file(path: &Path) -> Result<String> {
-    let source = Source::open(path, Access::Pread)?;
-    let (mut hash, mut at) = (XxHash3_128::new(), 0);
-    while at < source.len() {
-        hash.write(&source.slice(at, HASHED_BYTES.min(source.len() - at))?);
-        at += HASHED_BYTES;
-    }
+    hash_source(&Source::open(path, Access::Pread)?, 0)
+}
+
+/// xxh3-128 of an open file from `start` on, as 32 hex digits.
+///
+/// # Errors
+/// I/O errors.
+pub fn hash_source(source: &Source, start: u64) -> Result<String> {
+    let mut hash = XxHash3_128::new();
+    each_block(source, start, source.len(), |block| {
+        hash.write(block);
+        Ok(())
+    })?;
     Ok(format!("{:032x}", hash.finish_128()))
 }
 
-/// Replaces the `path` and `hint` of each base of a saved view. Its id stays, so its sidecar does, too.
+fn each_block(
+    source: &Source,
+    start: u64,
+    end: u64,
+    mut take: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut at = start;
+    while at < end {
+        interrupt::check()?;
+        let length = BLOCK_BYTES.min(end - at);
+        take(&source.read_vec(at, length)?)?;
+        at += length;
+    }
+    Ok(())
+}
+
+/// Replaces the `path` and `hint` of each base of the saved view with this id. The id stays, so the sidecar does, too.
+///
+/// The view is read under the lock under which it is replaced, so no other writer's work is lost.
 ///
 /// # Errors
-/// `Invalid` for another number of places and for files that are not views; I/O errors.
-pub fn rewrite_bases(view: &Path, places: &[(String, String)]) -> Result<()> {
+/// `Mismatch` when another dataset has got the name of the view; `Invalid` for another number of places and for files
+/// that are not views; I/O errors, also (`WouldBlock`) when another process is writing the view.
+pub fn rewrite_bases(view: &Path, id: &str, places: &[(String, String)]) -> Result<()> {
+    rewrite_bases_on(Arc::new(RealOps), view, id, places)
+}
+
+/// As [`rewrite_bases`], through `ops`.
+///
+/// # Errors
+/// As [`rewrite_bases`].
+pub fn rewrite_bases_on(
+    ops: Arc<dyn FileOps>,
+    view: &Path,
+    id: &str,
+    places: &[(String, String)],
+) -> Result<()> {
     let rewrite = || {
+        let mut writer = PairWriter::change(ops, view, JinxIdentity)?;
         let source = Source::open(view, Access::Pread)?;
         let (footer, offset) = read_footer(&source)?;
-        let bases =
-            footer.view.map(|view| view.bases).ok_or_else(|| Error::invalid("this is not a saved view"))?;
-        if bases.len() != places.len() {
-            return Err(Error::invalid(format!("{} places for {} bases", places.len(), bases.len())));
+        if footer.id.as_deref() != Some(id) {
+            return Err(Error::mismatch("another dataset has got this name meanwhile; try again"));
         }
-        let moved: Vec<Base> = bases
-            .into_iter()
-            .zip(places)
-            .map(|(base, (path, hint))| Base { path: path.clone(), hint: hint.clone(), ..base })
-            .collect();
-        moved.iter().try_for_each(|base| base.check(base.index.is_some()))?;
+        let moved = moved_bases(footer, places)?;
         let tail = source.read_vec(offset, source.len() - offset)?;
-        let end = memchr::memrchr(b'\n', tail.trim_ascii_end()).unwrap_or(tail.len());
-        let bad = |error: serde_json::Error| Error::corrupt(format!("the footer is not JSON: {error}"));
-        // Members stay as they are written, numbers of `meta` with all their digits.
-        let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
-        let mut text = Members::new(&tail[..end]);
-        while let Some(span) = text.next_member()? {
-            let name = unescape(&tail[span.key_range()])?.into_owned();
-            let value = std::str::from_utf8(&tail[span.value_range()]).unwrap_or_default();
-            members.push((name, RawValue::from_string(value.to_owned()).map_err(bad)?));
-        }
-        members.retain(|(name, _)| name != "digest");
-        for (name, value) in &mut members {
-            if name == "base" {
-                *value = serde_json::value::to_raw_value(&moved).map_err(bad)?;
-            }
-        }
-        let footer = with_digest(&MemberList(&members))?;
-        let mut main = source.read_vec(0, offset)?;
-        main.extend_from_slice(format!("{footer}\n{offset}\n").as_bytes());
-        publish_file(view, &main)
+        let footer = with_other_bases(&tail, &moved)?;
+        let main = writer.main_file();
+        let failed = |error: std::io::Error| Error::io(view, &error);
+        each_block(&source, 0, offset, |block| main.write_all(block).map_err(failed))?;
+        main.write_all(format!("{footer}\n{offset}\n").as_bytes()).map_err(failed)?;
+        writer.commit()
     };
     rewrite().map_err(|error: Error| error.in_file(view))
+}
+
+fn moved_bases(footer: Footer, places: &[(String, String)]) -> Result<Vec<Base>> {
+    let bases =
+        footer.view.map(|view| view.bases).ok_or_else(|| Error::invalid("this is not a saved view"))?;
+    if bases.len() != places.len() {
+        return Err(Error::invalid(format!("{} places for {} bases", places.len(), bases.len())));
+    }
+    let moved: Vec<Base> = bases
+        .into_iter()
+        .zip(places)
+        .map(|(base, (path, hint))| Base { path: path.clone(), hint: hint.clone(), ..base })
+        .collect();
+    moved.iter().try_for_each(|base| base.check(base.index.is_some()))?;
+    Ok(moved)
+}
+
+/// The footer that `tail` begins with, over other bases.
+fn with_other_bases(tail: &[u8], bases: &[Base]) -> Result<String> {
+    let end = memchr::memrchr(b'\n', tail.trim_ascii_end()).unwrap_or(tail.len());
+    let bad = |error: serde_json::Error| Error::corrupt(format!("the footer is not JSON: {error}"));
+    // Members stay as they are written, numbers of `meta` with all their digits.
+    let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
+    let mut text = Members::new(&tail[..end]);
+    while let Some(span) = text.next_member()? {
+        let name = unescape(&tail[span.key_range()])?.into_owned();
+        let value = std::str::from_utf8(&tail[span.value_range()]).unwrap_or_default();
+        members.push((name, RawValue::from_string(value.to_owned()).map_err(bad)?));
+    }
+    members.retain(|(name, _)| name != "digest");
+    for (name, value) in &mut members {
+        if name == "base" {
+            *value = serde_json::value::to_raw_value(bases).map_err(bad)?;
+        }
+    }
+    with_digest(&MemberList(&members))
 }
 
 /// The members of an object, in order.

@@ -18,12 +18,22 @@ const STEP_BYTES: u64 = 64 << 20;
 /// # Errors
 /// As [`PairWriter::begin`] and [`PairWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.
 pub fn copy_pair(main: &Path, sidecar: Option<&Path>, target: &Path, overwrite: bool) -> Result<()> {
-    let mut writer = PairWriter::begin(target, overwrite, JinxIdentity)?;
-    copy_file(main, writer.main_file(), target)?;
+    copy_pair_into(PairWriter::begin(target, overwrite, JinxIdentity)?, main, sidecar)
+}
+
+pub(crate) fn copy_pair_into(mut writer: PairWriter, main: &Path, sidecar: Option<&Path>) -> Result<()> {
+    let target = writer.main_path().to_owned();
+    copy_file(main, writer.main_file(), &target)?;
     if let Some(sidecar) = sidecar {
-        copy_file(sidecar, writer.sidecar_file()?, target)?;
+        copy_file(sidecar, writer.sidecar_file()?, &target)?;
     }
-    writer.commit()
+    // Another writer may have replaced the pair after its main file was copied.
+    match writer.written_ids() {
+        (Some(main_id), Some(sidecar_id)) if main_id != sidecar_id => {
+            Err(Error::mismatch("the dataset was replaced while it was copied; copy it again").in_file(main))
+        }
+        _ => writer.commit(),
+    }
 }
 
 /// Copies the files of a directory of shards to the directory `target`.
@@ -41,7 +51,7 @@ pub fn copy_directory(files: &[PathBuf], target: &Path, overwrite: bool) -> Resu
 }
 
 /// Copies content, permissions and the time of the last change; `target` is the output, for messages.
-fn copy_file(from: &Path, to: &mut File, target: &Path) -> Result<()> {
+pub(crate) fn copy_file(from: &Path, to: &mut File, target: &Path) -> Result<()> {
     let mut copy = || -> Result<()> {
         let mut source = File::open(from)?;
         while io::copy(&mut source.by_ref().take(STEP_BYTES), to)? == STEP_BYTES {

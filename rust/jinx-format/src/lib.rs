@@ -20,6 +20,7 @@ pub mod key;
 pub mod manifest;
 pub mod merge;
 pub mod meta;
+pub mod move_files;
 pub mod read;
 pub mod repair;
 pub mod sidecar;

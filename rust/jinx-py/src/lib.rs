@@ -40,7 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mds::shard::MdsShard>()?;
     module.add_function(wrap_pyfunction!(files::views::view_footer, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::pair_stand_in_id, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::open_view_footer, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::view_set_paths, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_file, module)?)?;
@@ -61,10 +61,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::tools::clean, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::merge, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::sidecar_of, module)?)?;
-    module.add_function(wrap_pyfunction!(files::tools::other_owner, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::require_own_sidecar, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_pair, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::move_pair, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::move_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::remove_pair, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::remove_directory, module)?)?;
     module.add_class::<files::directory::NewDirectory>()?;
     module.add_class::<files::directory::NewFile>()?;
     module.add_class::<dataset::measures::SeenFingerprints>()?;

@@ -18,18 +18,20 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
     roots, _, _ = dataset._roots()
     if dataset._recipe is None and [root.kind for root in roots] == ["jinx"]:
         ids = [one for _, one in roots[0].identities()]
-        if ids and all(ids):
+        if ids and _has_ids(roots[0]):
             # Those of a directory are in its manifest, so that no shard is opened.
             return {"format": "jinx", "samples": len(dataset), "ids": ids}
     info = dataset.info()
     stamps = [
-        _stamp(path, root.kind)
-        for root in roots
-        if root.kind == "mds" or not all(one for _, one in root.identities())
-        for path in root.paths
+        _stamp(path, root.kind) for root in roots if root.kind == "mds" or not _has_ids(root) for path in root.paths
     ]
     found: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
     return {**found, "files": stamps} if stamps else found
+
+
+def _has_ids(root: _core.Rows) -> bool:
+    """Whether all files have an id; what stands for a missing one holds `-` and says nothing of a sidecar."""
+    return not any("-" in identity for _, identity in root.identities())
 
 
 def _stamp(path: str, kind: str) -> str:

@@ -1,6 +1,8 @@
 //! Which files a directory dataset consists of.
 
+use super::directory_paths::not_only_ours;
 use super::pair_names::{hidden_stem, split_second_name};
+use crate::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -38,7 +40,7 @@ impl Contents {
     }
 
     /// The files of `directory`, or the first name that is not ours.
-    pub(crate) fn list(self, directory: &Path) -> io::Result<Result<Vec<PathBuf>, OsString>> {
+    pub(crate) fn list(self, directory: &Path) -> io::Result<std::result::Result<Vec<PathBuf>, OsString>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
@@ -49,6 +51,15 @@ impl Contents {
         }
         files.sort();
         Ok(Ok(files))
+    }
+
+    /// The files of `directory`.
+    ///
+    /// # Errors
+    /// `Invalid` when it holds another file or a directory; `Io`.
+    pub fn files_of(self, directory: &Path) -> Result<Vec<PathBuf>> {
+        let listed = self.list(directory).map_err(|error| Error::io(directory, &error))?;
+        listed.map_err(|foreign| not_only_ours(directory, &foreign))
     }
 
     /// Whether a directory holds files of one kind of dataset, at least one and no others.

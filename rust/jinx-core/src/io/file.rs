@@ -70,6 +70,13 @@ pub struct Identity {
     pub modified: (i64, i64),
 }
 
+impl Identity {
+    /// The time of the last change in nanoseconds since 1970.
+    pub fn modified_nanoseconds(&self) -> i128 {
+        i128::from(self.modified.0) * 1_000_000_000 + i128::from(self.modified.1)
+    }
+}
+
 impl From<&Metadata> for Identity {
     fn from(metadata: &Metadata) -> Self {
         Self {
@@ -289,11 +296,25 @@ impl Source {
     fn opened_again(&self) -> Result<OpenFile<'_>> {
         let file = File::open(&self.place).map_err(|error| Error::io(&self.path, &error))?;
         let metadata = file.metadata().map_err(|error| Error::io(&self.path, &error))?;
-        if Identity::from(&metadata) != self.identity {
-            let what = "the file was changed or replaced after it was opened; open the dataset again";
-            return Err(Error::mismatch(what).in_file(&self.path));
-        }
+        self.require_same(&metadata)?;
         Ok(OpenFile::Own(file))
+    }
+
+    /// Fails if the path leads to another file now, or to this one after a change.
+    ///
+    /// # Errors
+    /// `Mismatch` naming the file; `Io` when it cannot be looked at.
+    pub fn require_unchanged(&self) -> Result<()> {
+        let metadata = self.place.metadata().map_err(|error| Error::io(&self.path, &error))?;
+        self.require_same(&metadata)
+    }
+
+    fn require_same(&self, metadata: &Metadata) -> Result<()> {
+        if Identity::from(metadata) == self.identity {
+            return Ok(());
+        }
+        let what = "the file was changed or replaced after it was opened; open the dataset again";
+        Err(Error::mismatch(what).in_file(&self.path))
     }
 
     fn no_memory(&self, length: u64) -> Error {

@@ -4,9 +4,11 @@
 
 pub mod append;
 mod contents;
+mod dataset_lock;
 pub mod directory;
 mod directory_paths;
 pub mod file;
+pub mod links;
 mod lock;
 mod map;
 mod mount;
@@ -30,6 +32,7 @@ mod tests;
 
 pub use append::DirectoryAppend;
 pub use contents::Contents;
+pub use dataset_lock::{DirectoryLock, PairLock};
 pub use directory::DirectoryWriter;
 pub use file::{Access, Identity, Source, base_of};
 pub use names::{plain_component, plain_path};

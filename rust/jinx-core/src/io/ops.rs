@@ -21,6 +21,7 @@ pub enum Call<'a> {
     SyncFile(&'a Path),
     SyncDirectory(&'a Path),
     Link(&'a Path, &'a Path),
+    Symlink(&'a Path, &'a Path),
     Rename(&'a Path, &'a Path),
     Exchange(&'a Path, &'a Path),
     Remove(&'a Path),
@@ -102,6 +103,12 @@ pub trait FileOps: Send + Sync {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.permit(Call::Link(from, to))?;
         again(|| fs::hard_link(from, to))
+    }
+
+    /// Makes a symbolic link `path` that holds `to`.
+    fn symlink(&self, to: &Path, path: &Path) -> io::Result<()> {
+        self.permit(Call::Symlink(to, path))?;
+        again(|| std::os::unix::fs::symlink(to, path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -4,9 +4,12 @@
 //! create    write .STEM.jinx.tmp (locked) and .STEM.binx.tmp -> fsync both
 //!           -> rename .binx -> fsync directory -> rename .jinx (commit) -> fsync directory
 //! replace   the same, but before: link the old sidecar to .STEM.binx.<old id> -> fsync directory; after: unlink it
+//! change    as create, without a sidecar: that of the old main file stays, so both must have one id
+//! move      as create or replace, but .STEM.binx.tmp is a link to the moved sidecar, and the moved main file is renamed
 //! ```
 //! Without the second name a crash between the renames would leave the old main file with the new sidecar.
 
+use super::links::{give_name, is_refused_link, rename_file};
 use super::lock::{Lock, wait_for_finisher};
 use super::neighbours::require_own_sidecar;
 use super::ops::{FileOps, RealOps, if_there, look};
@@ -28,6 +31,8 @@ pub struct PairWriter {
     identity: Box<dyn PairIdentity>,
     overwrite: bool,
     sidecar: Option<File>,
+    /// The sidecar that has the name belongs to the new main file, too.
+    keeps_sidecar: bool,
     lock: Lock,
 }
 
@@ -53,6 +58,41 @@ impl PairWriter {
         overwrite: bool,
         identity: Box<dyn PairIdentity>,
     ) -> Result<Self> {
+        Self::start(ops, main, overwrite, identity, false)
+    }
+
+    /// Starts to change the main file of a pair, which keeps its id and its sidecar. What is read of it from now on is
+    /// what [`PairWriter::commit`] replaces.
+    ///
+    /// # Errors
+    /// As [`PairWriter::begin`].
+    pub fn change(ops: Arc<dyn FileOps>, main: &Path, identity: impl PairIdentity + 'static) -> Result<Self> {
+        Self::start(ops, main, true, Box::new(identity), true)
+    }
+
+    /// Starts to give another pair the name `main`; `sidecar` is that of the other pair.
+    ///
+    /// # Errors
+    /// As [`PairWriter::begin`].
+    pub fn receive(
+        ops: Arc<dyn FileOps>,
+        main: &Path,
+        sidecar: Option<&Path>,
+        overwrite: bool,
+        identity: impl PairIdentity + 'static,
+    ) -> Result<Self> {
+        // A main file may have been renamed away from its sidecar, and gets its old name back.
+        let keeps_sidecar = sidecar == Some(&PairPaths::of(main)?.sidecar);
+        Self::start(ops, main, overwrite, Box::new(identity), keeps_sidecar)
+    }
+
+    fn start(
+        ops: Arc<dyn FileOps>,
+        main: &Path,
+        overwrite: bool,
+        identity: Box<dyn PairIdentity>,
+        keeps_sidecar: bool,
+    ) -> Result<Self> {
         let paths = PairPaths::of(main)?;
         require_directory(&paths.directory)?;
         require_free(&paths, overwrite)?;
@@ -60,8 +100,10 @@ impl PairWriter {
         wait_for_finisher(&paths.main)?;
         // Again, now that nobody else can publish.
         require_free(&paths, overwrite)?;
-        require_own_sidecar(&paths.main, &*identity)?;
-        let writer = Self { ops, paths, identity, overwrite, sidecar: None, lock };
+        if !keeps_sidecar {
+            require_own_sidecar(&paths.main, &*identity)?;
+        }
+        let writer = Self { ops, paths, identity, overwrite, sidecar: None, keeps_sidecar, lock };
         writer.settle()?;
         Ok(writer)
     }
@@ -81,6 +123,12 @@ impl PairWriter {
                 Ok(none.insert(file))
             }
         }
+    }
+
+    /// The ids of the main file and of the sidecar as far as they are written.
+    pub fn written_ids(&self) -> (Option<String>, Option<String>) {
+        let sidecar = self.sidecar.as_ref().and_then(|_| self.identity.sidecar_id(&self.paths.sidecar_temp));
+        (self.identity.main_id(&self.paths.main_temp), sidecar)
     }
 
     pub fn has_sidecar(&self) -> bool {
@@ -104,22 +152,78 @@ impl PairWriter {
     /// last sync of the directory failed; the message says so. `Unsupported` when a pair with a sidecar is to be
     /// replaced on a file system without hard links.
     pub fn commit(mut self) -> Result<()> {
+        self.require_still_free()?;
+        self.finish_files()?;
+        let temporary = self.paths.main_temp.clone();
+        self.publish(&temporary)
+    }
+
+    /// Makes a second name of `sidecar` the temporary that becomes the sidecar. False if it must be copied, because the
+    /// file system cannot give it one.
+    ///
+    /// # Errors
+    /// `Io` when the operating system refuses.
+    pub fn link_sidecar(&mut self, sidecar: &Path) -> Result<bool> {
+        if self.keeps_sidecar {
+            return Ok(true);
+        }
+        let file = self.synced(sidecar)?;
+        let name = &self.paths.sidecar_temp;
+        match give_name(&*self.ops, sidecar, name) {
+            Err(error) if is_refused_link(&error) => Ok(false),
+            Err(error) => Err(Error::io(name, &error)),
+            Ok(()) => {
+                self.sidecar = Some(file);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Gives the main file `main` this name, in place of what was written. It must be on this file system, and nobody
+    /// else may change it meanwhile: see [`super::PairLock`].
+    ///
+    /// # Errors
+    /// As [`PairWriter::commit`].
+    pub fn commit_moved(mut self, main: &Path) -> Result<()> {
+        self.require_still_free()?;
+        self.synced(main)?;
+        self.publish(main)
+    }
+
+    fn synced(&self, path: &Path) -> Result<File> {
+        let failed = |error| Error::io(path, &error);
+        let file = File::open(path).map_err(failed)?;
+        self.ops.sync_file(&file, path).map_err(failed)?;
+        Ok(file)
+    }
+
+    /// Again, as at the beginning: a program that takes no lock may have written there.
+    fn require_still_free(&self) -> Result<()> {
         self.lock.require_ours()?;
-        // Again: a program that takes no lock may have written there.
         require_free(&self.paths, self.overwrite)?;
         // Copies of the old main file were looked for at the beginning, which takes long in a large directory.
-        if !self.paths.belonging(&*self.identity)?.1 {
+        if !self.keeps_sidecar && !self.paths.belonging(&*self.identity)?.1 {
             require_own_sidecar(&self.paths.main, &*self.identity)?;
         }
-        self.finish_files()?;
+        Ok(())
+    }
+
+    /// Publishes the sidecar, and `new_main` as the main file.
+    fn publish(&mut self, new_main: &Path) -> Result<()> {
         self.settle()?;
+        let is_written = new_main == self.paths.main_temp;
+        if is_written && self.keeps_sidecar {
+            self.require_same_id()?;
+        }
         let second = if self.sidecar.is_some() { self.keep_old_sidecar()? } else { None };
         let mut sidecar_moved = false;
-        if let Err(error) = self.put_sidecar(&mut sidecar_moved).and_then(|()| self.put_main()) {
+        if let Err(error) = self.put_sidecar(&mut sidecar_moved).and_then(|()| self.put_main(new_main)) {
             self.take_back(second.as_deref(), sidecar_moved);
             return Err(error);
         }
-        self.lock.set_published();
+        if is_written {
+            self.lock.set_published();
+        }
         self.sync_directory().map_err(|error| {
             let what = format!("published, but the directory could not be synced: {}", error.what());
             Error::new(error.cause(), what).in_file(&self.paths.main)
@@ -128,10 +232,20 @@ impl PairWriter {
         if let Some(second) = &second {
             let _ = if_there(self.ops.remove(second));
         }
-        if !sidecar_moved {
+        if !sidecar_moved && !self.keeps_sidecar {
             let _ = if_there(self.ops.remove(&self.paths.sidecar));
         }
         Ok(())
+    }
+
+    /// A changed main file must fit the sidecar that stays.
+    fn require_same_id(&self) -> Result<()> {
+        let [old, new] = [&self.paths.main, &self.paths.main_temp].map(|path| self.identity.main_id(path));
+        if old.is_some() && old == new {
+            return Ok(());
+        }
+        Err(Error::mismatch("the file became another dataset while it was changed; try again")
+            .in_file(&self.paths.main))
     }
 
     /// Recovers an interrupted replacement, then removes the leftovers of dead writers.
@@ -188,11 +302,9 @@ impl PairWriter {
         self.sync_directory()
     }
 
-    fn put_main(&self) -> Result<()> {
+    fn put_main(&self, new: &Path) -> Result<()> {
         self.lock.require_ours()?;
-        self.ops
-            .rename(&self.paths.main_temp, &self.paths.main)
-            .map_err(|error| Error::io(&self.paths.main, &error))
+        rename_file(&*self.ops, new, &self.paths.main).map_err(|error| Error::io(&self.paths.main, &error))
     }
 
     /// Puts the old sidecar back after a step before the commit failed. The error of that step is the one to report.

@@ -8,7 +8,7 @@ use crate::read::unpack;
 use bytes::Bytes;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::process_limits::{max_maps, max_open_files};
-use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, base_of};
+use jinx_core::io::{Access, FileOps, Identity, RealOps, Scratch, Source, base_of};
 use jinx_core::limits::{Limits, MAX_MANIFEST_BYTES};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
@@ -64,6 +64,8 @@ pub struct Directory {
     starts: Vec<u64>,
     /// Hash of each index's text.
     ids: Vec<(u64, String)>,
+    /// The files that the indexes were read from.
+    indexes: Vec<Identity>,
     pub options: Options,
     clock: AtomicU64,
     open: AtomicUsize,
@@ -87,8 +89,9 @@ impl Directory {
     /// `Io` when there is no index, `Corrupt` or `Unsupported` for an invalid one.
     pub fn open(paths: Vec<PathBuf>, options: Options) -> Result<Self> {
         let (mut slots, mut starts, mut ids, mut total) = (Vec::new(), vec![0], Vec::new(), 0u64);
+        let mut indexes = Vec::new();
         for (directory, path) in paths.iter().enumerate() {
-            let (shards, id) = read_index(path)?;
+            let (shards, id, index) = read_index(path)?;
             let before = total;
             for info in shards {
                 total = total
@@ -98,6 +101,7 @@ impl Directory {
                 slots.push(ShardSlot { info, directory, shard: RwLock::default(), used: AtomicU64::new(0) });
             }
             ids.push((total - before, id));
+            indexes.push(index);
         }
         let capacity = match options.unpack {
             Unpack::Memory => open_limit(),
@@ -109,6 +113,7 @@ impl Directory {
             slots,
             starts,
             ids,
+            indexes,
             options,
             clock: AtomicU64::new(1),
             open: AtomicUsize::new(0),
@@ -138,6 +143,31 @@ impl Directory {
     /// Samples of each directory and the hash of its index.
     pub fn ids(&self) -> &[(u64, String)] {
         &self.ids
+    }
+
+    /// Samples of each directory, and the hash of its index with the time of its last change in nanoseconds: the index
+    /// holds only sizes, which another directory may have, too.
+    pub fn identities(&self) -> Vec<(u64, String)> {
+        let each = self.ids.iter().zip(&self.indexes);
+        each.map(|((samples, id), index)| (*samples, format!("{id}-{}", index.modified_nanoseconds())))
+            .collect()
+    }
+
+    /// Fails if an index was changed or replaced since it was read.
+    ///
+    /// # Errors
+    /// `Mismatch` naming the index; `Io` when it cannot be looked at.
+    pub fn require_unchanged(&self) -> Result<()> {
+        for (path, index) in self.paths.iter().zip(&self.indexes) {
+            let path = self.base.join(path).join(INDEX_NAME);
+            let metadata = path.metadata().map_err(|error| Error::io(&path, &error))?;
+            if Identity::from(&metadata) != *index {
+                let what =
+                    "the directory was changed or replaced after it was opened; open the dataset again";
+                return Err(Error::mismatch(what).in_file(path));
+            }
+        }
+        Ok(())
     }
 
     /// Shards over all directories.
@@ -330,7 +360,7 @@ impl Directory {
     }
 }
 
-fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String)> {
+fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String, Identity)> {
     let path = directory.join(INDEX_NAME);
     let source = Source::open(&path, Access::Pread)?;
     if source.len() > MAX_MANIFEST_BYTES {
@@ -338,7 +368,7 @@ fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String)> {
     }
     let text = source.read_vec(0, source.len())?;
     let shards = parse(&text).map_err(|error| error.in_file(&path))?;
-    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text))))
+    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text)), source.identity()))
 }
 
 /// Half of the files and maps that the system grants a process.

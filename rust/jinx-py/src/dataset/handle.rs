@@ -41,9 +41,19 @@ impl RowsHandle {
         Self(self.0.with_projection(Projection::default()))
     }
 
-    /// (samples, id) of each file.
+    /// (samples, identity) of each file.
     fn identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         py.detach(|| self.0.identities()).into_py_result()
+    }
+
+    /// (samples, id) of each file as a saved view names it.
+    fn base_ids(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        py.detach(|| self.0.base_ids()).into_py_result()
+    }
+
+    /// xxh3-128 of a file of JINX or JSON lines as it was opened, as 32 hex digits.
+    fn content_hash(&self, py: Python<'_>, file: usize) -> PyResult<String> {
+        py.detach(|| self.0.content_hash(file)).into_py_result()
     }
 
     /// Whether the list of column names is complete. Otherwise samples may have more columns.

@@ -87,11 +87,27 @@ pub trait Rows: Send + Sync {
     /// Read errors.
     fn statistics(&self) -> Result<Vec<FieldInfo>>;
 
-    /// The number of samples and the id of each file, to check that the same files are opened again.
+    /// The number of samples and the identity of each file, to check that the same files are opened again.
     ///
     /// # Errors
     /// Read errors.
     fn identities(&self) -> Result<Vec<(u64, String)>>;
+
+    /// The number of samples of each file and the id by which a saved view names it as its base.
+    ///
+    /// # Errors
+    /// `Mismatch` naming a file without an id that was changed since it was opened; read errors.
+    fn base_ids(&self) -> Result<Vec<(u64, String)>> {
+        self.identities()
+    }
+
+    /// A hash of a whole main file as it was opened.
+    ///
+    /// # Errors
+    /// Read errors; `Invalid` for rows that are not in files of samples.
+    fn content_hash(&self, _file: usize) -> Result<String> {
+        Err(Error::invalid("only files of JINX and JSON lines are hashed"))
+    }
 
     /// The footer of a file as JSON text.
     ///

@@ -6,6 +6,7 @@ use crate::sample::extract::emit_value;
 use jinx_core::json::write::{Binary, JsonText};
 use jinx_format::copy_files;
 use jinx_format::identity::{self, JinxIdentity};
+use jinx_format::move_files;
 use jinx_format::read::open;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -87,13 +88,6 @@ pub fn sidecar_of(py: Python<'_>, main: PathBuf) -> PyResult<Option<PathBuf>> {
     py.detach(|| identity::sidecar_of(&main)).into_py_result()
 }
 
-/// Finds a main file other than `main` that needs `sidecar`.
-#[pyfunction]
-pub fn other_owner(py: Python<'_>, sidecar: PathBuf, main: PathBuf) -> PyResult<Option<PathBuf>> {
-    py.detach(|| jinx_core::io::other_owner(&absolute(sidecar)?, &absolute(main)?, &JinxIdentity))
-        .into_py_result()
-}
-
 /// Fails if the sidecar next to `main` belongs to another main file.
 #[pyfunction]
 pub fn require_own_sidecar(py: Python<'_>, main: PathBuf) -> PyResult<()> {
@@ -116,6 +110,30 @@ pub fn copy_pair(
 #[pyfunction]
 pub fn copy_directory(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
     py.detach(|| copy_files::copy_directory(&files, &target, overwrite)).into_py_result()
+}
+
+/// Moves a pair.
+#[pyfunction]
+pub fn move_pair(py: Python<'_>, main: PathBuf, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| move_files::move_pair(&main, &target, overwrite)).into_py_result()
+}
+
+/// Moves a directory of shards.
+#[pyfunction]
+pub fn move_directory(py: Python<'_>, source: PathBuf, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| move_files::move_directory(&source, &target, overwrite)).into_py_result()
+}
+
+/// Removes a pair.
+#[pyfunction]
+pub fn remove_pair(py: Python<'_>, main: PathBuf) -> PyResult<()> {
+    py.detach(|| move_files::remove_pair(&main)).into_py_result()
+}
+
+/// Removes a directory of shards.
+#[pyfunction]
+pub fn remove_directory(py: Python<'_>, directory: PathBuf) -> PyResult<()> {
+    py.detach(|| move_files::remove_directory(&directory)).into_py_result()
 }
 
 /// Removes the leftover temporary files in a directory; returns their paths.

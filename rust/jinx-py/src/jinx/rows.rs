@@ -146,6 +146,15 @@ impl Rows for JinxDataset {
         (0..shards.count()).map(|i| shards.identity(i)).collect()
     }
 
+    fn base_ids(&self) -> Result<Vec<(u64, String)>> {
+        let shards = self.shards.get()?;
+        (0..shards.count()).map(|i| shards.base_id(i)).collect()
+    }
+
+    fn content_hash(&self, file: usize) -> Result<String> {
+        self.shards.get()?.shard(file)?.content_hash()
+    }
+
     fn footer(&self, file: usize) -> Result<String> {
         footer::footer(&*self.shards.get()?, file)
     }

@@ -25,6 +25,8 @@ struct ShardEntry {
     path: PathBuf,
     expected: Option<(u64, String)>,
     shard: OnceLock<Shard>,
+    /// Kept, because that of a file without an id is read from the file.
+    identity: OnceLock<String>,
 }
 
 impl Shards {
@@ -46,6 +48,7 @@ impl Shards {
                 path,
                 expected: expected.as_mut().and_then(Iterator::next),
                 shard: OnceLock::new(),
+                identity: OnceLock::new(),
             })
             .collect();
         let mut shards = Self { entries, starts: vec![0], options, plain };
@@ -107,21 +110,39 @@ impl Shards {
             Shard::open(&entry.path, &self.options)?
         };
         if let Some((samples, id)) = &entry.expected
-            && (shard.len() != *samples || shard.footer().id.as_deref().unwrap_or_default() != id.as_str())
+            && (shard.len() != *samples || !has_identity(&shard, id)?)
         {
-            let what =
-                "the file is not the one that was opened or that the manifest lists (other samples or id)";
+            let what = "the file is not the one that was opened or that the manifest lists: it was changed or \
+                        replaced (other samples, id, or time of change)";
             return Err(Error::mismatch(what).in_file(&entry.path));
         }
         Ok(entry.shard.get_or_init(|| shard))
     }
 
-    /// Returns the number of samples and the id of shard `i`. Does not open the shard if both are already known.
+    /// Returns the number of samples and the identity of shard `i`. Does not open the shard if both are already known.
     pub fn identity(&self, i: usize) -> Result<(u64, String)> {
-        if let Some(expected) = &self.entries[i].expected {
-            return Ok(expected.clone());
+        match &self.entries[i].expected {
+            Some((samples, id)) if !id.is_empty() => Ok((*samples, id.clone())),
+            _ => Ok((self.samples(i), self.found_identity(i)?)),
         }
-        Ok((self.samples(i), self.shard(i)?.footer().id.clone().unwrap_or_default()))
+    }
+
+    fn found_identity(&self, i: usize) -> Result<String> {
+        let found = &self.entries[i].identity;
+        if let Some(identity) = found.get() {
+            return Ok(identity.clone());
+        }
+        let identity = self.shard(i)?.identity()?;
+        Ok(found.get_or_init(|| identity).clone())
+    }
+
+    /// Returns the number of samples of shard `i` and the id by which a saved view names it as its base. Does not open
+    /// the shard if both are already known.
+    pub fn base_id(&self, i: usize) -> Result<(u64, String)> {
+        match &self.entries[i].expected {
+            Some((samples, id)) if is_of_format(id) => Ok((*samples, id.clone())),
+            _ => Ok((self.samples(i), self.shard(i)?.base_id()?)),
+        }
     }
 
     /// Returns the shard of sample `i`, and the index of the sample in that shard.
@@ -139,6 +160,19 @@ impl Shards {
     pub fn range(&self, i: usize) -> Range<u64> {
         self.starts[i]..self.starts[i + 1]
     }
+}
+
+/// Whether an identity is the id of the format, and not what stands for it.
+fn is_of_format(id: &str) -> bool {
+    !id.is_empty() && !id.contains('-')
+}
+
+/// Whether the shard is the expected one. Of a file without an id, a manifest knows only the number of samples.
+fn has_identity(shard: &Shard, expected: &str) -> Result<bool> {
+    if shard.footer().id.is_none() && expected.is_empty() {
+        return Ok(true);
+    }
+    Ok(shard.identity()? == expected)
 }
 
 fn no_split(split: &str, others: BTreeSet<String>, first: &Path) -> Error {

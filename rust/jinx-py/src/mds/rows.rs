@@ -96,7 +96,13 @@ impl Rows for MdsDataset {
     }
 
     fn identities(&self) -> Result<Vec<(u64, String)>> {
-        Ok(self.directory.get()?.ids().to_vec())
+        Ok(self.directory.get()?.identities())
+    }
+
+    fn base_ids(&self) -> Result<Vec<(u64, String)>> {
+        let directory = self.directory.get()?;
+        directory.require_unchanged()?;
+        Ok(directory.ids().to_vec())
     }
 
     fn footer(&self, _file: usize) -> Result<String> {

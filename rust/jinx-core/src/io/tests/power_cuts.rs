@@ -53,7 +53,7 @@ impl FileOps for Journal {
             }
             Call::SyncFile(path) | Call::SyncDirectory(path) => Event::Synced(own(path)),
             Call::SetMode(_) | Call::Truncate(_) => return Ok(()),
-            Call::Link(..) => panic!("no directory is published with links"),
+            Call::Link(..) | Call::Symlink(..) => panic!("no directory is published with links"),
         };
         self.events.lock().unwrap().push(event);
         Ok(())

@@ -1,0 +1,89 @@
+//! Keeps writers from a dataset that is about to get another name.
+
+use super::append::remove_unlisted;
+use super::directory_paths::{DirectoryPaths, remove_marked_work};
+use super::lock::{Lock, wait_for_finisher};
+use super::ops::{FileOps, if_there, look};
+use super::pair_names::PairIdentity;
+use super::pair_paths::PairPaths;
+use super::pair_writer::require_directory;
+use crate::error::{Error, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A pair that no writer of ours replaces until this is dropped.
+pub struct PairLock {
+    ops: Arc<dyn FileOps>,
+    paths: PairPaths,
+    _lock: Lock,
+}
+
+impl PairLock {
+    /// Locks the pair of the main file `main`, and undoes an interrupted replacement.
+    ///
+    /// # Errors
+    /// `Invalid` when the name is unsuitable or the directory is missing; `Io` (`WouldBlock`) when another process is
+    /// writing the pair; `Unsupported` when the file system has no locks.
+    pub fn take(ops: Arc<dyn FileOps>, main: &Path, identity: &dyn PairIdentity) -> Result<Self> {
+        let paths = PairPaths::of(main)?;
+        require_directory(&paths.directory)?;
+        let lock = Lock::take(&ops, &paths.main_temp, &paths.main)?;
+        wait_for_finisher(&paths.main)?;
+        paths.recover(&*ops, identity)?;
+        Ok(Self { ops, paths, _lock: lock })
+    }
+
+    /// The main file, absolute.
+    pub fn main(&self) -> &Path {
+        &self.paths.main
+    }
+
+    /// Removes the main file, if it still has this name, and then its sidecar.
+    ///
+    /// # Errors
+    /// `Io` when the operating system refuses.
+    pub fn remove(self, sidecar: Option<&Path>) -> Result<()> {
+        for path in [Some(self.main()), sidecar].into_iter().flatten() {
+            let failed = |error| Error::io(path, &error);
+            if look(path).map_err(failed)?.is_some() {
+                if_there(self.ops.remove(path)).map_err(failed)?;
+            }
+            // In this order after a power cut, too.
+            let directory = path.parent().unwrap_or(Path::new("/"));
+            self.ops.sync_directory(directory).map_err(|error| Error::io(directory, &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A directory of shards that no writer of ours replaces or extends until this is dropped.
+pub struct DirectoryLock {
+    ops: Arc<dyn FileOps>,
+    paths: DirectoryPaths,
+    _lock: Lock,
+}
+
+impl DirectoryLock {
+    /// Locks the directory, and removes the shards that a dead writer was adding.
+    ///
+    /// # Errors
+    /// `Invalid` when the parent directory is missing; `Io` (`WouldBlock`) when another process is writing it.
+    pub fn take(ops: Arc<dyn FileOps>, directory: &Path, identity: &dyn PairIdentity) -> Result<Self> {
+        let paths = DirectoryPaths::of(directory)?;
+        require_directory(&paths.parent)?;
+        let lock = Lock::take_kept(&ops, &paths.lock, &paths.target)?;
+        paths.recover(&*ops)?;
+        remove_unlisted(&*ops, &paths.target, &lock, identity)?;
+        remove_marked_work(&*ops, &paths, &lock)?;
+        Ok(Self { ops, paths, _lock: lock })
+    }
+
+    /// Makes it durable that the directory is gone.
+    ///
+    /// # Errors
+    /// `Io` when the operating system refuses.
+    pub fn sync_parent(self) -> Result<()> {
+        let parent = &self.paths.parent;
+        self.ops.sync_directory(parent).map_err(|error| Error::io(parent, &error))
+    }
+}

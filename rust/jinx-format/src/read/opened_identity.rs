@@ -1,0 +1,64 @@
+//! What identifies an opened file: the id of the format, or what is known of a file that has none.
+
+use crate::bases::hash_source;
+use crate::key::FormatVersion;
+use crate::read::shard::Shard;
+use jinx_core::error::Result;
+use jinx_core::io::Source;
+use twox_hash::XxHash3_128;
+
+/// Bytes at either end of a file that its identity covers.
+const END_BYTES: u64 = 1 << 20;
+
+impl Shard {
+    /// The id in the footer. Files of 1.0 and plain JSON lines have none: for them the size, the time of the last change
+    /// in nanoseconds and a hash of the first and the last MiB, of the file as it was opened, joined by `-`. It is the
+    /// same wherever the file is seen, so it holds no numbers of devices and inodes.
+    ///
+    /// # Errors
+    /// Read errors.
+    pub fn identity(&self) -> Result<String> {
+        match &self.footer().id {
+            Some(id) => Ok(id.clone()),
+            None => Ok(format!("{}-{}", size_and_time(self.main()), hash_of_ends(self.main())?)),
+        }
+    }
+
+    /// The id by which a saved view names this file as its base (`spec/views.md`, section 2). A file without an id must
+    /// be unchanged since it was opened, because the view would not find it again.
+    ///
+    /// # Errors
+    /// `Mismatch` naming a file that was changed or replaced; read errors.
+    pub fn base_id(&self) -> Result<String> {
+        if let Some(id) = &self.footer().id {
+            return Ok(id.clone());
+        }
+        let main = self.main();
+        main.require_unchanged()?;
+        if self.rules() == FormatVersion::Plain {
+            return Ok(size_and_time(main));
+        }
+        hash_source(main, self.footer_offset())
+    }
+
+    /// xxh3-128 of the whole main file as it was opened, as 32 hex digits.
+    ///
+    /// # Errors
+    /// Read errors.
+    pub fn content_hash(&self) -> Result<String> {
+        hash_source(self.main(), 0)
+    }
+}
+
+fn size_and_time(file: &Source) -> String {
+    format!("{}-{}", file.len(), file.identity().modified_nanoseconds())
+}
+
+fn hash_of_ends(file: &Source) -> Result<String> {
+    let mut hash = XxHash3_128::new();
+    let first = END_BYTES.min(file.len());
+    let last = END_BYTES.min(file.len() - first);
+    hash.write(&file.read_vec(0, first)?);
+    hash.write(&file.read_vec(file.len() - last, last)?);
+    Ok(format!("{:032x}", hash.finish_128()))
+}

@@ -1,0 +1,198 @@
+"""Files that another process replaces or extends under an open dataset: no row of theirs is shown, saved or written."""
+
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import jinx
+from jinx._rewrite.positions_file import Origin, write_positions
+
+ROWS = [{"id": f"{i:03}", "score": i * 7 % 10} for i in range(10)]
+GOOD = [row for row in ROWS if row["score"] > 5]
+
+
+def write_lines(path: Path, rows: list[dict[str, object]]) -> None:
+    new = path.with_suffix(".new")
+    new.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    new.rename(path)
+
+
+def lines(path: Path, vectors: Path, is_new: bool) -> Path:
+    """The same rows in another order have lines of the same length."""
+    path = path.with_suffix(".jsonl")
+    write_lines(path, ROWS[::-1] if is_new else ROWS)
+    return path
+
+
+def old_pair(path: Path, vectors: Path, is_new: bool) -> Path:
+    """JINX 1.0; with one other digit, everything lies where it was."""
+    path, data = path.with_suffix(".jinx"), (vectors / "1_0" / "plain.jinx").read_bytes()
+    assert data.count(b'"int":-5') == 1
+    new = path.with_suffix(".new")
+    new.write_bytes(data.replace(b'"int":-5', b'"int":-7') if is_new else data)
+    new.rename(path)
+    return path
+
+
+def pair(path: Path, vectors: Path, is_new: bool) -> Path:
+    path = path.with_suffix(".jinx")
+    with jinx.Writer(path, overwrite=True) as writer:
+        writer.write_many(ROWS[::-1] if is_new else ROWS)
+    return path
+
+
+Source = Callable[[Path, Path, bool], Path]
+SOURCES = [lines, old_pair, pair]
+
+
+@pytest.fixture(params=SOURCES, ids=["JSON lines", "1.0", "1.1"])
+def source(request: pytest.FixtureRequest) -> Source:
+    return request.param
+
+
+def test_what_was_opened_stays_and_is_found_again_only_if_it_is_still_there(source, tmp_path, vectors):
+    path = source(tmp_path / "a", vectors, False)
+    view = jinx.open(path).select([0, 0])
+    before = view.to_list()
+    text = pickle.dumps(view)
+    assert pickle.loads(text).to_list() == before
+    source(tmp_path / "a", vectors, True)
+    assert view.to_list() == before
+    with pytest.raises(jinx.MismatchError, match=path.name):
+        pickle.loads(text).to_list()
+    with pytest.raises(jinx.MismatchError, match=path.name):
+        jinx.concat([view, view]).to_list()
+    out = tmp_path / "out.jinx"
+    for write in (jinx.select, jinx.dedup, jinx.concat):
+        with pytest.raises(jinx.MismatchError, match=path.name):
+            write([view] if write is jinx.concat else view, out)
+        assert not out.exists()
+    jinx.shuffle(view, out)  # it reads the files that are open
+    assert jinx.open(out).to_list() == before
+
+
+def test_a_view_is_not_saved_over_a_file_that_was_replaced(source, tmp_path, vectors):
+    path, saved = source(tmp_path / "a", vectors, False), tmp_path / "v.jinx"
+    view = jinx.open(path).select([0])
+    source(tmp_path / "a", vectors, True)
+    try:
+        view.save(saved)
+    except jinx.MismatchError as error:
+        assert path.name in str(error)  # noqa: PT017 - a pair with an id may be saved, and is refused when it is opened
+        assert not saved.exists()
+    else:
+        assert source is pair
+        with pytest.raises(jinx.MismatchError, match="expected id"):
+            jinx.open(saved)
+
+
+def test_lines_that_only_their_time_tells_apart(tmp_path, vectors):
+    """A file of the same size and ends, changed in place in its middle."""
+    path = tmp_path / "a.jsonl"
+    rows = [{"id": i, "text": "x" * 1000} for i in range(4000)]
+    write_lines(path, rows)
+    view = jinx.open(path).select([2000])
+    text = pickle.dumps(view)
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"y")
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(jinx.MismatchError, match="changed or replaced"):
+        pickle.loads(text).to_list()
+    with pytest.raises(jinx.MismatchError, match="changed or replaced"):
+        view.save(tmp_path / "v.jinx")
+
+
+def test_a_copy_with_the_time_of_the_original_is_told_apart_by_its_ends(tmp_path, vectors):
+    path = lines(tmp_path / "a", vectors, False)
+    text, status = pickle.dumps(jinx.open(path).filter("score > 5")), path.stat()
+    assert pickle.loads(text).to_list() == GOOD
+    lines(tmp_path / "a", vectors, True)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(jinx.MismatchError, match=r"a\.jsonl"):
+        pickle.loads(text).to_list()
+
+
+def test_lines_that_are_added_are_not_shown_and_not_pickled_over(tmp_path, vectors):
+    path = lines(tmp_path / "a", vectors, False)
+    view = jinx.open(path).filter("score > 5")
+    text = pickle.dumps(view)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(ROWS[0]) + "\n")
+    assert view.to_list() == GOOD
+    with pytest.raises(jinx.MismatchError, match=r"a\.jsonl"):
+        pickle.loads(text).to_list()
+    with pytest.raises(jinx.MismatchError, match=r"a\.jsonl"):
+        view.save(tmp_path / "v.jinx")
+    assert len(jinx.open(path)) == len(ROWS) + 1
+
+
+def test_concat_never_shifts_positions_to_a_file_of_another_length(tmp_path, vectors):
+    first, second = pair(tmp_path / "a", vectors, False), pair(tmp_path / "b", vectors, False)
+    parts = [jinx.open(first).select([5]), jinx.open(second).select([1])]
+    assert jinx.concat(parts).to_list() == [ROWS[5], ROWS[1]]
+    with jinx.Writer(first, overwrite=True) as writer:
+        writer.write_many(ROWS * 2)
+    with pytest.raises(jinx.MismatchError, match=r"a\.jinx"):
+        jinx.concat(parts).to_list()
+
+
+def test_concat_of_a_split_compares_its_files_too(tmp_path):
+    path = tmp_path / "shards"
+    for number, rows in enumerate((ROWS, ROWS[::-1])):
+        with jinx.Writer(path, overwrite=True, split="train", shard_size=100) as writer:
+            writer.write_many(rows)
+        if number == 0:
+            parts = [jinx.open(path, split="train")[:2], jinx.open(path, split="train")[4:5]]
+            assert jinx.concat(parts).to_list() == [ROWS[0], ROWS[1], ROWS[4]]
+    with pytest.raises(jinx.MismatchError, match="changed since they were first opened"):
+        jinx.concat(parts)
+
+
+def test_mds_of_equal_sizes_is_told_apart_by_the_time_of_its_index(tmp_path):
+    def write(ids: list[str]) -> None:
+        shutil.rmtree(tmp_path / "mds", ignore_errors=True)
+        with jinx.mds.MDSWriter(out=str(tmp_path / "mds"), columns={"id": "str"}) as writer:
+            for id_ in ids:
+                writer.write({"id": id_})
+
+    for new in (["b", "a"], ["bb", "aa"]):
+        write(["a", "b"])
+        view = jinx.open(tmp_path / "mds").select([1])
+        text = pickle.dumps(view)
+        assert pickle.loads(text).to_list() == jinx.concat([view]).to_list() == [{"id": "b"}]
+        write(new)
+        for again in (lambda text=text: pickle.loads(text), lambda view=view: jinx.concat([view, view])):
+            with pytest.raises(jinx.MismatchError, match="changed since they were first opened"):
+                again()
+        with pytest.raises(jinx.MismatchError, match="changed since they were first opened"):
+            jinx.select(view, tmp_path / "out.jinx")
+        with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+            view.save(tmp_path / "v.jinx")
+
+
+def test_a_directory_that_grew_is_joined_as_it_was_opened(tmp_path, vectors):
+    path = tmp_path / "shards"
+    with jinx.Writer(path, shard_size=100) as writer:
+        writer.write_many(ROWS)
+    before, other = jinx.open(path), jinx.open(pair(tmp_path / "b", vectors, False)).select([1])
+    with jinx.Writer(path, append=True) as writer:
+        writer.write_many(ROWS)
+    assert jinx.concat([before, other]).to_list() == [*ROWS, ROWS[1]]
+
+
+def test_positions_name_the_content_of_a_file_without_an_id(tmp_path, vectors):
+    """A copy is the same dataset, whenever it was made; a file with lines of the same length is not."""
+    for source in (lines, old_pair):
+        path = source(tmp_path / "a", vectors, False)
+        write_positions(tmp_path / "p.npy", [0], Origin.of(jinx.open(path)))
+        os.utime(path, ns=(1, 1))
+        assert jinx.select(path, tmp_path / "out.jinx", tmp_path / "p.npy", overwrite=True).samples == 1
+        source(tmp_path / "a", vectors, True)
+        with pytest.raises(jinx.MismatchError, match="positions are of another dataset"):
+            jinx.select(path, tmp_path / "out.jinx", tmp_path / "p.npy", overwrite=True)
