@@ -1,5 +1,7 @@
-//! Gives datasets other names, and removes them. At every moment, and after any crash, each name has its old or its new dataset; until the
-//! new one is published, the old name is complete. No writer of either name works meanwhile.
+//! Gives datasets other names, and removes them.
+//!
+//! At every moment of a move, and after any crash, the new name has its old or its new dataset, and until it has the new
+//! one, the old name is complete. No writer of either name works meanwhile.
 
 use crate::copy_files::{copy_file, copy_pair_into};
 use crate::identity::{JinxIdentity, sidecar_of};

@@ -110,6 +110,40 @@ fn a_move_that_fails_or_dies_at_any_call_loses_nothing_and_is_repeated() {
 }
 
 #[test]
+fn files_that_cannot_have_second_names_are_copied() {
+    for (from, to, left) in [("a.jinx", "b.jinx", &["b.binx", "b.jinx"][..]), ("a", "b", &["b"][..])] {
+        let place = tempfile::tempdir().unwrap();
+        let (from, to) = (place.path().join(from), place.path().join(to));
+        write(&from, 0..3);
+        let refused = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&refused);
+        let ops = move |call: Call<'_>| match call {
+            Call::Link(..) => {
+                seen.fetch_add(1, Ordering::SeqCst);
+                Err(io::ErrorKind::CrossesDevices.into())
+            }
+            _ => Ok(()),
+        };
+        move_on(Arc::new(ops), &from, &to).unwrap();
+        assert!(refused.load(Ordering::SeqCst) > 0);
+        assert_eq!(rows_in(&to).unwrap(), expected(0..3));
+        assert_eq!(names_in(place.path()), left);
+    }
+}
+
+#[test]
+fn a_copy_of_a_pair_that_is_replaced_meanwhile_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let [a, b, out] = ["a.jinx", "b.jinx", "out.jinx"].map(|name| place.path().join(name));
+    write(&a, 0..3);
+    write(&b, 10..12);
+    // What a copy reads if another pair gets the name between its two files.
+    let error = copy_pair(&a, sidecar_of(&b).unwrap().as_deref(), &out, false).unwrap_err();
+    assert_eq!(error.cause(), Cause::Mismatch, "{error}");
+    assert!(!out.exists());
+}
+
+#[test]
 fn the_new_name_is_durable_before_the_old_one_goes() {
     for (from, to) in [("a.jinx", "b.jinx"), ("a", "b")] {
         let place = tempfile::tempdir().unwrap();
