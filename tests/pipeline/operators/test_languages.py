@@ -34,7 +34,7 @@ def test_what_is_kept():
     kept = jp.create("language_id_score_filter", lang=["zh", "ar"])(samples)
     assert kept == [{"text": TEXTS["zh"]}, {"text": TEXTS["ar"]}]
     assert jp.create("language_id_score_filter", lang="hi", min_score=0)(samples) == [{"text": TEXTS["hi"]}]
-    assert jp.create("language_id_score_filter", min_score=1.1)(samples) == []
+    assert jp.create("language_id_score_filter", min_score=1)([{"text": "1234 5"}]) == []
 
 
 def test_a_model_that_is_not_there():

@@ -13,6 +13,7 @@ from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_
 from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.places import RecipeError
+from jinx_pipeline.recipe.read import read_recipe
 from jinx_pipeline.sample.roles import Roles
 
 
@@ -118,3 +119,6 @@ def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path):
         describe(what.recipe)
     with pytest.raises(ValueError, match="different formats"):
         what.export(tmp_path / "out.jinx")
+    (tmp_path / "recipe.yaml").write_text(f"dataset: {tmp_path}/in\nexport: {tmp_path}/out.jinx\n")
+    with pytest.raises(ValueError, match=r"recipe\.yaml, line 1: dataset: .*/in: the files in this directory have"):
+        describe(read_recipe(tmp_path / "recipe.yaml"))

@@ -97,6 +97,8 @@ def test_what_only_chooses_an_implementation_is_a_remark():
     made = imported({"dataset_path": "in.jinx", "process": process}, "mine")
     assert made.recipe["process"] == [{"video_duration_filter": {"min_duration": 2}}]
     assert made.remarks == ["video_duration_filter.video_backend: not taken over; it chooses how the same is computed"]
+    # Data-Juicer reads any file that the data names.
+    assert [note.partition(":")[0] for note in made.notes] == ["dataset.media_root"]
 
 
 def test_options_that_are_only_implied_are_explained():

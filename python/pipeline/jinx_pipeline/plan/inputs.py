@@ -74,13 +74,14 @@ def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
 
 @contextmanager
 def named_at(place: Place | None) -> Generator[None]:
-    """Put the place of a source before the message that the file does not exist."""
+    """Put the place of a source before the message that it does not exist, or is not one dataset."""
     try:
         yield
-    except FileNotFoundError as error:
-        if place is None or not str(place):
+    except (FileNotFoundError, ValueError) as error:
+        kind = type(error)
+        if place is None or not str(place) or kind not in {FileNotFoundError, ValueError}:
             raise
-        raise FileNotFoundError(f"{place}: {error}") from None
+        raise kind(f"{place}: {error}") from None
 
 
 def find_input(source: SourceSpec, inputs_dir: Path) -> Input:

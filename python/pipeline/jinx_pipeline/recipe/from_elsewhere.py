@@ -175,12 +175,25 @@ def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
             f"trace: {made.recipe['trace']}: so many examples of what each operator changed or dropped (open_tracer)"
         )
     _data_juicer_workers(data.get("np"), made)
+    if any(_is_of_media(step) for step in made.recipe["process"]):
+        made.notes.append(
+            "dataset.media_root: media are read below the directory of the input alone; if the data names other files, "
+            "by absolute paths for instance, write dataset: {media_root: DIRECTORY} or {media_outside: true}"
+        )
     made.remarks += [f"{name}: not taken over" for name in data if name not in {*_TAKEN, *_OF_THE_RUN}]
     return made
 
 
+def _is_of_media(step: Any) -> bool:
+    """Whether an operator of the recipe reads images, audios or videos."""
+    from jinx_pipeline.operators.registry import operator_class
+
+    name = step if isinstance(step, str) else next(iter(step))
+    return operator_class(name).modality in {"image", "audio", "video", "multimodal"}
+
+
 def _data_juicer_workers(processes: Any, made: Imported) -> None:
-    if isinstance(processes, int) and processes >= 1:
+    if type(processes) is int and processes >= 1:
         made.recipe["workers"] = processes
     elif processes is not None:
         made.remarks.append(f"np: {processes}: not taken over; write workers: N for N processes")
