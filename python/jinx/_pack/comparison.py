@@ -136,7 +136,7 @@ def compare_packing(
     best = stages.knapsack(sizes, config)
     found = _all_stages(sizes, config, batch_size, order, best)
     chosen = np.sort(order[:show])
-    part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),))
+    part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),), (None,))
     shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), stages.knapsack(part, config))
     cost = next((name for name in (PATCHES, IMAGES) if name in sizes.columns), f"{TOKENS}^2")
     before, after = _schedule(best, None), _schedule(best, cost)

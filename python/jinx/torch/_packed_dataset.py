@@ -38,7 +38,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         **options: Unpack[PackOptions],
     ) -> None:
         whole = whole_of(dataset)
-        self._plan = plan_of(plan, dataset, whole)
+        self._plan = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
         self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
 
     @property

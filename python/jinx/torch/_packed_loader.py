@@ -154,7 +154,12 @@ class PackedDataLoader(ScheduledLoader[Made]):
         if without_images not in {"keep", "drop", "error"}:
             raise ValueError(f"without_images={without_images!r}: give 'keep', 'drop' or 'error'")
         whole = whole_of(dataset)
-        made = plan_of(plan, dataset, whole)
+        if isinstance(plan, PackPlan) and plan.mask is not None:
+            raise InvalidError(
+                "a mask chose the packs of this plan, which says nothing about other epochs; give only() the least "
+                "that a pack holds, as {'num_images': 1}"
+            )
+        made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
         chosen, maker = pack_maker(whole, made.max_length, options)
         self._without_images: WithoutImages = without_images
         self._labels = _labels_of(whole)
@@ -188,7 +193,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         return super().__iter__()
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of all ranks: a few integers and what the plan was made of. Call it between two batches.
+        """The position of all ranks: some integers, the identity of dataset and plan. Call it between two batches.
 
         It is the same on each rank, and another number of ranks, workers or packs in a batch may continue from it.
         """
@@ -198,10 +203,10 @@ class PackedDataLoader(ScheduledLoader[Made]):
         """Let the next iteration continue where the saved loaders were, with exactly the packs that are left.
 
         Raises:
-            MismatchError: The plan was another one; the message names what differs.
+            MismatchError: The dataset or the plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader, or it has another `without_images`.
         """
-        theirs = required_state(state).get("without_images", self._without_images)
+        theirs = required_state(state).get("without_images")
         if theirs != self._without_images:
             raise InvalidError(f"the saved loader had without_images={theirs!r}, this one has {self._without_images!r}")
         super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})
@@ -242,7 +247,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
             raise InvalidError(f"without_images={self._without_images!r} needs {_IMAGES}: run jinx annotate")
         has_any = plan.totals(_IMAGES) > 0
         if self._without_images == "drop":
-            return plan.only(has_any)
+            return plan.only({_IMAGES: 1})
         if not has_any.all():
             none = int((~has_any).sum())
             raise InvalidError(f"{none:,} of {len(plan):,} packs have no image; without_images='drop' leaves them out")
