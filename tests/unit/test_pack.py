@@ -300,7 +300,7 @@ def test_a_mask_is_of_one_epoch():
     some = whole.only(mask)
     assert [pack.tolist() for pack in some] == [whole[i].tolist() for i in np.flatnonzero(mask)]
     assert some.fingerprint != whole.fingerprint != whole.only(~mask).fingerprint != some.fingerprint
-    with pytest.raises(InvalidError, match="a mask chose the packs of epoch 0, which says nothing about .* epoch 1"):
+    with pytest.raises(InvalidError, match="a mask chose the packs of epoch 0, which says nothing"):
         some.with_epoch(1)
     for plan, other in ((some, whole), (whole, some)):
         with pytest.raises(MismatchError, match="mask is"):

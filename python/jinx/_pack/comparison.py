@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jinx._annotate.recipe import require_alike
 from jinx._pack import stages
 from jinx._pack.config import PackConfig
 from jinx._pack.packs import Packs
 from jinx._pack.rows import IMAGE_TOKENS, Row, rows_of
 from jinx._pack.schedule import PackSchedule
-from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, read_sizes
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, datasets_in, read_sizes
 from jinx._results import Result
 from jinx.errors import InvalidError
 
@@ -127,6 +128,7 @@ def compare_packing(
     limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
     budgets = {name: limit for name, limit in limits.items() if limit is not None}
     sizes = read_sizes(source, list(budgets), lengths, also=(IMAGES, PATCHES, IMAGE_TOKENS))
+    require_alike(datasets_in(source))
     total = len(sizes.columns[TOKENS])
     if not total:
         raise InvalidError("there are no samples to compare")

@@ -4,9 +4,10 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jinx._annotate.recipe import require_alike
 from jinx._pack.config import Oversize, PackConfig, Strategy
 from jinx._pack.plan import PackPlan
-from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, read_sizes
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, datasets_in, read_sizes
 from jinx.errors import InvalidError
 
 _MOST_THREADS = 2**16 - 1
@@ -63,12 +64,15 @@ def pack(
     Raises:
         InvalidError: A column is not indexed, or an option has a value that is not possible.
         KeyError: A column does not exist.
+        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others.
         LimitError: A sample is over a budget, with `oversize="error"`; or the weights ask for too many samples.
     """
     limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
     chosen = {name: operator.index(limit) for name, limit in limits.items() if limit is not None}
     chosen |= {name: operator.index(limit) for name, limit in (budgets or {}).items()}
     sizes = read_sizes(source, list(chosen), lengths)
+    if lengths == TOKENS or {IMAGES, PATCHES} & chosen.keys():
+        require_alike(datasets_in(source))
     config = PackConfig(
         budgets=chosen,
         strategy=strategy,

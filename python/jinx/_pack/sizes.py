@@ -52,8 +52,7 @@ def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence
     """
     import numpy as np
 
-    is_mixture = isinstance(source, list | tuple) and any(_is_source(one) for one in source)  # pyright: ignore[reportUnknownVariableType]
-    parts: list[Any] = list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
+    parts = _parts(source)
     names = {part: "" if len(parts) == 1 else f"source {part}: " for part in range(len(parts))}
     read = [_of_one(part, budgets, also, lengths, names[number]) for number, part in enumerate(parts)]
     shared = [name for name in read[0] if all(name in one for one in read)]
@@ -80,6 +79,17 @@ def held_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str
         except (InvalidError, KeyError):
             continue
     return found
+
+
+def datasets_in(source: Any) -> list[Reader]:
+    """The datasets among the sources of a plan."""
+    return [part for part in _parts(source) if isinstance(part, Reader)]
+
+
+def _parts(source: Any) -> list[Any]:
+    """The sources that a plan was asked for: several in a list or tuple, or one."""
+    is_mixture = isinstance(source, list | tuple) and any(_is_source(one) for one in source)  # pyright: ignore[reportUnknownVariableType]
+    return list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _is_source(one: Any) -> bool:

@@ -178,17 +178,16 @@ def _require_source(source: Any) -> None:
 
 
 class _Columns:
-    """What `Encoding` asks of a dataset, for a stream: names, and no recipe."""
+    """What `Encoding` asks of a dataset, for a stream: names, and no files that say how lengths were counted."""
 
     _recipe: Mapping[str, Any] | None = None
 
     def __init__(self, names: list[str]) -> None:
         self.column_names = names
 
+    def _identities(self) -> list[tuple[int, str]]:
+        return []
+
     def select_columns(self, columns: list[str]) -> "_Columns":
         """As `Dataset.select_columns`."""
         return _Columns(columns)
-
-    def _footer(self, file: int) -> str:
-        del file
-        return "{}"
