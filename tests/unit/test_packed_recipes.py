@@ -1,4 +1,4 @@
-"""Lengths that were counted in different ways stay told apart when they are joined, and are refused where they count."""
+"""Lengths that were counted in different ways stay told apart when they are joined, and are refused."""
 
 import pickle
 from pathlib import Path
@@ -118,7 +118,7 @@ def test_both_files_are_named(folder):
 
 def test_what_a_loader_counts_otherwise_is_refused_in_any_part(folder):
     alike = added(folder, ("l4.jinx", "copy4.jinx"))
-    with pytest.raises(MismatchError, match="the lengths of this dataset were counted otherwise: image rule .* now"):
+    with pytest.raises(MismatchError, match="the lengths of this dataset were counted otherwise: image rule"):
         PackedDataset(alike, {"max_length": LENGTH}, tokenizer=folder / "tokenizer", image_rule="fixed:5")
 
 

@@ -59,8 +59,8 @@ def require_alike(datasets: Iterable[Reader]) -> None:
         if told:
             files = f"in {one.file}" if one.file == known[0].file else f"in {known[0].file} and in {one.file}"
             raise MismatchError(
-                f"the lengths {files} were counted in different ways: {'; '.join(told)}; run jinx annotate again with the "
-                "same options for both"
+                f"the lengths {files} were counted in different ways: {'; '.join(told)}; run jinx annotate again with "
+                "the same options for both"
             )
 
 

@@ -7,7 +7,6 @@ from typing import Any, cast
 from jinx._core import Reader
 from jinx.errors import JinxError
 
-
 # The member in which annotate says how it counted the lengths of samples.
 COUNTED = "annotate"
 
@@ -41,8 +40,10 @@ def _counted(dataset: Reader) -> list[Counted]:
         return [one for file, samples in enumerate(sizes) if samples for one in _counted_in(dataset, file)]
     if hasattr(recipe, "files"):  # a saved view, whose own counts replace those beneath it
         own = _counted_in(recipe.files.file, 0)
-        parts = [] if any(one.recipe is not None for one in own) else recipe.files.bases
-        return [one for part in parts for one in _counted(part)] or own
+        if any(one.recipe is not None for one in own):
+            return own
+        bases: list[Reader] = recipe.files.bases
+        return [one for base in bases for one in _counted(base)] or own
     return [one for part in recipe.parts for one in _counted(part)]
 
 

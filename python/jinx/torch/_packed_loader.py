@@ -1,7 +1,7 @@
 """`jinx.torch.PackedDataLoader`: packs as batches for training."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -38,6 +38,7 @@ class PackedStats(Result):
         occupancy: The part of the packs that is tokens.
         truncated: Samples whose end did not fit, because they are longer than they were planned.
         dropped: Samples left out for that reason.
+        empty: Samples that were encoded as no tokens; they are in their packs and take no room.
         skipped: Samples left out because of an error (`on_error="skip"`).
     """
 
@@ -50,6 +51,7 @@ class PackedStats(Result):
     occupancy: float
     truncated: int
     dropped: int
+    empty: int
     skipped: int
 
 
@@ -112,7 +114,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
             - `decode`: as `Dataset.decode`; without it, images are the stored bytes.
             - `oversize`: if the samples of a pack are longer than they were planned, `"truncate"` (the default) cuts
               the end off (samples with images are left out), `"drop"` leaves samples out, `"error"` raises. A pack
-              never has more than `max_length` tokens.
+              never has more than `max_length` tokens. Unless it is given, rank 0 warns of what it lost, once when an
+              epoch ends; `stats` counts it on each rank.
             - `on_error`: `"raise"` (the default) the error of a sample that cannot be read or encoded, which names its
               position, or `"skip"` it: its pack goes without it, and `skipped` lists the error.
             - `filler_image`: what a batch without images gets, with the sequence id 0, so that the vision model has
@@ -162,6 +165,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
         chosen, maker = pack_maker(whole, made.max_length, options)
         self._without_images: WithoutImages = without_images
+        self._warns = "oversize" not in options
         self._labels = _labels_of(whole)
         self._tally = Tally()
         self.skipped: list[Exception] = []
@@ -190,7 +194,19 @@ class PackedDataLoader(ScheduledLoader[Made]):
 
     def __iter__(self) -> Iterator[Any]:
         self.skipped = []
-        return super().__iter__()
+        return self._told(super().__iter__())
+
+    def _told(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches, and at their end, or where the loop leaves them, a warning of what was lost."""
+        epoch, before = self.epoch, replace(self._tally)
+        try:
+            yield from batches
+        finally:
+            if self._warns and self.rank == 0:
+                lost = Tally(
+                    dropped=self._tally.dropped - before.dropped, truncated=self._tally.truncated - before.truncated
+                )
+                lost.warn_of_losses(f"epoch {epoch}, rank 0", "they were planned")
 
     def state_dict(self) -> dict[str, Any]:
         """The position of all ranks: some integers, the identity of dataset and plan. Call it between two batches.
