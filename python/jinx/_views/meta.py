@@ -56,13 +56,26 @@ def _counted_in(dataset: Reader, file: int) -> list[Counted]:
 
 
 def kept_meta(dataset: Reader) -> dict[str, Any]:
-    """What a view of a dataset keeps: what the views that it shows say in common, and how its lengths were counted."""
+    """What a view of a dataset keeps: what the views that it shows say in common, and how its lengths were counted.
+
+    What files say that are not views is found in them again, so that not all shards are opened for it.
+    """
     kept = meta_of(dataset, only_views=True)
     kept.pop(COUNTED, None)
-    recipes = [one.recipe for one in counted(dataset)]
-    if any(recipe is not None for recipe in recipes):
+    if _views_count(dataset):
+        recipes = [one.recipe for one in counted(dataset)]
         kept[COUNTED] = recipes[0] if len(recipes) == 1 else recipes
     return kept
+
+
+def _views_count(dataset: Reader) -> bool:
+    """Whether a saved view says how lengths were counted."""
+    recipe = dataset._recipe
+    if recipe is None:
+        return False
+    if hasattr(recipe, "files"):
+        return COUNTED in _of_file(recipe.files.file)
+    return any(_views_count(part) for part in recipe.parts)
 
 
 def meta_of(dataset: Reader, *, only_views: bool = False) -> dict[str, Any]:

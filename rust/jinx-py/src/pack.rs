@@ -53,7 +53,10 @@ pub fn pack<'py>(
         strategy: strategy_of(strategy)?,
         window,
         oversize: if truncate { Oversize::Truncate } else { Oversize::Drop },
-        sources: sources.into_iter().map(|(samples, draws, start)| Source { samples, draws, start }).collect(),
+        sources: sources
+            .into_iter()
+            .map(|(samples, draws, start)| Source { samples, draws, start })
+            .collect(),
         seed,
         epoch,
         threads,
