@@ -120,6 +120,7 @@ def compare_packing(
 
     Raises:
         InvalidError: There are no samples, or an option has a value that is not possible.
+        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others.
     """
     import numpy as np
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -278,7 +279,7 @@ def _draws(samples: Sequence[int], weights: Sequence[float] | None, epoch: int) 
     found: list[tuple[int, int, int]] = []
     for count, weight in zip(samples, weights or (1.0,) * len(samples), strict=True):
         each = Fraction(weight) * count
-        before, after = ((each * epochs + Fraction(1, 2)).__floor__() for epochs in (epoch, epoch + 1))
+        before, after = (math.floor(each * epochs + Fraction(1, 2)) for epochs in (epoch, epoch + 1))
         found.append((count, after - before, before % count if count else 0))
     total = sum(draws for _, draws, _ in found)
     if total > _MOST_DRAWS:

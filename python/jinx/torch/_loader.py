@@ -19,7 +19,8 @@ from jinx.torch._collate import collate
 __all__ = ["Loader"]
 
 _VERSION = 2
-_SEEDS = 2**128
+# No seed, epoch or number of batches is larger.
+_LARGEST = 2**128
 _MEMBERS = {"version", "epoch", "batches", "batch_size", "shuffle", "seed", "generator", "dataset"}
 
 
@@ -202,7 +203,7 @@ class Loader:
         for name, mine in (("batch_size", self.batch_size), ("shuffle", self.shuffle)):
             if known[name] != mine:
                 raise InvalidError(f"the saved loader had {name}={known[name]!r}, this one has {mine!r}")
-        for name, limit in (("epoch", _SEEDS), ("batches", self._most_batches()), ("seed", _SEEDS)):
+        for name, limit in (("epoch", _LARGEST), ("batches", self._most_batches()), ("seed", _LARGEST)):
             if type(known[name]) is not int or not 0 <= known[name] <= limit:
                 raise InvalidError(f"this state is damaged: {name} is {known[name]!r}, not between 0 and {limit:,}")
         self._require_generator(known["generator"])
@@ -211,7 +212,7 @@ class Loader:
         try:
             return len(self)
         except TypeError:  # only the sampler knows when it ends
-            return len(self.dataset)
+            return _LARGEST
 
     def _require_generator(self, state: Any) -> None:
         if (state is None) != (self.generator is None):
