@@ -625,13 +625,14 @@ def pack(
     strategy: str,
     window: int,
     truncate: bool,
-    sources: Sequence[tuple[int, int]],
+    sources: Sequence[tuple[int, int, int]],
     seed: int | None,
     epoch: int,
     threads: int,
 ) -> tuple[bytes, bytes, tuple[int, int, int]]:
     """The packs of an epoch: offsets and positions as little-endian u32, and how many samples are empty, too large and
-    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, how many of them an epoch takes).
+    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, how many of them this epoch takes, how
+    many all epochs before took, modulo the samples).
     """
 
 def step_order(count: int, seed: int, epoch: int, window: int) -> list[int]:

@@ -194,19 +194,18 @@ def kill_myself(sample):
 
 
 def test_the_recipe_stays_with_views_of_the_view(dataset, tokenizer, tmp_path):
-    from jinx._annotate.recipe import recipe_of
+    from jinx._views.meta import counted
 
     jinx.annotate(dataset, tmp_path / "a.jinx", tokenizer=tokenizer, image_rule="fixed:5")
     view = jinx.open(tmp_path / "a.jinx")
-    recipe = recipe_of(view)
-    assert recipe is not None
+    recipe = view.info().meta["annotate"]
     view.filter("num_tokens > 20").save(tmp_path / "b.jinx")
     view.with_columns({"more": range(COUNT)}).save(tmp_path / "c.jinx")
     jinx.convert(view, tmp_path / "d.jinx")
     for name in "bcd":
         opened = jinx.open(tmp_path / f"{name}.jinx")
         assert "num_tokens" in opened.column_names, name
-        assert recipe_of(opened) == recipe, name
+        assert [one.recipe for one in counted(opened)] == [recipe], name
 
 
 def test_the_command_does_the_same(dataset, tokenizer, tmp_path, capsys):

@@ -126,11 +126,16 @@ def test_a_dataset_is_packed_by_its_index_alone(tmp_path):
     sizes = drawn(300)
     with jinx.open(write(tmp_path / "a.jinx", sizes)) as ds:
         plan = jinx.pack(ds, 2048, max_images=6)
-        assert plan.fingerprint == jinx.pack(sizes, 2048, max_images=6).fingerprint
+        assert is_same(plan, jinx.pack(sizes, 2048, max_images=6))
         part = jinx.pack(ds[100:200], 2048, max_images=6)
-        assert part.fingerprint == jinx.pack({k: v[100:200] for k, v in sizes.items()}, 2048, max_images=6).fingerprint
+        assert is_same(part, jinx.pack({k: v[100:200] for k, v in sizes.items()}, 2048, max_images=6))
         kept = jinx.pack(ds.select_columns(["num_tokens"]), 2048)
         assert list(kept.sizes) == ["num_tokens"]
+
+
+def is_same(plan, other) -> bool:
+    """Whether two plans hold the same packs."""
+    return plan.positions.tolist() == other.positions.tolist() and plan.offsets.tolist() == other.offsets.tolist()
 
 
 def bytes_read() -> int:
@@ -195,9 +200,26 @@ def test_what_cannot_be_planned_is_an_error_that_says_what_to_do(tmp_path):
         ({"seed": -1}, "seed=-1"),
         ({"weights": [1.0, 2.0]}, "2 weights for 1 sources"),
         ({"weights": [float("nan")]}, "a weight of nan"),
+        ({"weights": [10**400]}, "a weight is too large"),
+        ({"budgets": {"num_images": 2**32 - 1}}, "budget of 4294967295 for num_images is not between 1 and 4294967294"),
+        ({"window": 10**30}, "window"),
+        ({"threads": -1}, "threads=-1"),
+        ({"threads": 10**30}, "threads"),
     ]:
         with pytest.raises(InvalidError, match=message):
             jinx.pack({"num_tokens": [1], "num_images": [1]}, 10, **options)
+
+
+@pytest.mark.parametrize("weights", [[1e30, 1], [1e300, 1], [2.0**32, 0]])
+def test_weights_that_ask_for_too_much_are_refused(weights):
+    with pytest.raises(LimitError, match=r"more samples in an epoch than the 4,294,967,295 that a plan holds"):
+        jinx.pack([[1], [1]], 10, weights=weights)
+
+
+def test_a_size_beyond_32_bits_fits_no_budget():
+    sizes = {"num_tokens": [1, 1], "area": [2**32 + 5, 2**32 - 2]}
+    plan = jinx.pack(sizes, 10, budgets={"area": 2**32 - 2})
+    assert (plan.positions.tolist(), plan.stats().dropped_oversize) == ([1], 1)
 
 
 def test_samples_over_a_budget_follow_the_policy():
@@ -237,6 +259,72 @@ def test_a_mixture_shows_each_source_as_often_as_asked(tmp_path):
     assert list(weighted[0].sizes) == ["num_tokens"]
 
 
+@pytest.mark.parametrize(("count", "weight"), [(3, 0.1), (5, 0.5), (7, 0.3), (10, 0.7), (4, 1.3), (3, 1 / 3), (9, 1.0)])
+@pytest.mark.parametrize("seed", [0, None])
+def test_weights_are_exact_over_epochs(count, weight, seed):
+    """Not only in the long run: after any number of epochs each source was shown as often as asked."""
+    times = np.zeros(count, dtype=int)
+    for epoch in range(30):
+        plan = jinx.pack([[1] * 4, [1] * count], 10, weights=[1, weight], seed=seed, epoch=epoch)
+        times += np.bincount(plan.positions, minlength=4 + count)[4:]
+        assert abs(times.sum() - weight * count * (epoch + 1)) <= 0.5 + 1e-9
+        assert times.max() - times.min() <= 1
+    again = jinx.pack([[1] * 4, [1] * count], 10, weights=[1, weight], seed=seed).with_epoch(29)
+    assert is_same(again, plan)
+
+
+FULL = {"num_tokens": 2000}
+
+
+def test_packs_that_are_left_out_stay_out():
+    draw = np.random.default_rng(1)
+    sizes = {"num_tokens": draw.integers(300, 900, 600), "num_images": draw.integers(0, 3, 600) // 2}
+    whole = jinx.pack(sizes, 2048, max_images=4)
+    some = whole.only({"num_images": 1})
+    for plan, every in ((some, whole), (some.with_epoch(1), whole.with_epoch(1))):
+        has_image = every.totals("num_images") > 0
+        assert 0 < len(plan) == has_image.sum() < len(every)
+        assert plan.totals("num_images").min() == 1
+        assert plan.fingerprint != every.fingerprint
+        left = len(every.positions) - len(plan.positions)
+        assert (plan.stats().dropped_filtered, every.stats().dropped_filtered) == (left, 0)
+    assert some.with_epoch(1).with_epoch(0).fingerprint == some.fingerprint
+    both = some.only(FULL)
+    assert both.fingerprint == whole.only(FULL).only({"num_images": 1}).fingerprint == both.only(FULL).fingerprint
+    assert len(both) < len(some)
+
+
+def test_a_mask_is_of_one_epoch():
+    whole = jinx.pack(drawn(600), 2048, max_images=4)
+    mask = whole.totals("num_images") > 1
+    some = whole.only(mask)
+    assert [pack.tolist() for pack in some] == [whole[i].tolist() for i in np.flatnonzero(mask)]
+    assert some.fingerprint != whole.fingerprint != whole.only(~mask).fingerprint != some.fingerprint
+    with pytest.raises(InvalidError, match="a mask chose the packs of epoch 0, which says nothing"):
+        some.with_epoch(1)
+    for plan, other in ((some, whole), (whole, some)):
+        with pytest.raises(MismatchError, match="mask is"):
+            plan.schedule(resume=other.schedule().state(3))
+    for wrong, told in ((mask[1:], "a bool for each of"), (mask.astype(int), "int64"), ({"frames": 1}, "'frames'")):
+        with pytest.raises(InvalidError, match=told):
+            whole.only(wrong)
+
+
+def test_truncated_samples_of_packs_left_out_do_not_count():
+    plan = jinx.pack({"num_tokens": [30, 3, 40], "num_images": [1, 0, 0]}, 10, oversize="truncate")
+    assert plan.stats().truncated == 2
+    some = plan.only({"num_images": 1})
+    assert (some.stats().samples, some.stats().truncated, some.stats().dropped_filtered) == (1, 1, 2)
+
+
+def test_samples_without_tokens_are_counted_in_each_way():
+    """What an epoch draws is in a pack or counted as left out, once."""
+    sizes = {"num_tokens": [0, 5, 0, 20, 3], "num_images": [9, 1, 0, 1, 9]}
+    for oversize, expected in (("drop", (1, 2, 2)), ("truncate", (2, 2, 1))):
+        stats = jinx.pack([sizes, sizes], 10, max_images=4, oversize=oversize, weights=[2, 1]).stats()
+        assert (stats.samples, stats.dropped_empty, stats.dropped_oversize) == tuple(3 * n for n in expected)
+
+
 def test_a_plan_is_saved_and_opened(tmp_path):
     plan = jinx.pack([drawn(400), drawn(50, 3)], 2048, max_images=6, weights=(1, 2), oversize="truncate", epoch=3)
     path = tmp_path / "plan.jinx"
@@ -248,6 +336,10 @@ def test_a_plan_is_saved_and_opened(tmp_path):
     assert opened.with_epoch(4).fingerprint == plan.with_epoch(4).fingerprint
     with pytest.raises(FileExistsError):
         plan.save(path)
+    for one in (plan.only({"num_images": 2}), plan.only(np.arange(len(plan)) % 2 == 0)):
+        one.save(path, overwrite=True)
+        assert jinx.PackPlan.load(path).fingerprint == one.fingerprint != plan.fingerprint
+        assert jinx.PackPlan.load(path).stats() == one.stats()
     plan.with_epoch(5).save(path, overwrite=True)
     assert jinx.PackPlan.load(path).epoch == 5
     copied = pickle.loads(pickle.dumps(plan))
@@ -282,6 +374,10 @@ def test_a_file_that_is_no_possible_plan_is_refused(tmp_path):
         {"sizes": {"num_tokens": sample["sizes"]["num_tokens"]}},
         {"plan": {**sample["plan"], "window": 5}},
         {"plan": {**sample["plan"], "unknown": 5}},
+        {"plan": {**sample["plan"], "least": {"num_tokens": 2048}}},
+        {"plan": {**sample["plan"], "least": {"frames": 1}}},
+        {"plan": {**sample["plan"], "sources": [5]}},
+        {"plan": {name: value for name, value in sample["plan"].items() if name != "sources"}},
         {"plan": 3},
     ):
         with pytest.raises(CorruptFileError, match=r"changed\.jinx: .*(plan|pack)"):

@@ -161,7 +161,7 @@ def test_a_state_of_other_lengths_is_refused(dataset):
 def test_a_plan_of_nothing_gives_nothing(dataset):
     plan = jinx.pack(np.full(COUNT, 100), 64, oversize="drop")
     for how in ({"num_workers": 0}, {"num_workers": 2}, {"num_workers": 1, "workers": "processes"}):
-        loader = PackedDataLoader(dataset, plan, **how)
+        loader = PackedDataLoader(dataset, plan, encode=fail_at_7, **how)
         assert (len(loader), list(loader), loader.epoch) == (0, [], 1)
 
 

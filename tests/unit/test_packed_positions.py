@@ -113,7 +113,7 @@ def test_one_number_for_each_token_and_shortened_samples(tmp_path):
     with jinx.Writer(tmp_path / "data.jinx", indexed=["num_tokens"]) as writer:
         writer.write({"num_tokens": 8})
     dataset = jinx.open(tmp_path / "data.jinx")
-    options = {"encode": lambda _: {"input_ids": range(12)}, "num_workers": 0}
+    options = {"encode": lambda _: {"input_ids": range(12)}, "num_workers": 0, "oversize": "truncate"}
 
     def backwards(one):
         return np.arange(len(one.input_ids))[::-1]

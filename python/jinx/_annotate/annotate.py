@@ -11,13 +11,13 @@ from typing import Any
 from jinx._annotate.counting import FunctionCounter, TokenCounter
 from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
-from jinx._annotate.recipe import MEMBER
 from jinx._annotate.worker import Worker
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
 from jinx._outputs import output_name, refuse_existing, refuse_inside
 from jinx._results import WriteResult
+from jinx._views.meta import COUNTED
 from jinx._views.save import save
 
 Progress = Callable[[int, int, int | None], None]
@@ -119,7 +119,7 @@ def annotate(
             if progress is not None:
                 progress(done, 0, None)
         view = with_columns(source._derive(decoders=None), gathered.columns(), None, "null")
-        return save(view, target, overwrite=overwrite, meta={MEMBER: recipe})
+        return save(view, target, overwrite=overwrite, meta={COUNTED: recipe})
 
 
 def _blocks(counter: _Counter, workers: int | None) -> Iterator[Block]:

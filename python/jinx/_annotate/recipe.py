@@ -1,13 +1,12 @@
 """The recipe of lengths: what they were counted with, kept with them, and compared before they are used."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from jinx._core import Reader
-from jinx._views.meta import meta_of
+from jinx._views.meta import counted
 from jinx.errors import MismatchError
 
-MEMBER = "annotate"
 # How to read each part of a recipe.
 _PARTS = {
     "tokenizer": "tokenizer",
@@ -20,27 +19,53 @@ _PARTS = {
 }
 
 
-def recipe_of(dataset: Reader) -> dict[str, Any] | None:
-    """The recipe of a dataset's lengths; None if it has none."""
-    found = meta_of(dataset).get(MEMBER)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
-
-
 def require_recipe(dataset: Reader, mine: Mapping[str, Any]) -> None:
-    """Refuse lengths that were counted otherwise than samples will be encoded.
+    """Refuse lengths that were counted otherwise than samples will be encoded, or of some of which nothing is known.
 
     Raises:
         MismatchError: They differ; the message names each difference.
     """
-    stored = recipe_of(dataset)
-    if stored is None:
+    found = counted(dataset)
+    if all(one.recipe is None for one in found):
         return
-    told = [_difference(name, stored.get(name), mine.get(name)) for name in _PARTS if not _same(stored, mine, name)]
-    if told:
-        raise MismatchError(
-            f"the lengths of this dataset were counted otherwise: {'; '.join(told)}; use the same here, or run jinx "
-            "annotate again"
+    require_alike([dataset])
+    told: list[str] = []
+    for one in found:
+        which = f" of {one.file}" if len(found) > 1 else ""
+        if one.recipe is None:
+            told.append(f"{one.file} does not say how its lengths were counted")
+            continue
+        parts = [_difference(name, one.recipe.get(name), mine.get(name)) for name in _differing(one.recipe, mine)]
+        told += (
+            [f"the lengths{which or ' of this dataset'} were counted otherwise: {'; '.join(parts)}"] if parts else []
         )
+    if told:
+        raise MismatchError(f"{'; '.join(told)}; use the same here, or run jinx annotate again")
+
+
+def require_alike(datasets: Iterable[Reader]) -> None:
+    """Refuse lengths of several files that were counted in different ways.
+
+    Raises:
+        MismatchError: They were; the message names the files and what differs.
+    """
+    known = [one for dataset in datasets for one in counted(dataset) if one.recipe is not None]
+    for one in known[1:]:
+        first, other = known[0].recipe or {}, one.recipe or {}
+        told = [
+            f"{_PARTS[name]} {_shown(first.get(name))} and {_shown(other.get(name))}"
+            for name in _differing(first, other)
+        ]
+        if told:
+            files = f"in {one.file}" if one.file == known[0].file else f"in {known[0].file} and in {one.file}"
+            raise MismatchError(
+                f"the lengths {files} were counted in different ways: {'; '.join(told)}; run jinx annotate again with "
+                "the same options for both"
+            )
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return [name for name in _PARTS if not _same(one, other, name)]
 
 
 def _same(stored: Mapping[str, Any], mine: Mapping[str, Any], name: str) -> bool:

@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jinx._annotate.recipe import require_alike
 from jinx._pack import stages
 from jinx._pack.config import PackConfig
 from jinx._pack.packs import Packs
 from jinx._pack.rows import IMAGE_TOKENS, Row, rows_of
 from jinx._pack.schedule import PackSchedule
-from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, read_sizes
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, datasets_in, read_sizes
 from jinx._results import Result
 from jinx.errors import InvalidError
 
@@ -119,6 +120,7 @@ def compare_packing(
 
     Raises:
         InvalidError: There are no samples, or an option has a value that is not possible.
+        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others.
     """
     import numpy as np
 
@@ -127,6 +129,7 @@ def compare_packing(
     limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
     budgets = {name: limit for name, limit in limits.items() if limit is not None}
     sizes = read_sizes(source, list(budgets), lengths, also=(IMAGES, PATCHES, IMAGE_TOKENS))
+    require_alike(datasets_in(source))
     total = len(sizes.columns[TOKENS])
     if not total:
         raise InvalidError("there are no samples to compare")
@@ -136,7 +139,7 @@ def compare_packing(
     best = stages.knapsack(sizes, config)
     found = _all_stages(sizes, config, batch_size, order, best)
     chosen = np.sort(order[:show])
-    part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),))
+    part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),), (None,))
     shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), stages.knapsack(part, config))
     cost = next((name for name in (PATCHES, IMAGES) if name in sizes.columns), f"{TOKENS}^2")
     before, after = _schedule(best, None), _schedule(best, cost)

@@ -11,6 +11,9 @@ Oversize = Literal["drop", "error", "truncate"]
 STRATEGIES = ("next_fit", "first_fit_decreasing", "best_fit_decreasing", "knapsack")
 OVERSIZE = ("drop", "error", "truncate")
 _SEEDS = 2**64
+# Sizes are 32 bits, and the largest of these stands for all that are larger: no budget admits it.
+MAX_BUDGET = 2**32 - 2
+_MAX_WINDOW = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class PackConfig(Result):
         seed: Of the order; None keeps the order of the samples.
         epoch: Which of the seed's orders.
         weights: How many times an epoch shows each source; None: once.
+        least: The least that a pack holds of each size; packs with less are left out.
     """
 
     budgets: dict[str, int]
@@ -34,6 +38,7 @@ class PackConfig(Result):
     seed: int | None = 0
     epoch: int = 0
     weights: tuple[float, ...] | None = field(default=None)
+    least: dict[str, int] = field(default_factory=dict[str, int])
 
     def check(self, sources: int) -> None:
         """Refuse values that no plan can have.
@@ -50,10 +55,10 @@ class PackConfig(Result):
             if value not in known:
                 raise InvalidError(f"{name}={value!r} is not known{hint(value, known)}; use one of {', '.join(known)}")
         for name, budget in self.budgets.items():
-            if not 1 <= budget < 2**32:
-                raise InvalidError(f"a budget of {budget} for {name} is not between 1 and {2**32 - 1}")
-        if self.window < 1:
-            raise InvalidError(f"window={self.window} is not 1 or more")
+            if not 1 <= budget <= MAX_BUDGET:
+                raise InvalidError(f"a budget of {budget} for {name} is not between 1 and {MAX_BUDGET}")
+        if not 1 <= self.window <= _MAX_WINDOW:
+            raise InvalidError(f"window={self.window} is not between 1 and {_MAX_WINDOW}")
         for name, number in (("seed", self.seed or 0), ("epoch", self.epoch)):
             if not 0 <= number < _SEEDS:
                 raise InvalidError(f"{name}={number} is not between 0 and 2**64 - 1")

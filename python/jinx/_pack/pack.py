@@ -4,9 +4,13 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jinx._annotate.recipe import require_alike
 from jinx._pack.config import Oversize, PackConfig, Strategy
 from jinx._pack.plan import PackPlan
-from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, read_sizes
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, datasets_in, read_sizes
+from jinx.errors import InvalidError
+
+_MOST_THREADS = 2**16 - 1
 
 
 def pack(
@@ -50,19 +54,25 @@ def pack(
         seed: Of the order; None packs the samples in their own order and does not shuffle the packs.
         epoch: Each epoch has other packs.
         weights: For a mixture, how many times an epoch shows each source: 2 shows each sample twice, 0.5 shows one
-            half of them, the other half in the next epoch.
+            half of them, the other half in the next epoch. What is left of a number that is not whole comes in later
+            epochs: 0.1 of 3 samples is one sample in three or four epochs.
         lengths: The column with the number of tokens; `"len(input_ids)"` takes the length of a column.
         threads: 0: one for each core.
+
+    A sample without tokens is in no pack, even if it has images; `plan.stats()` counts it as `dropped_empty`.
 
     Raises:
         InvalidError: A column is not indexed, or an option has a value that is not possible.
         KeyError: A column does not exist.
-        LimitError: A sample is over a budget, with `oversize="error"`.
+        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others.
+        LimitError: A sample is over a budget, with `oversize="error"`; or the weights ask for too many samples.
     """
     limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
     chosen = {name: operator.index(limit) for name, limit in limits.items() if limit is not None}
     chosen |= {name: operator.index(limit) for name, limit in (budgets or {}).items()}
     sizes = read_sizes(source, list(chosen), lengths)
+    if lengths == TOKENS or {IMAGES, PATCHES} & chosen.keys():
+        require_alike(datasets_in(source))
     config = PackConfig(
         budgets=chosen,
         strategy=strategy,
@@ -70,6 +80,15 @@ def pack(
         oversize=oversize,
         seed=None if seed is None else operator.index(seed),
         epoch=operator.index(epoch),
-        weights=None if weights is None else tuple(float(weight) for weight in weights),
+        weights=None if weights is None else tuple(_number(weight) for weight in weights),
     )
+    if not 0 <= operator.index(threads) <= _MOST_THREADS:
+        raise InvalidError(f"threads={threads} is not between 0 (one for each core) and {_MOST_THREADS}")
     return PackPlan.make(sizes, config, threads)
+
+
+def _number(weight: float) -> float:
+    try:
+        return float(weight)
+    except OverflowError:
+        raise InvalidError("a weight is too large for a float; give smaller weights") from None

@@ -2,14 +2,17 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from jinx import _core
 from jinx._pack.config import PackConfig
 from jinx._pack.sizes import IMAGES, TOKENS, Sizes
-from jinx.errors import LimitError, MismatchError
+from jinx._suggest import hint
+from jinx.errors import InvalidError, LimitError, MismatchError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,22 +20,42 @@ if TYPE_CHECKING:
 
 # Packs whose sizes are summed at a time, so that a large plan needs little memory next to its own.
 _BLOCK = 1 << 18
+# Positions are 32 bits.
+_MOST_DRAWS = 2**32 - 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many samples are in no pack as they are: without tokens, over a budget, and shortened."""
+    """How many samples are in no pack as they are.
+
+    Attributes:
+        empty: Without tokens.
+        oversize: Over a budget.
+        truncated: Of which a pack holds only the first tokens.
+        filtered: In packs that `PackPlan.only` left out.
+    """
 
     empty: int
     oversize: int
     truncated: int
+    filtered: int = 0
 
 
 class Packs:
     """The packs of an epoch, without what `PackPlan` makes of them."""
 
-    def __init__(self, sizes: Sizes, config: PackConfig, offsets: Any, positions: Any, left_out: LeftOut) -> None:
+    def __init__(  # noqa: PLR0917 - the parts of a plan
+        self,
+        sizes: Sizes,
+        config: PackConfig,
+        offsets: Any,
+        positions: Any,
+        left_out: LeftOut,
+        mask: str | None = None,
+    ) -> None:
         self.config = config
+        self.mask = mask
+        """A hash of which packs of its epoch the plan kept; None if `config` says it alone."""
         self.stored_sizes = sizes
         """As they were given, before samples are truncated."""
         self._offsets = offsets
@@ -54,7 +77,7 @@ class Packs:
         config.check(len(sizes.samples))
         if config.oversize == "error":
             _refuse_oversize(sizes, config.budgets)
-        weights = config.weights or (1.0,) * len(sizes.samples)
+        require_least(sizes, config.least)
         columns: list[Any] = [sizes.columns[name] for name in config.budgets]
         offsets, positions, left_out = _core.pack(
             columns,
@@ -62,13 +85,37 @@ class Packs:
             strategy=config.strategy,
             window=config.window,
             truncate=config.oversize == "truncate",
-            sources=[(count, round(count * weight)) for count, weight in zip(sizes.samples, weights, strict=True)],
+            sources=_draws(sizes.samples, config.weights, config.epoch),
             seed=config.seed,
             epoch=config.epoch,
             threads=threads,
         )
         arrays = [np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False) for data in (offsets, positions)]
-        return cls(sizes, config, arrays[0], arrays[1], LeftOut(*left_out))
+        made = cls(sizes, config, arrays[0], arrays[1], LeftOut(*left_out))
+        return made.kept_by(made.has_least()) if config.least else made
+
+    def has_least(self) -> "npt.NDArray[np.bool_]":
+        """Whether each pack holds what `config.least` asks for."""
+        import numpy as np
+
+        has_least = np.ones(len(self), dtype=np.bool_)
+        for name, least in self.config.least.items():
+            has_least &= self.totals(name) >= np.uint64(least)
+        return has_least
+
+    def kept_by(self, kept: "npt.NDArray[np.bool_]", mask: str | None = None) -> "Self":
+        """The packs that a mask keeps, in a plan of the same config."""
+        import numpy as np
+
+        lengths = np.diff(self.offsets.astype(np.int64))
+        offsets = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.uint32)
+        positions = self.positions[np.repeat(kept, lengths)]
+        left_out = dataclasses.replace(
+            self.left_out,
+            truncated=int((self.stored_sizes.columns[TOKENS][positions] > self.max_length).sum()),
+            filtered=self.left_out.filtered + len(self.positions) - len(positions),
+        )
+        return type(self)(self.stored_sizes, self.config, offsets, positions, left_out, mask)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -179,10 +226,18 @@ class Packs:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the plan is a function of, as JSON can hold it; of the sizes a hash."""
+        """What the plan is a function of, as JSON can hold it; of the sizes, and of the samples of datasets, hashes."""
         config = self.config.to_dict()
         config["weights"] = None if config["weights"] is None else list(config["weights"])
-        return {"packer": _core.PACKER_VERSION, "samples": list(self.num_samples), "sizes": self._sizes_hash, **config}
+        return {
+            "packer": _core.PACKER_VERSION,
+            "samples": list(self.num_samples),
+            "sizes": self._sizes_hash,
+            "sources": list(self.stored_sizes.sources),
+            "lengths": self.stored_sizes.lengths,
+            **config,
+            "mask": self.mask,
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -210,6 +265,42 @@ class Packs:
     def has_images(self) -> bool:
         """Whether the number of images of the samples is known."""
         return IMAGES in self.stored_sizes.columns
+
+
+def _draws(samples: Sequence[int], weights: Sequence[float] | None, epoch: int) -> list[tuple[int, int, int]]:
+    """For each source its samples, how many of them this epoch draws, and where the epoch before stopped.
+
+    Of a number that is not whole the rest waits for the next epochs, so that any number of them shows each source as
+    often as its weight says, give or take one sample. The number is exact: a float is a fraction.
+
+    Raises:
+        LimitError: The weights ask for more samples than a plan can hold.
+    """
+    found: list[tuple[int, int, int]] = []
+    for count, weight in zip(samples, weights or (1.0,) * len(samples), strict=True):
+        each = Fraction(weight) * count
+        before, after = (math.floor(each * epochs + Fraction(1, 2)) for epochs in (epoch, epoch + 1))
+        found.append((count, after - before, before % count if count else 0))
+    total = sum(draws for _, draws, _ in found)
+    if total > _MOST_DRAWS:
+        raise LimitError(
+            f"the weights ask for more samples in an epoch than the {_MOST_DRAWS:,} that a plan holds; "
+            "give smaller weights"
+        )
+    return found
+
+
+def require_least(sizes: Sizes, least: Mapping[str, int]) -> None:
+    """Refuse what no pack can hold.
+
+    Raises:
+        InvalidError: A name is not a size of the plan, or a number is out of range.
+    """
+    for name, number in least.items():
+        if name.removesuffix("^2") not in sizes.columns:
+            raise InvalidError(f"only: {name!r} is not a size of the plan{hint(name, sizes.columns)}")
+        if not 0 <= number < 2**64:
+            raise InvalidError(f"only: {number} is not a number of {name} that a pack can hold")
 
 
 def _short(value: Any) -> str:

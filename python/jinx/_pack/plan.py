@@ -1,11 +1,14 @@
 """The plan of an epoch, as users see it: packs, their schedule, facts, a picture, a file."""
 
 import dataclasses
+import operator
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from jinx._pack.packs import Packs
+from jinx import _core
+from jinx._pack.packs import Packs, require_least
+from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,23 +33,51 @@ class PackPlan(Packs):
 
         return stats_of(self)
 
-    def only(self, kept: "npt.NDArray[np.bool_]") -> "Self":
-        """The plan without some of its packs, for example those without images; their samples are in no other pack.
+    def only(self, kept: "Mapping[str, int] | npt.NDArray[np.bool_]") -> "Self":
+        """The plan without some of its packs; their samples are in no other pack, and `stats` counts them.
+
+            plan.only({"num_images": 1})    # without packs that have no image, in each epoch
 
         Args:
-            kept: Whether each pack stays: bool of shape (len(plan),).
+            kept: The least that a pack holds of each size, which `with_epoch` asks of the packs of other epochs too;
+                or whether each pack of this epoch stays: bool of shape (len(plan),).
+
+        Raises:
+            InvalidError: The mask does not fit the packs, or a name is not a size of the plan.
         """
         import numpy as np
 
-        lengths = np.diff(self.offsets.astype(np.int64))
-        offsets = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.uint32)
-        positions = self.positions[np.repeat(kept, lengths)]
-        return type(self)(self.stored_sizes, self.config, offsets, positions, self.left_out)
+        if isinstance(kept, Mapping):
+            given = {name: operator.index(number) for name, number in kept.items()}
+            require_least(self.stored_sizes, given)
+            least = {**self.config.least}
+            for name, number in given.items():
+                least[name] = max(number, least.get(name, 0))
+            config = dataclasses.replace(self.config, least=least)
+            parts = (self.offsets, self.positions, self.left_out, self.mask)
+            stricter = type(self)(self.stored_sizes, config, *parts)
+            return stricter.kept_by(stricter.has_least(), self.mask)
+        mask = np.asarray(kept)
+        if mask.dtype != np.bool_ or mask.shape != (len(self),):
+            raise InvalidError(
+                f"only: give a bool for each of the {len(self):,} packs, or the least that a pack holds, not "
+                f"{mask.dtype} of shape {mask.shape}"
+            )
+        return self.kept_by(mask, _core.hash_bytes((self.mask or "").encode() + mask.tobytes()))
 
     def with_epoch(self, epoch: int) -> "Self":
-        """The plan of another epoch: the same samples in other packs."""
+        """The plan of another epoch: the same samples in other packs.
+
+        Raises:
+            InvalidError: `only` got a mask, which says nothing about the packs of other epochs.
+        """
         if epoch == self.epoch:
             return self
+        if self.mask is not None:
+            raise InvalidError(
+                f"a mask chose the packs of epoch {self.epoch}, which says nothing about those of epoch {epoch}; "
+                "give only() the least that a pack holds, as {'num_images': 1}"
+            )
         return type(self).make(self.stored_sizes, dataclasses.replace(self.config, epoch=epoch))
 
     def schedule(

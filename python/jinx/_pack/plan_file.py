@@ -1,11 +1,13 @@
 """A plan as a JINX file of one sample, whose arrays carry checksums."""
 
+import dataclasses
 import os
 from typing import Any
 
 from jinx import _core
+from jinx._dataset.identity import is_identity
 from jinx._pack.config import PackConfig
-from jinx._pack.packs import LeftOut, Packs
+from jinx._pack.packs import LeftOut, Packs, require_least
 from jinx._pack.sizes import TOKENS, Sizes
 from jinx._results import WriteResult
 from jinx.errors import CorruptFileError, InvalidError, MismatchError
@@ -20,7 +22,7 @@ def save(plan: Packs, path: str | os.PathLike[str], *, overwrite: bool) -> Write
     sample: dict[str, Any] = {
         "plan": plan.identity,
         "fingerprint": plan.fingerprint,
-        "left_out": [plan.left_out.empty, plan.left_out.oversize, plan.left_out.truncated],
+        "left_out": list(dataclasses.astuple(plan.left_out)),
         "offsets": plan.offsets,
         "positions": plan.positions,
         _SIZES: dict(plan.stored_sizes.columns),
@@ -30,7 +32,7 @@ def save(plan: Packs, path: str | os.PathLike[str], *, overwrite: bool) -> Write
     return writer.close()
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Sizes, PackConfig, Any, Any, LeftOut]:
+def load(path: str | os.PathLike[str]) -> tuple[Sizes, PackConfig, Any, Any, LeftOut, str | None]:
     """The parts of a plan; see `PackPlan.load`."""
     from jinx._open import open
 
@@ -52,7 +54,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Sizes, PackConfig, Any, Any, Lef
     return parts
 
 
-def _parts(sample: dict[str, Any], name: str) -> tuple[Sizes, PackConfig, Any, Any, LeftOut]:
+def _parts(sample: dict[str, Any], name: str) -> tuple[Sizes, PackConfig, Any, Any, LeftOut, str | None]:
     import numpy as np
 
     identity = dict(sample["plan"])
@@ -60,12 +62,17 @@ def _parts(sample: dict[str, Any], name: str) -> tuple[Sizes, PackConfig, Any, A
         raise MismatchError(f"{name}: another version of the packer made this plan; make it again with jinx.pack")
     samples = tuple(int(count) for count in identity.pop("samples"))
     identity.pop("sizes")
+    sources = tuple(identity.pop("sources"))
+    lengths, mask = str(identity.pop("lengths")), identity.pop("mask")
+    if not all(source is None or is_identity(source) for source in sources) or len(sources) != len(samples):
+        raise CorruptFileError(f"{name}: this plan does not say which samples it is for")
     if identity["weights"] is not None:
         identity["weights"] = tuple(identity["weights"])
-    identity["budgets"] = dict(identity["budgets"])
+    identity["budgets"], identity["least"] = dict(identity["budgets"]), dict(identity["least"])
     config = PackConfig(**identity)
     config.check(len(samples))
-    sizes = Sizes({one: _numbers(column) for one, column in dict(sample[_SIZES]).items()}, samples)
+    columns = {one: _numbers(column) for one, column in dict(sample[_SIZES]).items()}
+    sizes = Sizes(columns, samples, tuple(None if source is None else dict(source) for source in sources), lengths)
     offsets, positions = _numbers(sample["offsets"]), _numbers(sample["positions"])
     total = sum(samples)
     is_possible = (
@@ -80,11 +87,15 @@ def _parts(sample: dict[str, Any], name: str) -> tuple[Sizes, PackConfig, Any, A
     )
     if not is_possible:
         raise CorruptFileError(f"{name}: the packs of this plan are not possible")
-    plan = Packs(sizes, config, offsets, positions, LeftOut(*(int(count) for count in sample["left_out"])))
+    left_out = LeftOut(*(int(count) for count in sample["left_out"]))
+    plan = Packs(sizes, config, offsets, positions, left_out, mask)
+    require_least(sizes, config.least)
+    if not plan.has_least().all():
+        raise CorruptFileError(f"{name}: a pack holds less than the plan asks for")
     for one, budget in config.budgets.items():
         if (plan.totals(one) > budget).any():
             raise CorruptFileError(f"{name}: a pack holds more than its budget of {one}")
-    return sizes, config, offsets, positions, plan.left_out
+    return sizes, config, offsets, positions, left_out, mask
 
 
 def _numbers(values: Any) -> Any:

@@ -5,6 +5,7 @@ Balancing changes the order inside windows of 64 optimiser steps alone: packs ar
 of one micro-step, and the groups are shuffled. So the place of any step is found by sorting one window.
 """
 
+import math
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ FILLER = -1
 # Optimiser steps whose packs are sorted together: enough for equal costs, few enough to mix the whole epoch.
 _STEPS = 64
 _KEPT_WINDOWS = 2
+# Packs of a window: more than any number of ranks and micro-steps gives.
+_LARGEST_WINDOW = 2**40
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,20 @@ class PackSchedule:
         """Optimiser steps."""
 
     def _resume(self, state: Mapping[str, Any]) -> None:
-        try:
-            consumed, start, group, window = (operator.index(state[name]) for name in _STATE)
-            factors = tuple((str(name), float(factor)) for name, factor in dict(state["balance"]).items())
-        except (KeyError, TypeError, ValueError):
-            needed = ", ".join(_STATE)
-            raise InvalidError(f"this is not the state of a schedule, which has {needed} and balance") from None
-        if not 0 <= consumed <= len(self._plan) or start < 0 or group < 1 or window < 1 or window % group:
-            raise InvalidError(f"this is not a state of a schedule of {len(self._plan)} packs: {dict(state)}")
+        known = required_state(state)
+        self._plan.require(known["plan"])
+        consumed, start, group, window = (known[name] for name in _STATE)
+        factors = tuple((name, float(factor)) for name, factor in known["balance"].items())
+        # A window is some steps of groups; the next one begins at most a window and a group after the packs consumed.
+        is_possible = (
+            0 <= consumed <= len(self._plan)
+            and 1 <= group <= window <= _LARGEST_WINDOW
+            and window % (group * _STEPS) == 0
+            and 0 <= start <= len(self._plan) + window + group
+        )
+        if not is_possible:
+            numbers = {name: known[name] for name in _STATE}
+            raise InvalidError(f"this is not a state of a schedule of {len(self._plan)} packs: {numbers}")
         _require_sizes(self._plan, factors)
         self._consumed = consumed
         old = _Layout(start, group, window, factors)
@@ -138,9 +147,10 @@ class PackSchedule:
         )
 
     def state(self, micro_steps: int) -> dict[str, Any]:
-        """Where the schedule is: a few integers and `balance`, the same on each rank, as JSON can hold them.
+        """Where the schedule is, as JSON can hold it: a few integers, `balance` and what the plan is a function of.
 
-        A schedule of the same plan under any world size, batch size and accumulation continues from there.
+        It is the same on each rank. A schedule of the same plan under any world size, batch size and accumulation
+        continues from there.
 
         Args:
             micro_steps: How many micro-steps of this schedule were trained on.
@@ -152,7 +162,8 @@ class PackSchedule:
         if self._pending is not None and consumed < self._pending[0]:
             layout = self._pending[1]
         numbers = (consumed, layout.start, layout.group, layout.window)
-        return {**dict(zip(_STATE, numbers, strict=True)), "balance": dict(layout.factors)}
+        state = dict(zip(_STATE, numbers, strict=True))
+        return {**state, "balance": dict(layout.factors), "plan": self._plan.identity}
 
     def _pack(self, place: int) -> int:
         """The pack at a place of the global order."""
@@ -212,6 +223,32 @@ class PackSchedule:
 
 
 _STATE = ("packs_consumed", "order_start", "order_group", "order_window")
+_MEMBERS = {*_STATE, "balance", "plan"}
+
+
+def required_state(state: Any) -> dict[str, Any]:
+    """What `PackSchedule.state` returned.
+
+    Raises:
+        InvalidError: Members are missing, unknown or of another type.
+    """
+    known: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
+    if set(known) != _MEMBERS:
+        odd = sorted(map(str, set(known) ^ _MEMBERS))
+        raise InvalidError(f"this is not the state of a schedule, which has {', '.join(sorted(_MEMBERS))}: {odd[0]}")
+    for name in _STATE:
+        if type(known[name]) is not int:
+            raise InvalidError(f"this is not the state of a schedule: {name} is {known[name]!r}, not an integer")
+    balance, plan = known["balance"], known["plan"]
+    if not isinstance(balance, Mapping) or not all(_is_factor(*one) for one in balance.items()):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        raise InvalidError("this is not the state of a schedule: balance is not a dict of names and numbers")
+    if not isinstance(plan, Mapping):
+        raise InvalidError("this is not the state of a schedule: plan is not a dict")
+    return known
+
+
+def _is_factor(name: Any, factor: Any) -> bool:
+    return isinstance(name, str) and type(factor) in {int, float} and math.isfinite(factor)
 
 
 def _at_least_one(number: int, name: str) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinx._core import Reader
 from jinx._dataset.columns import column_names, from_index, parse_name
+from jinx._dataset.identity import identity_of
 from jinx._dataset.sort_order import parse_key
 from jinx._suggest import hint
 from jinx.errors import InvalidError
@@ -25,10 +26,14 @@ class Sizes:
     Attributes:
         columns: For each name a uint32 array of shape (samples,); `num_tokens` comes first.
         samples: The number of samples of each source.
+        sources: Which samples each source shows, as `identity_of` says; None where it is arrays.
+        lengths: The column of datasets that `num_tokens` was read from.
     """
 
     columns: "dict[str, npt.NDArray[np.uint32]]"
     samples: tuple[int, ...]
+    sources: tuple[dict[str, Any] | None, ...]
+    lengths: str = TOKENS
 
 
 def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence[str] = (IMAGES, PATCHES)) -> Sizes:
@@ -47,15 +52,44 @@ def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence
     """
     import numpy as np
 
-    is_mixture = isinstance(source, list | tuple) and any(_is_source(one) for one in source)  # pyright: ignore[reportUnknownVariableType]
-    parts: list[Any] = list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
+    parts = _parts(source)
     names = {part: "" if len(parts) == 1 else f"source {part}: " for part in range(len(parts))}
     read = [_of_one(part, budgets, also, lengths, names[number]) for number, part in enumerate(parts)]
     shared = [name for name in read[0] if all(name in one for one in read)]
     columns = {
         name: read[0][name] if len(read) == 1 else np.concatenate([one[name] for one in read]) for name in shared
     }
-    return Sizes(columns, tuple(len(one[TOKENS]) for one in read))
+    sources = tuple(identity_of(part) if isinstance(part, Reader) else None for part in parts)
+    return Sizes(columns, tuple(len(one[TOKENS]) for one in read), sources, lengths)
+
+
+def held_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str, npt.NDArray[np.uint32]]":
+    """Those of some sizes that a dataset's index holds.
+
+    Args:
+        dataset: The dataset.
+        names: Names of sizes.
+        lengths: The column for `num_tokens`.
+    """
+    indexed = _Indexed(dataset, lengths, "")
+    found: dict[str, npt.NDArray[np.uint32]] = {}
+    for name in names:
+        try:
+            found[name] = indexed.required(name)
+        except (InvalidError, KeyError):
+            continue
+    return found
+
+
+def datasets_in(source: Any) -> list[Reader]:
+    """The datasets among the sources of a plan."""
+    return [part for part in _parts(source) if isinstance(part, Reader)]
+
+
+def _parts(source: Any) -> list[Any]:
+    """The sources that a plan was asked for: several in a list or tuple, or one."""
+    is_mixture = isinstance(source, list | tuple) and any(_is_source(one) for one in source)  # pyright: ignore[reportUnknownVariableType]
+    return list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _is_source(one: Any) -> bool:

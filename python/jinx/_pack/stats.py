@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackStats(Result):
-    """Facts about a plan.
+    """Facts about a plan. What an epoch draws is `samples` and what was dropped, together.
 
     Attributes:
         packs: How many packs there are.
@@ -23,8 +23,9 @@ class PackStats(Result):
         volume_bound: The fewest packs that could hold all this, by the budget that is used most.
         over_bound: How many more packs there are, as a part of that number.
         samples_per_pack: On average.
-        dropped_empty: Samples without tokens, which are in no pack.
+        dropped_empty: Samples without tokens, which are in no pack, whatever else they hold.
         dropped_oversize: Samples over a budget, which are in no pack.
+        dropped_filtered: Samples in packs that `only` left out.
         truncated: Samples of which a pack holds only the first tokens.
         packs_without_images: None where the number of images is not known.
     """
@@ -39,6 +40,7 @@ class PackStats(Result):
     samples_per_pack: float = 0.0
     dropped_empty: int = 0
     dropped_oversize: int = 0
+    dropped_filtered: int = 0
     truncated: int = 0
     packs_without_images: int | None = None
 
@@ -63,6 +65,7 @@ def stats_of(plan: "Packs") -> PackStats:
         samples_per_pack=len(plan.positions) / packs if packs else 0.0,
         dropped_empty=plan.left_out.empty,
         dropped_oversize=plan.left_out.oversize,
+        dropped_filtered=plan.left_out.filtered,
         truncated=plan.left_out.truncated,
         packs_without_images=None if images is None else int((images == 0).sum()),
     )

@@ -11,7 +11,7 @@ from jinx._dataset.columns import column_names
 from jinx._outputs import refuse_existing, refuse_input
 from jinx._results import WriteResult
 from jinx._views.bases import bases_of
-from jinx._views.meta import meta_of
+from jinx._views.meta import kept_meta
 
 # Between two calls a signal is noticed.
 _CHUNK_SAMPLES = 1 << 18
@@ -59,7 +59,7 @@ def _written(
         bases = [base for root in roots for base in bases_of(root, target, options, with_empty=True)]
     if not bases:
         raise ValueError("a dataset of no files has nothing to show; there is nothing to save")
-    kept = meta_of(dataset, only_views=True) if meta is None else meta
+    kept = kept_meta(dataset) if meta is None else meta
     writer = _core.Writer(
         target,
         overwrite=overwrite,

@@ -11,7 +11,7 @@ from jinx._annotate.conversation import images_of
 from jinx._annotate.counting import at_sample
 from jinx._annotate.encoder import Encoded, Encoder
 from jinx._annotate.lengths import IDS, MASK
-from jinx._annotate.recipe import require_recipe
+from jinx._annotate.recipe import require_alike, require_recipe
 from jinx._suggest import unknown_column
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class Encoding:
             raise KeyError(
                 "this dataset has no token ids: give tokenizer= or encode=, or store them with jinx annotate --tokens"
             )
+        require_alike([dataset])
         self.columns = [IDS, MASK, *([self._images] if self._images else [])]
 
     @property

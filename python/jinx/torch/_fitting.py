@@ -1,5 +1,6 @@
 """Keeping packs within their length when samples are not as long as they were planned, and counting what happens."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -24,11 +25,30 @@ class Tally:
     truncated: int = 0
     dropped: int = 0
     skipped: int = 0
+    empty: int = 0
 
     def add(self, other: "Tally") -> None:
         """Count those of other batches too."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+    def has_losses(self) -> bool:
+        """Whether a sample, or a part of one, was left out because it did not fit."""
+        return self.dropped > 0 or self.truncated > 0
+
+    def warn_of_losses(self, where: str, why: str) -> None:
+        """Tell the user what was left out, if anything was.
+
+        Args:
+            where: An epoch, or what else these are counts of.
+            why: What the samples were longer than.
+        """
+        if self.has_losses():
+            warnings.warn(
+                f"{where}: {self.dropped:,} samples were left out and {self.truncated:,} lost their end, because they "
+                f"are longer than {why}; oversize='error' names the first one, oversize='truncate' accepts it",
+                stacklevel=4,
+            )
 
 
 @dataclass(frozen=True)
@@ -74,6 +94,7 @@ class Fitting:
         tally.packs += 1
         tally.fillers += not samples
         tally.samples += len(kept)
+        tally.empty += sum(not len(sample.input_ids) for sample in kept)
         tally.tokens += self.max_length - left
         tally.capacity += self.max_length
         tally.images += sum(len(sample.images) for sample in kept)

@@ -1,7 +1,8 @@
 """A loader without worker processes: threads of the core read and decode, and nothing is pickled."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
 
@@ -11,9 +12,16 @@ from torch.utils.data import BatchSampler, RandomSampler, Sampler
 from jinx._core import Batches
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
+from jinx._dataset.identity import identity_of, require_identity
+from jinx.errors import InvalidError
 from jinx.torch._collate import collate
 
 __all__ = ["Loader"]
+
+_VERSION = 2
+# No seed, epoch or number of batches is larger.
+_LARGEST = 2**128
+_MEMBERS = {"version", "epoch", "batches", "batch_size", "shuffle", "seed", "generator", "dataset"}
 
 
 class Loader:
@@ -147,7 +155,7 @@ class Loader:
         self._generator_state = None
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of this loader. Call it between two batches, and save it with the model.
+        """The position of this loader and the identity of its dataset. Call it between two batches, and save it.
 
         It does not include the state of your own sampler, except for the epoch.
         """
@@ -155,28 +163,66 @@ class Loader:
         if generator is None and self.generator is not None:
             generator = self.generator.get_state()
         return {
+            "version": _VERSION,
             "epoch": self.epoch,
             "batches": self._delivered or self._resume_after,
+            "batch_size": self.batch_size,
+            "shuffle": self.shuffle,
             "seed": self.seed,
             "generator": generator,
-            "samples": len(self.dataset),
+            "dataset": self._identity,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next iteration resume after the last batch that the loop received from the saved loader.
 
         Raises:
-            ValueError: The state belongs to a dataset of another size.
+            InvalidError: It is not the state of such a loader, or this loader has other arguments.
+            MismatchError: The state belongs to another dataset, or to another order of its samples.
         """
-        if state["samples"] != len(self.dataset):
-            raise ValueError(
-                f"this state belongs to a dataset of {state['samples']:,} samples; this one has {len(self.dataset):,}"
-            )
+        self._require_state(state)
         self.seed = state["seed"]
         self.set_epoch(state["epoch"])
         self._delivered = 0
         self._resume_after = state["batches"]
         self._generator_state = state["generator"]
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        return identity_of(self.dataset)
+
+    def _require_state(self, state: Any) -> None:
+        """Refuse what `state_dict` of such a loader did not return."""
+        known: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
+        if set(known) != _MEMBERS or known["version"] != _VERSION:
+            raise InvalidError(
+                "this is not a state that this Loader's state_dict returned, but that of another loader or version; "
+                "resume with the version of jinx that saved it, or begin the epoch again"
+            )
+        require_identity(known["dataset"], self._identity, "this state")
+        for name, mine in (("batch_size", self.batch_size), ("shuffle", self.shuffle)):
+            if known[name] != mine:
+                raise InvalidError(f"the saved loader had {name}={known[name]!r}, this one has {mine!r}")
+        for name, limit in (("epoch", _LARGEST), ("batches", self._most_batches()), ("seed", _LARGEST)):
+            if type(known[name]) is not int or not 0 <= known[name] <= limit:
+                raise InvalidError(f"this state is damaged: {name} is {known[name]!r}, not between 0 and {limit:,}")
+        self._require_generator(known["generator"])
+
+    def _most_batches(self) -> int:
+        try:
+            return len(self)
+        except TypeError:  # only the sampler knows when it ends
+            return _LARGEST
+
+    def _require_generator(self, state: Any) -> None:
+        if (state is None) != (self.generator is None):
+            raise InvalidError("the saved loader had a generator and this one has none, or the other way round")
+        if self.generator is None:
+            return
+        try:
+            torch.Generator(self.generator.device).set_state(state)
+        except (TypeError, RuntimeError) as error:
+            raise InvalidError(f"this state is damaged: it holds no state of a generator ({error})") from error
 
     def _indices(self) -> Iterable[Sequence[int]]:
         """The batches of one epoch as lists of indices."""

@@ -5,6 +5,7 @@ from typing import Any, Unpack
 
 import numpy as np
 from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data import get_worker_info
 
 from jinx._dataset.dataset import Dataset
 from jinx._optional import require
@@ -28,7 +29,8 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
     Args:
         dataset: As for `PackedDataLoader`.
         plan: As for `PackedDataLoader`.
-        **options: As for `PackedDataLoader`.
+        **options: As for `PackedDataLoader`; the warning of what did not fit comes with the first pack that it happens
+            to in an epoch, from the first worker.
     """
 
     def __init__(
@@ -38,7 +40,9 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         **options: Unpack[PackOptions],
     ) -> None:
         whole = whole_of(dataset)
-        self._plan = plan_of(plan, dataset, whole)
+        self._plan = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
+        self._warns = "oversize" not in options
+        self._tally = Tally()
         self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
 
     @property
@@ -49,6 +53,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
     def set_epoch(self, epoch: int) -> None:
         """Show the packs of another epoch."""
         self._plan = self._plan.with_epoch(epoch)
+        self._tally = Tally()
 
     def __len__(self) -> int:
         """The number of packs."""
@@ -62,7 +67,12 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         chosen = [self._plan[pack].tolist() for pack in packs]
         flat = [position for pack in chosen for position in pack]
         encoded = iter(self._maker.encoding(list(zip(flat, self._dataset.take(flat), strict=True))))
-        return [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], Tally(), [])) for pack in chosen]
+        had_losses = self._tally.has_losses()
+        made = [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], self._tally, [])) for pack in chosen]
+        worker = get_worker_info()
+        if self._warns and not had_losses and (worker is None or worker.id == 0):
+            self._tally.warn_of_losses(f"epoch {self._plan.epoch}, so far", "they were planned")
+        return made
 
     def to_hf(self) -> Any:
         """A Hugging Face `datasets.Dataset` of the packs, each read when it is touched; for TRL, which takes no other.

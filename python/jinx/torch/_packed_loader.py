@@ -1,7 +1,7 @@
 """`jinx.torch.PackedDataLoader`: packs as batches for training."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -38,6 +38,7 @@ class PackedStats(Result):
         occupancy: The part of the packs that is tokens.
         truncated: Samples whose end did not fit, because they are longer than they were planned.
         dropped: Samples left out for that reason.
+        empty: Samples that were encoded as no tokens; they are in their packs and take no room.
         skipped: Samples left out because of an error (`on_error="skip"`).
     """
 
@@ -50,6 +51,7 @@ class PackedStats(Result):
     occupancy: float
     truncated: int
     dropped: int
+    empty: int
     skipped: int
 
 
@@ -112,7 +114,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
             - `decode`: as `Dataset.decode`; without it, images are the stored bytes.
             - `oversize`: if the samples of a pack are longer than they were planned, `"truncate"` (the default) cuts
               the end off (samples with images are left out), `"drop"` leaves samples out, `"error"` raises. A pack
-              never has more than `max_length` tokens.
+              never has more than `max_length` tokens. Unless it is given, rank 0 warns of what it lost, once when an
+              epoch ends; `stats` counts it on each rank.
             - `on_error`: `"raise"` (the default) the error of a sample that cannot be read or encoded, which names its
               position, or `"skip"` it: its pack goes without it, and `skipped` lists the error.
             - `filler_image`: what a batch without images gets, with the sequence id 0, so that the vision model has
@@ -154,9 +157,15 @@ class PackedDataLoader(ScheduledLoader[Made]):
         if without_images not in {"keep", "drop", "error"}:
             raise ValueError(f"without_images={without_images!r}: give 'keep', 'drop' or 'error'")
         whole = whole_of(dataset)
-        made = plan_of(plan, dataset, whole)
+        if isinstance(plan, PackPlan) and plan.mask is not None:
+            raise InvalidError(
+                "a mask chose the packs of this plan, which says nothing about other epochs; give only() the least "
+                "that a pack holds, as {'num_images': 1}"
+            )
+        made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
         chosen, maker = pack_maker(whole, made.max_length, options)
         self._without_images: WithoutImages = without_images
+        self._warns = "oversize" not in options
         self._labels = _labels_of(whole)
         self._tally = Tally()
         self.skipped: list[Exception] = []
@@ -185,10 +194,22 @@ class PackedDataLoader(ScheduledLoader[Made]):
 
     def __iter__(self) -> Iterator[Any]:
         self.skipped = []
-        return super().__iter__()
+        return self._told(super().__iter__())
+
+    def _told(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches, and at their end, or where the loop leaves them, a warning of what was lost."""
+        epoch, before = self.epoch, replace(self._tally)
+        try:
+            yield from batches
+        finally:
+            if self._warns and self.rank == 0:
+                lost = Tally(
+                    dropped=self._tally.dropped - before.dropped, truncated=self._tally.truncated - before.truncated
+                )
+                lost.warn_of_losses(f"epoch {epoch}, rank 0", "they were planned")
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of all ranks: a few integers and what the plan was made of. Call it between two batches.
+        """The position of all ranks: some integers, the identity of dataset and plan. Call it between two batches.
 
         It is the same on each rank, and another number of ranks, workers or packs in a batch may continue from it.
         """
@@ -198,10 +219,10 @@ class PackedDataLoader(ScheduledLoader[Made]):
         """Let the next iteration continue where the saved loaders were, with exactly the packs that are left.
 
         Raises:
-            MismatchError: The plan was another one; the message names what differs.
+            MismatchError: The dataset or the plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader, or it has another `without_images`.
         """
-        theirs = required_state(state).get("without_images", self._without_images)
+        theirs = required_state(state).get("without_images")
         if theirs != self._without_images:
             raise InvalidError(f"the saved loader had without_images={theirs!r}, this one has {self._without_images!r}")
         super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})
@@ -242,7 +263,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
             raise InvalidError(f"without_images={self._without_images!r} needs {_IMAGES}: run jinx annotate")
         has_any = plan.totals(_IMAGES) > 0
         if self._without_images == "drop":
-            return plan.only(has_any)
+            return plan.only({_IMAGES: 1})
         if not has_any.all():
             none = int((~has_any).sum())
             raise InvalidError(f"{none:,} of {len(plan):,} packs have no image; without_images='drop' leaves them out")

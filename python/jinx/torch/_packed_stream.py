@@ -3,6 +3,7 @@
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -48,7 +49,8 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         rank: As for `PackedDataLoader`.
         world_size: As for `PackedDataLoader`.
         **options: As for `PackedDataLoader`, but for `decode`. A sample longer than `max_length` is treated as
-            `oversize` says, and so is one with more images than `max_images`, which cannot be truncated.
+            `oversize` says, and so is one with more images than `max_images`, which cannot be truncated. A sample
+            without tokens is left out, and `tally.empty` counts it.
 
     Attributes:
         tally: What happened so far, in this process.
@@ -75,6 +77,7 @@ class PackedStream(IterableDataset[dict[str, Any]]):
             raise ValueError("a stream decodes with image_fn, when a pack is complete")
         if operator.index(window) < 1 or operator.index(max_length) < 1:
             raise ValueError(f"window={window}, max_length={max_length}: give 1 or more")
+        self._warns = "oversize" not in options
         self._image_fn = options.get("image_fn")
         late: PackOptions = {**options, "image_fn": None}
         _, self._maker = pack_maker(_Columns(names), max_length, late)  # pyright: ignore[reportArgumentType]
@@ -88,6 +91,18 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         self.skipped: list[Exception] = []
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        before = replace(self.tally)
+        try:
+            yield from self._batches()
+        finally:
+            worker = get_worker_info()
+            if self._warns and self._rank == 0 and (worker is None or worker.id == 0):
+                lost = Tally(
+                    dropped=self.tally.dropped - before.dropped, truncated=self.tally.truncated - before.truncated
+                )
+                lost.warn_of_losses("this stream, first worker", "max_length or have more images than max_images")
+
+    def _batches(self) -> Iterator[dict[str, Any]]:
         buffer: list[TrainingSample] = []
         samples = self._mine()
         for number in itertools.count():
@@ -130,7 +145,7 @@ class PackedStream(IterableDataset[dict[str, Any]]):
             alone = Tally()
             kept = self._maker.fitting.pack([one], alone, self.skipped)
             found += kept if kept and len(kept[0].input_ids) else []
-            for name in ("truncated", "dropped", "skipped"):
+            for name in ("truncated", "dropped", "skipped", "empty"):
                 setattr(self.tally, name, getattr(self.tally, name) + getattr(alone, name))
         return found
 
@@ -178,17 +193,16 @@ def _require_source(source: Any) -> None:
 
 
 class _Columns:
-    """What `Encoding` asks of a dataset, for a stream: names, and no recipe."""
+    """What `Encoding` asks of a dataset, for a stream: names, and no files that say how lengths were counted."""
 
     _recipe: Mapping[str, Any] | None = None
 
     def __init__(self, names: list[str]) -> None:
         self.column_names = names
 
+    def _identities(self) -> list[tuple[int, str]]:
+        return []
+
     def select_columns(self, columns: list[str]) -> "_Columns":
         """As `Dataset.select_columns`."""
         return _Columns(columns)
-
-    def _footer(self, file: int) -> str:
-        del file
-        return "{}"

@@ -8,10 +8,11 @@ from typing import Any, cast
 import numpy as np
 
 from jinx._dataset.dataset import Dataset
+from jinx._dataset.identity import identity_of, require_identity
 from jinx._pack.pack import pack
 from jinx._pack.plan import PackPlan
-from jinx._pack.sizes import TOKENS, read_sizes
-from jinx.errors import InvalidError, MismatchError
+from jinx._pack.sizes import TOKENS, held_sizes
+from jinx.errors import MismatchError
 
 
 def required(dataset: Any) -> Dataset:
@@ -40,16 +41,24 @@ def whole_of(dataset: Dataset | Sequence[Dataset]) -> Dataset:
     return required(dataset)
 
 
-def plan_of(plan: PackPlan | Mapping[str, Any], dataset: Dataset | Sequence[Dataset], whole: Dataset) -> PackPlan:
+def plan_of(
+    plan: PackPlan | Mapping[str, Any],
+    dataset: Dataset | Sequence[Dataset],
+    whole: Dataset,
+    *,
+    encodes: bool,
+) -> PackPlan:
     """A plan for the samples of a dataset, in their order.
 
     Args:
         plan: A plan, or the keywords of `jinx.pack`.
         dataset: The dataset, or several that are mixed.
         whole: The same as one dataset.
+        encodes: Whether a function of the user makes the tokens. Then arrays of lengths are its, and need not be those
+            that the dataset holds.
 
     Raises:
-        MismatchError: The plan is for another number of samples, or for the same samples in another order.
+        MismatchError: The plan is for other samples, for these in another order, or was made of other lengths.
         TypeError: It is neither a plan nor keywords.
     """
     if not isinstance(plan, PackPlan):
@@ -59,11 +68,43 @@ def plan_of(plan: PackPlan | Mapping[str, Any], dataset: Dataset | Sequence[Data
     samples = sum(plan.num_samples)
     if samples != len(whole):
         raise MismatchError(f"the plan is for {samples:,} samples, the dataset has {len(whole):,}")
-    planned = plan.stored_sizes.columns[TOKENS]
-    try:
-        found = read_sizes(whole, [TOKENS], TOKENS, also=()).columns[TOKENS]
-    except (InvalidError, KeyError):
-        return plan  # made from lengths that the dataset does not hold
-    if not np.array_equal(planned, found) and np.array_equal(np.sort(planned), np.sort(found)):
-        raise MismatchError("the plan is for these samples in another order; make it from the dataset as it is now")
+    planned = plan.stored_sizes
+    start = 0
+    for number, (count, source) in enumerate(zip(planned.samples, planned.sources, strict=True)):
+        stop = start + count
+        part = whole if count == samples else whole[start:stop]
+        where = "" if len(planned.samples) == 1 else f" (source {number})"
+        columns = {name: column[start:stop] for name, column in planned.columns.items()}
+        if source is not None:
+            require_identity(source, identity_of(part), f"the plan{where}")
+            _require_sizes(columns, held_sizes(part, list(columns), planned.lengths), where)
+        else:
+            _require_lengths(columns[TOKENS], held_sizes(part, [TOKENS], TOKENS).get(TOKENS), where, encodes=encodes)
+        start = stop
     return plan
+
+
+def _require_sizes(planned: Mapping[str, Any], found: Mapping[str, Any], where: str) -> None:
+    """Refuse a plan that was made of other sizes than those that its dataset holds now."""
+    for name, column in found.items():
+        differs = planned[name] != column
+        if differs.any():
+            first = int(differs.argmax())
+            raise MismatchError(
+                f"the plan was made of other lengths{where}: {name} of {int(differs.sum()):,} of {len(differs):,} "
+                f"samples differs, of sample {first} it was {planned[name][first]} and is {column[first]}; make the "
+                "plan from the dataset as it is now"
+            )
+
+
+def _require_lengths(planned: Any, found: Any, where: str, *, encodes: bool) -> None:
+    """Refuse arrays of lengths that are not those of the dataset, as far as it holds any."""
+    if found is None or np.array_equal(planned, found):
+        return
+    if np.array_equal(np.sort(planned), np.sort(found)):
+        raise MismatchError(f"the plan is for these samples in another order{where}; make it from the dataset as it is")
+    if not encodes:
+        raise MismatchError(
+            f"the plan was made of other lengths{where} than the num_tokens of this dataset, which say how its samples "
+            "are encoded; make it from the dataset, or give encode= if the samples are encoded otherwise"
+        )

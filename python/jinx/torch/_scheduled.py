@@ -16,6 +16,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from jinx._core import Batches
 from jinx._dataset.dataset import Dataset
+from jinx._dataset.identity import identity_of, require_identity
 from jinx._pack.plan import PackPlan
 from jinx.errors import InvalidError
 from jinx.torch._ahead import ahead
@@ -31,7 +32,8 @@ Workers = Literal["threads", "processes"]
 Positions = list[list[int]]
 R = TypeVar("R")
 
-_VERSION = 1
+_VERSION = 2
+_MEMBERS = {"version", "epoch", "dataset"}
 _FILLER = -1
 
 
@@ -81,7 +83,7 @@ class ScheduledLoader(Generic[R]):
             "balance": balance,
             "drop_last": drop_last,
         }
-        self._resume: Mapping[str, int] | None = None
+        self._resume: Mapping[str, Any] | None = None
         self._active = self._schedule(None)
         self._done = 0
 
@@ -110,22 +112,28 @@ class ScheduledLoader(Generic[R]):
         return len(self._active) - self._done
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of all ranks: a few integers and what the plan was made of. Call it between two batches.
+        """The position of all ranks: some integers, the identity of dataset and plan. Call it between two batches.
 
         It is the same on each rank, and another number of ranks, workers or packs in a batch may continue from it.
         """
-        return {"version": _VERSION, "epoch": self.epoch, **self._active.state(self._done), "plan": self._plan.identity}
+        active = self._active.state(self._done)
+        return {"version": _VERSION, "epoch": self.epoch, "dataset": self._identity, **active}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Let the next iteration continue where the saved loaders were, with exactly the packs that are left.
 
         Raises:
-            MismatchError: The plan was another one; the message names what differs.
+            MismatchError: The dataset or the plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader.
         """
-        plan = self._planned(required_state(state)["epoch"])
-        plan.require(state["plan"])
-        self._begin(plan, {name: value for name, value in state.items() if name not in {"version", "epoch", "plan"}})
+        known = required_state(state)
+        require_identity(known["dataset"], self._identity, "this state")
+        plan = self._planned(known["epoch"])
+        self._begin(plan, {name: value for name, value in known.items() if name not in _MEMBERS})
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        return identity_of(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
         resume, self._resume = self._resume, None
@@ -153,7 +161,7 @@ class ScheduledLoader(Generic[R]):
     def _planned(self, epoch: int) -> PackPlan:
         return self._plan.with_epoch(epoch)
 
-    def _begin(self, plan: PackPlan, resume: Mapping[str, int] | None) -> None:
+    def _begin(self, plan: PackPlan, resume: Mapping[str, Any] | None) -> None:
         schedule = self._schedule(resume, plan)  # a state that it refuses changes nothing
         if plan is not self._plan:
             self.__dict__.pop("_whole", None)
@@ -162,7 +170,7 @@ class ScheduledLoader(Generic[R]):
         self._active = schedule
         self._done = 0
 
-    def _schedule(self, resume: Mapping[str, int] | None, plan: PackPlan | None = None) -> "PackSchedule":
+    def _schedule(self, resume: Mapping[str, Any] | None, plan: PackPlan | None = None) -> "PackSchedule":
         made = self._plan if plan is None else plan
         return made.schedule(world_size=self.world_size, rank=self.rank, resume=resume, **self._layout)
 
@@ -235,9 +243,12 @@ def required_state(state: Any) -> Mapping[str, Any]:
         raise InvalidError(f"this is not the state of a loader of packs, which state_dict returns, but {what}")
     found: dict[str, Any] = {**state}
     if found["version"] != _VERSION:
-        raise InvalidError(f"this state has version {found['version']}; this loader knows version {_VERSION}")
-    if type(found["epoch"]) is not int or not isinstance(found["plan"], Mapping):
-        raise InvalidError("the state of this loader of packs is damaged: its epoch is an integer, its plan a dict")
+        raise InvalidError(
+            f"this state has version {found['version']}; this loader knows version {_VERSION}: resume with the version "
+            "of jinx that saved it, or begin the epoch again"
+        )
+    if type(found["epoch"]) is not int or not isinstance(found["plan"], Mapping) or "dataset" not in found:
+        raise InvalidError("this state is damaged: its epoch is an integer, its plan and its dataset are dicts")
     return found
 
 

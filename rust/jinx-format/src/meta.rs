@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
 
+/// The member in which `jinx annotate` says how it counted the lengths of samples.
+const COUNTED: &str = "annotate";
+
 /// A JSON object, kept as compact text: parsing would round floats and integers beyond 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
@@ -46,11 +49,32 @@ impl Meta {
         &self.text
     }
 
-    /// Drops the members that `other` lacks or has with another value.
+    /// Drops the members that `other` lacks or has with another value. Of how lengths were counted it keeps all that
+    /// both say, as a list, with `null` where one says nothing: lengths of two kinds must not look like lengths of an
+    /// unknown kind.
     pub fn keep_common(&mut self, other: &Self) {
         let theirs: HashSet<&str> = other.members().collect();
-        let common: Vec<&str> = self.members().filter(|member| theirs.contains(member)).collect();
-        self.text = format!("{{{}}}", common.join(","));
+        let mut kept: Vec<String> =
+            self.members().filter(|member| theirs.contains(member)).map(str::to_owned).collect();
+        if self.value(COUNTED) != other.value(COUNTED) {
+            let mut counted: Vec<String> = Vec::new();
+            for one in self.counted().into_iter().chain(other.counted()) {
+                if !counted.contains(&one) {
+                    counted.push(one);
+                }
+            }
+            kept.push(format!("\"{COUNTED}\":[{}]", counted.join(",")));
+        }
+        self.text = format!("{{{}}}", kept.join(","));
+    }
+
+    /// The ways in which lengths were counted; `null` where nothing is said.
+    fn counted(&self) -> Vec<String> {
+        let text = self.value(COUNTED).unwrap_or("null");
+        match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Ok(several) => several.into_iter().map(|one| one.get().to_owned()).collect(),
+            Err(_) => vec![text.to_owned()],
+        }
     }
 
     /// Adds the members of `other`, which replace those of the same name.
@@ -65,6 +89,17 @@ impl Meta {
     fn names(&self) -> impl Iterator<Item = &str> {
         let mut members = Members::new(self.text.as_bytes());
         std::iter::from_fn(move || self.text.get(members.next_member().ok()??.key_range()))
+    }
+
+    /// The text of the value of a member whose name needs no escapes.
+    fn value(&self, name: &str) -> Option<&str> {
+        let mut members = Members::new(self.text.as_bytes());
+        while let Ok(Some(span)) = members.next_member() {
+            if self.text.get(span.key_range()) == Some(name) {
+                return self.text.get(span.value_range());
+            }
+        }
+        None
     }
 
     /// The text of each member, its name included.
@@ -150,6 +185,21 @@ mod tests {
         assert_eq!(meta.as_str(), r#"{"a":1,"c":{"d":0.1}}"#);
         meta.keep_common(&Meta::default());
         assert_eq!(meta, Meta::default());
+    }
+
+    #[test]
+    fn ways_of_counting_lengths_that_differ_are_all_kept() {
+        let meta = |text: &str| Meta::parse(text).unwrap();
+        let mut all = meta(r#"{"annotate":{"rule":4},"a":1}"#);
+        all.keep_common(&meta(r#"{"annotate":{"rule":4}}"#));
+        assert_eq!(all.as_str(), r#"{"annotate":{"rule":4}}"#);
+        all.keep_common(&meta(r#"{"annotate":{"rule":16}}"#));
+        assert_eq!(all.as_str(), r#"{"annotate":[{"rule":4},{"rule":16}]}"#);
+        all.keep_common(&meta(r#"{"annotate":[{"rule":16},null],"a":1}"#));
+        assert_eq!(all.as_str(), r#"{"annotate":[{"rule":4},{"rule":16},null]}"#);
+        let mut one = Meta::default();
+        one.keep_common(&meta(r#"{"annotate":{"rule":4}}"#));
+        assert_eq!(one.as_str(), r#"{"annotate":[null,{"rule":4}]}"#);
     }
 
     #[test]

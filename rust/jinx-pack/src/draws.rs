@@ -6,9 +6,11 @@ use crate::permutation::{Permutation, Stream, permutation};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     pub samples: u32,
-    /// The number of samples that one epoch draws. If it is less than `samples`, each epoch draws another part. If it
+    /// The number of samples that this epoch draws. If it is less than `samples`, each epoch draws another part. If it
     /// is more, some samples are repeated.
     pub draws: u64,
+    /// The number of samples that all earlier epochs drew, modulo `samples`: this epoch continues there.
+    pub start: u64,
 }
 
 /// The draws of an epoch, in a fixed order.
@@ -29,7 +31,7 @@ struct Part {
 }
 
 impl Draws {
-    pub fn new(sources: &[Source], seed: Option<u64>, epoch: u64) -> Self {
+    pub fn new(sources: &[Source], seed: Option<u64>) -> Self {
         let (mut total, mut position) = (0, 0);
         let sources = sources
             .iter()
@@ -39,8 +41,7 @@ impl Draws {
                 let begins = (source.draws != samples && samples > 0).then(|| {
                     let number = u32::try_from(number).unwrap_or(u32::MAX);
                     let order = seed.map(|seed| permutation(samples, seed, 0, Stream::Source(number)));
-                    let before = u128::from(epoch) * u128::from(source.draws) % u128::from(samples);
-                    (u64::try_from(before).unwrap_or(0), order)
+                    (source.start % samples, order)
                 });
                 let part = Part { draw: total, position, samples, begins };
                 total += if samples == 0 { 0 } else { source.draws };
@@ -79,36 +80,39 @@ impl Draws {
 mod tests {
     use super::*;
 
-    fn drawn(sources: &[Source], epoch: u64) -> Vec<u32> {
-        let draws = Draws::new(sources, Some(3), epoch);
+    fn all(samples: u32) -> Source {
+        Source { samples, draws: u64::from(samples), start: 0 }
+    }
+
+    fn drawn(sources: &[Source]) -> Vec<u32> {
+        let draws = Draws::new(sources, Some(3));
         (0..draws.total()).map(|draw| draws.position(draw)).collect()
     }
 
     #[test]
     fn one_dataset_is_drawn_in_order() {
-        assert_eq!(drawn(&[Source { samples: 4, draws: 4 }], 9), [0, 1, 2, 3]);
-        assert!(drawn(&[Source { samples: 0, draws: 0 }], 0).is_empty());
+        assert_eq!(drawn(&[all(4)]), [0, 1, 2, 3]);
+        assert!(drawn(&[all(0)]).is_empty());
     }
 
     #[test]
-    fn a_weight_of_a_half_shows_each_sample_in_two_epochs() {
-        let sources = [Source { samples: 3, draws: 3 }, Source { samples: 10, draws: 5 }];
-        let mut both = [drawn(&sources, 0), drawn(&sources, 1)].concat();
-        both.sort_unstable();
-        assert_eq!(both[..6], [0, 0, 1, 1, 2, 2]);
-        assert_eq!(both[6..], (3..13).collect::<Vec<_>>());
+    fn epochs_that_continue_show_each_sample_once() {
+        let epochs = [(0, 3), (3, 2), (5, 3), (8, 2)];
+        let sources = epochs.map(|(start, draws)| [all(3), Source { samples: 10, draws, start }]);
+        let mut drawn = sources.map(|sources| drawn(&sources).split_off(3)).concat();
+        drawn.sort_unstable();
+        assert_eq!(drawn, (3..13).collect::<Vec<_>>());
     }
 
     #[test]
     fn a_weight_of_two_shows_each_sample_twice() {
-        let mut twice = drawn(&[Source { samples: 3, draws: 6 }], 0);
+        let mut twice = drawn(&[Source { samples: 3, draws: 6, start: 1 }]);
         twice.sort_unstable();
         assert_eq!(twice, [0, 0, 1, 1, 2, 2]);
     }
 
     #[test]
     fn an_empty_source_between_others_is_passed_over() {
-        let sources = [1, 0, 2].map(|samples| Source { samples, draws: u64::from(samples) });
-        assert_eq!(drawn(&sources, 0), [0, 1, 2]);
+        assert_eq!(drawn(&[1, 0, 2].map(all)), [0, 1, 2]);
     }
 }

@@ -31,4 +31,4 @@ pub use request::{Oversize, Request, Strategy};
 pub use run::LeftOut;
 
 /// The version of the plans. It changes whenever the same request gives another plan.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

@@ -26,7 +26,7 @@ pub struct Plan {
 /// As [`Request::check`]; `Interrupted`.
 pub fn pack(request: &Request) -> Result<Plan> {
     request.check()?;
-    let draws = Draws::new(&request.sources, request.seed, request.epoch);
+    let draws = Draws::new(&request.sources, request.seed);
     let order = request.seed.map(|seed| permutation(draws.total(), seed, request.epoch, Stream::Samples));
     let request = Request { window: window_of(request, draws.total()), ..request.clone() };
     let runs = all_runs(&request, &draws, order.as_ref())?;

@@ -40,7 +40,7 @@ pub fn pack<'py>(
     strategy: &str,
     window: usize,
     truncate: bool,
-    sources: Vec<(u32, u64)>,
+    sources: Vec<(u32, u64, u64)>,
     seed: Option<u64>,
     epoch: u64,
     threads: usize,
@@ -53,7 +53,10 @@ pub fn pack<'py>(
         strategy: strategy_of(strategy)?,
         window,
         oversize: if truncate { Oversize::Truncate } else { Oversize::Drop },
-        sources: sources.into_iter().map(|(samples, draws)| Source { samples, draws }).collect(),
+        sources: sources
+            .into_iter()
+            .map(|(samples, draws, start)| Source { samples, draws, start })
+            .collect(),
         seed,
         epoch,
         threads,

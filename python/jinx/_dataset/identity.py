@@ -1,0 +1,90 @@
+"""Which samples a dataset shows and in which order, for whatever outlives it: plans and states of loaders."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jinx import _core
+from jinx._core import Reader
+from jinx.errors import InvalidError, MismatchError
+
+_BLOCK = 1 << 20
+_HASH_DIGITS = 32
+
+
+def identity_of(dataset: Reader) -> dict[str, Any]:
+    """The number of samples, a hash of the files that they are in, and one of their order in them.
+
+    The same samples in the same order have the same identity, however the dataset was put together: files of which no
+    sample is shown do not count. `order` is None where all samples of the files are shown as they are stored.
+    """
+    import numpy as np
+
+    roots, stored, _ = dataset._roots()
+    files = [one for root in roots for one in root.identities()]
+    if stored is None:
+        files = [one for one in files if one[0]]
+        return {"samples": len(dataset), "files": _hash(files), "order": None}
+    positions = np.frombuffer(stored, dtype="<u8").astype(np.int64, copy=False)
+    counts = np.array([samples for samples, _ in files], dtype=np.int64)
+    ends = np.cumsum(counts)
+    is_used = np.zeros(len(files), dtype=np.bool_)
+    for start in range(0, len(positions), _BLOCK):
+        is_used[np.searchsorted(ends, positions[start : start + _BLOCK], side="right")] = True
+    # Positions as if the other files were not there.
+    skipped = np.cumsum(np.where(is_used, 0, counts))
+    is_whole = len(positions) == int(counts[is_used].sum())
+    hashes: list[str] = []
+    for start in range(0, len(positions), _BLOCK):
+        block = positions[start : start + _BLOCK]
+        block = block - skipped[np.searchsorted(ends, block, side="right")]
+        is_whole = is_whole and bool((block == np.arange(start, start + len(block))).all())
+        hashes.append(_core.hash_bytes(block.astype("<u8").tobytes()))
+    used = [one for one, kept in zip(files, is_used.tolist(), strict=True) if kept]
+    return {"samples": len(dataset), "files": _hash(used), "order": None if is_whole else _hash(hashes)}
+
+
+def require_identity(known: Any, found: Mapping[str, Any], what: str) -> None:
+    """Refuse a dataset that is not the one of which something was kept.
+
+    Args:
+        known: The identity that was kept.
+        found: That of the dataset.
+        what: What was kept, for the message.
+
+    Raises:
+        InvalidError: `known` is not an identity.
+        MismatchError: They differ.
+    """
+    if not is_identity(known):
+        raise InvalidError(f"{what} is damaged: it does not say which dataset it belongs to")
+    if known["samples"] != found["samples"]:
+        raise MismatchError(
+            f"{what} is for {known['samples']:,} samples, the dataset has {found['samples']:,}; "
+            "open the dataset that it was made with"
+        )
+    if known["files"] != found["files"]:
+        raise MismatchError(f"{what} is for other files than those of this dataset; open those that it was made with")
+    if known["order"] != found["order"]:
+        raise MismatchError(
+            f"{what} is for other samples of these files, or for the same in another order; "
+            "select and sort them as they were"
+        )
+
+
+def is_identity(value: Any) -> bool:
+    """Whether a value, perhaps read from a file, has the form of an identity."""
+    if not isinstance(value, Mapping):
+        return False
+    known: dict[Any, Any] = {**value}
+    if set(known) != {"samples", "files", "order"} or type(known["samples"]) is not int or known["samples"] < 0:
+        return False
+    return _is_hash(known["files"]) and (known["order"] is None or _is_hash(known["order"]))
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == _HASH_DIGITS
+
+
+def _hash(parts: Any) -> str:
+    return _core.hash_bytes(json.dumps(parts).encode())

@@ -1,0 +1,230 @@
+"""Plans and states of loaders belong to the samples that they were made with, and to no others."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jinx
+from jinx.errors import InvalidError, MismatchError
+
+torch = pytest.importorskip("torch")
+
+from jinx.torch import ElasticLoader, Loader, PackedDataLoader, PackedDataset  # noqa: E402
+
+COUNT = 60
+
+
+def write(path: Path, lengths, first: int = 0) -> jinx.Dataset:
+    with jinx.Writer(path, indexed=["num_tokens"]) as writer:
+        writer.write_many({"id": first + i, "num_tokens": int(n)} for i, n in enumerate(lengths))
+    return jinx.open(path)
+
+
+def encode(sample):
+    return {"input_ids": [1] * sample["num_tokens"]}
+
+
+LENGTHS = np.random.default_rng(0).integers(2, 20, COUNT)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("identity")
+
+
+@pytest.fixture(scope="module")
+def first(folder):
+    return write(folder / "first.jinx", LENGTHS)
+
+
+@pytest.fixture(scope="module")
+def second(folder):
+    """As many samples, of other lengths."""
+    return write(folder / "second.jinx", LENGTHS + 1, first=1000)
+
+
+@pytest.fixture(scope="module")
+def twin(folder):
+    """Other samples of the same lengths."""
+    return write(folder / "twin.jinx", LENGTHS, first=1000)
+
+
+packers = pytest.mark.parametrize("loader", [PackedDataLoader, PackedDataset])
+
+
+@packers
+def test_a_plan_of_another_dataset_is_refused(first, second, twin, loader):
+    plan = jinx.pack(first, 32)
+    for other in (second, twin):
+        with pytest.raises(MismatchError, match="the plan is for other files than those of this dataset"):
+            loader(other, plan, encode=encode)
+    for other in (first.shuffle(seed=1), first.sort("-num_tokens"), first.select([0] * COUNT)):
+        with pytest.raises(MismatchError, match="other samples of these files, or for the same in another order"):
+            loader(other, plan, encode=encode)
+    with pytest.raises(MismatchError, match="60 samples, the dataset has 59"):
+        loader(first[1:], plan, encode=encode)
+    for same in (first, first.select_columns(["num_tokens"]), first.map(dict)):
+        assert len(loader(same, plan, encode=encode).plan) == len(plan)
+
+
+@packers
+def test_a_plan_of_lengths_that_changed_is_refused(first, folder, loader):
+    """The files are the same, and another view of them counts otherwise."""
+    views = []
+    for name, more in (("then", 0), ("now", 3)):
+        view = first.select_columns(["id"]).with_columns({"num_tokens": LENGTHS + np.arange(COUNT) // 50 * more})
+        view.save(folder / f"{name}-{loader.__name__}.jinx")
+        views.append(jinx.open(folder / f"{name}-{loader.__name__}.jinx"))
+    plan = jinx.pack(views[0], 32)
+    told = rf"num_tokens of 10 of 60 samples differs, of sample 50 it was {LENGTHS[50]} and is {LENGTHS[50] + 3}"
+    with pytest.raises(MismatchError, match=told):
+        loader(views[1], plan, encode=encode)
+    with pytest.raises(MismatchError, match=r"other lengths \(source 1\): num_tokens of 10 of 60"):
+        loader([first, views[1]], jinx.pack([first, views[0]], 32), encode=encode)
+    assert len(loader(views[0], plan, encode=encode).plan) == len(plan)
+
+
+@packers
+def test_a_plan_of_a_mixture_knows_its_parts(first, second, twin, loader):
+    plan = jinx.pack([first, second], 32, weights=[0.5, 1])
+    for others in ([second, first], [first, twin], [first, second.shuffle(seed=2)]):
+        with pytest.raises(MismatchError, match=r"the plan \(source \d\) is for other"):
+            loader(others, plan, encode=encode)
+    for same in ([first, second], first + second):
+        assert len(loader(same, plan, encode=encode).plan) == len(plan)
+
+
+@packers
+def test_a_plan_of_arrays_fits_what_has_these_lengths(first, second, loader):
+    plan = jinx.pack(np.array(first["num_tokens"]), 32)
+    assert len(loader(first, plan, encode=encode).plan) == len(plan)
+    tokens = first.with_columns({"input_ids": [[1, 2]] * COUNT, "label_mask": [[True, True]] * COUNT})
+    assert len(loader(tokens, plan).plan) == len(plan)
+    with pytest.raises(MismatchError, match="other lengths than the num_tokens of this dataset"):
+        loader(tokens, jinx.pack(LENGTHS + 1, 32))
+    with pytest.raises(MismatchError, match="in another order"):
+        loader(first, jinx.pack(np.sort(LENGTHS), 32), encode=encode)
+    # What encode returns need not be what the dataset says.
+    assert len(loader(second, jinx.pack(np.full(COUNT, 25), 32), encode=encode).plan) == COUNT
+
+
+def test_a_saved_plan_knows_its_samples(first, twin, folder):
+    jinx.pack(first, 32).save(folder / "plan.jinx")
+    plan = jinx.PackPlan.load(folder / "plan.jinx")
+    assert len(PackedDataset(first, plan, encode=encode)) == len(plan)
+    with pytest.raises(MismatchError, match="other files"):
+        PackedDataset(twin, plan, encode=encode)
+
+
+def test_a_plan_made_of_another_column(folder):
+    with jinx.Writer(folder / "columns.jinx", indexed=["len(ids)", "num_tokens"]) as writer:
+        writer.write_many({"ids": list(range(n)), "num_tokens": 3} for n in (3, 4, 5))
+    ds = jinx.open(folder / "columns.jinx")
+    plan = jinx.pack(ds, 8, lengths="len(ids)")
+    plan.save(folder / "columns-plan.jinx")
+    for one in (plan, jinx.PackPlan.load(folder / "columns-plan.jinx")):
+        assert len(PackedDataset(ds, one, encode=lambda s: {"input_ids": s["ids"]})) == len(plan)
+
+
+def test_a_mask_of_one_epoch_is_no_plan_for_a_loader(first):
+    plan = jinx.pack(first, 32)
+    with pytest.raises(InvalidError, match="a mask chose the packs of this plan"):
+        PackedDataLoader(first, plan.only(np.ones(len(plan), dtype=bool)), encode=encode)
+    loader = PackedDataLoader(first, plan.only({"num_tokens": 30}), encode=encode, num_workers=0)
+    for _ in range(2):
+        assert all(batch["num_tokens"] >= 30 for batch in loader)
+
+
+MAKERS = {
+    "packed": lambda ds: PackedDataLoader(ds, {"max_length": 32}, encode=encode, num_workers=0),
+    "elastic": lambda ds: ElasticLoader(ds, 4, num_workers=0),
+    "tokens": lambda ds: ElasticLoader(ds, tokens_per_batch=64, num_workers=0),
+    "samples": lambda ds: Loader(ds, 4, shuffle=True, num_workers=0),
+}
+makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def state_after(loader, batches: int):
+    iterator = iter(loader)
+    for _ in range(batches):
+        next(iterator)
+    state = json.loads(json.dumps(loader.state_dict()))
+    iterator.close()
+    return state
+
+
+@makers
+def test_a_state_of_another_dataset_is_refused(first, twin, make):
+    state = state_after(make(first), 2)
+    for other, told in (
+        (twin, "this state is for other files than those of this dataset"),
+        (first.sort("num_tokens"), "this state is for other samples of these files, or for the same in another order"),
+        (first[1:] + twin[:1], "this state is for other files"),
+        (first[:59], "this state is for 60 samples, the dataset has 59"),
+    ):
+        loader = make(other)
+        before = loader.state_dict()
+        with pytest.raises(MismatchError, match=told):
+            loader.load_state_dict(state)
+        assert loader.state_dict() == before
+    again = make(jinx.open(first.path))
+    again.load_state_dict(state)
+    assert again.state_dict() == state
+
+
+@makers
+def test_a_resorted_file_is_another_dataset(first, make, folder):
+    """The same samples under the same name, in another order."""
+    path = folder / "sorted.jinx"
+    jinx.sort(first.path, path, by="id", overwrite=True)
+    state = state_after(make(jinx.open(path)), 2)
+    jinx.sort(first.path, path, by="num_tokens", overwrite=True)
+    with pytest.raises(MismatchError, match="this state is for other files"):
+        make(jinx.open(path)).load_state_dict(state)
+
+
+@makers
+def test_a_state_keeps_nothing_unknown(first, make):
+    state = state_after(make(first), 2)
+    for name in state:
+        with pytest.raises((InvalidError, MismatchError)):
+            make(first).load_state_dict({other: value for other, value in state.items() if other != name})
+    for changed in ({"unknown": 1}, {"epoch": True}, {"epoch": 10**40}, {"version": 1}, {"dataset": {}}):
+        with pytest.raises(InvalidError):
+            make(first).load_state_dict({**state, **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"batches": -1}, "batches is -1, not between 0 and 15"),
+        ({"batches": 16}, "batches is 16, not between 0 and 15"),
+        ({"batches": True}, "batches is True"),
+        ({"seed": "0"}, "seed is '0'"),
+        ({"generator": b""}, "one has none, or the other way round"),
+        ({"batch_size": 5}, "the saved loader had batch_size=5, this one has 4"),
+        ({"shuffle": False}, "the saved loader had shuffle=False"),
+    ],
+)
+def test_a_damaged_state_of_a_loader_is_refused(first, changed, told):
+    state = Loader(first, 4, shuffle=True).state_dict()
+    with pytest.raises(InvalidError, match=told):
+        Loader(first, 4, shuffle=True).load_state_dict({**state, **changed})
+
+
+def test_the_state_of_a_generator_is_one(first):
+    def loader():
+        return Loader(first, 4, shuffle=True, generator=torch.Generator().manual_seed(1), num_workers=0)
+
+    state = loader().state_dict()
+    loader().load_state_dict(state)
+    for bad in (state["generator"][:5], 3):
+        with pytest.raises(InvalidError, match="it holds no state of a generator"):
+            loader().load_state_dict({**state, "generator": bad})
+
+
+def test_an_old_state_says_so(first):
+    with pytest.raises(InvalidError, match="of another loader or version"):
+        Loader(first).load_state_dict({"epoch": 0, "batches": 1, "seed": 0, "generator": None, "samples": COUNT})
