@@ -16,7 +16,7 @@ from jinx._annotate.worker import Worker
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
-from jinx._outputs import output_name, refuse_existing, refuse_inside
+from jinx._outputs import output_name, refuse_existing, refuse_within
 from jinx._results import WriteResult
 from jinx._views.save import save
 
@@ -86,13 +86,11 @@ def annotate(
     target = output_name(out)
     if not overwrite:
         refuse_existing(target)
-    refuse_inside(target, dataset)
+    refuse_within(target, dataset)
     source = dataset if isinstance(dataset, Dataset) else open(dataset)
     plain = source._derive(decoders=None)
     if plain._transforms:
         raise TypeError("annotate counts stored samples; add what map returns as columns: ds.with_columns(...)")
-    if not len(plain):
-        raise ValueError("a dataset without samples has nothing to count")
     options = {
         "image_rule": image_rule,
         "image_token": image_token,
@@ -107,7 +105,9 @@ def annotate(
     elif tokenizer is None:
         raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
     else:
-        encoder = Encoder(plain.column_names, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
+        # Files without samples may not tell their columns.
+        columns = plain.column_names or ([] if len(plain) else _usual_columns(text_column, image_column))
+        encoder = Encoder(columns, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
         counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
         recipe = encoder.recipe()
     folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
@@ -120,6 +120,10 @@ def annotate(
                 progress(done, 0, None)
         view = with_columns(source._derive(decoders=None), gathered.columns(), None, "null")
         return save(view, target, overwrite=overwrite, meta={MEMBER: recipe})
+
+
+def _usual_columns(text: str | None, image: str | None) -> list[str]:
+    return [text or "messages", *([] if image is None else [image])]
 
 
 def _blocks(counter: _Counter, workers: int | None) -> Iterator[Block]:

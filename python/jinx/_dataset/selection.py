@@ -52,7 +52,7 @@ def require_columns(dataset: Reader, names: Iterable[str]) -> None:
     """
     known = column_names(dataset)
     for name in names:
-        if known and name not in known:
+        if name not in known and (known or dataset._hides(name)):
             raise KeyError(unknown_column(name, known))
 
 

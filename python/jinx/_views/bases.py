@@ -89,8 +89,12 @@ def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
 
 def places(path: str, view: str) -> tuple[str, str]:
     """A base's path from the view's directory, and its absolute path."""
-    hint = os.path.abspath(path)  # noqa: PTH100 - str in, str out
-    return os.path.relpath(hint, os.path.dirname(os.path.abspath(view))), hint  # noqa: PTH100, PTH120
+    hint, folder = os.path.abspath(path), os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120 - str in, str out
+    near, real = os.path.relpath(hint, folder), os.path.realpath(folder)
+    if real == folder or os.path.realpath(os.path.join(real, near)) == os.path.realpath(hint):  # noqa: PTH118
+        return near, hint
+    # Through a linked directory `..` leads elsewhere: a path that works from the real one works from both.
+    return os.path.relpath(os.path.realpath(hint), real), hint
 
 
 def _json_lines(root: _core.Rows, i: int, path: str, view: str, options: dict[str, Any]) -> NewBase:
