@@ -25,13 +25,13 @@ def require_space(out: str, needed: int) -> None:
         raise OSError(errno.ENOSPC, what, out)
 
 
-def unpacked_bytes(files: Iterable[str]) -> int:
+def unpacked_bytes(files: Iterable[str | os.PathLike[str]]) -> int:
     """About how many bytes are in files: of `.gz` and `.zst` those that they unpack to, if the file says so."""
     return sum(max(os.path.getsize(file), _said_by(file)) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
 
 
-def _said_by(file: str) -> int:
-    name = file.lower()
+def _said_by(file: str | os.PathLike[str]) -> int:
+    name = os.fspath(file).lower()
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - str in
             if name.endswith(".gz"):

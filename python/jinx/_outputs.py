@@ -22,6 +22,19 @@ def output_name(out: str | os.PathLike[str]) -> str:
     name = os.fsdecode(out)
     if not name:
         raise ValueError("the output has an empty name; give the name of a file or directory")
+    return writable_name(name)
+
+
+def writable_name(name: str) -> str:
+    """A name that a file can have.
+
+    Raises:
+        ValueError: It has lone surrogates other than those that stand for bytes of names.
+    """
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        raise ValueError(f"the output {name!a} has lone surrogates, which no name of a file has") from None
     return name
 
 

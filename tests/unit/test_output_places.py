@@ -136,7 +136,7 @@ def test_packed_files_say_what_they_unpack_to(tmp_path):
     (tmp_path / "short.gz").write_bytes(b"ab")
     (tmp_path / "short.zst").write_bytes(b"ab")
     for name in ("a.gz", "plain", "a.zst", "short.gz", "short.zst"):
-        sizes.append(unpacked_bytes([str(tmp_path / name)]))
+        sizes += [unpacked_bytes([str(tmp_path / name)])]
     assert sizes == [100_100, 100_100, 100_100, 2, 2]
 
 
@@ -153,7 +153,7 @@ def test_too_little_room_for_other_formats_is_said_before_anything_is_written(tm
     before = (tmp_path / "out.jinx").read_bytes()
     monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=95, f_frsize=1000))
     for command in (jinx.convert, jinx.concat, jinx.dedup):
-        with pytest.raises(OSError, match="are needed here, and 95.0 kB are free"):
+        with pytest.raises(OSError, match=r"are needed here, and 95\.0 kB are free"):
             command(tmp_path / name, tmp_path / "out.jinx", overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "out.jinx"])
     assert (tmp_path / "out.jinx").read_bytes() == before

@@ -13,6 +13,7 @@ from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
 from jinx._annotate.recipe import MEMBER
 from jinx._annotate.worker import Worker
+from jinx._arguments import whole_number
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
@@ -83,6 +84,8 @@ def annotate(
         ValueError: Neither a tokenizer nor a function was given, or both; the tokenizer's file holds none; or the view
             would become a file of the dataset.
     """
+    if workers is not None:
+        workers = whole_number("workers", workers, least=0)
     target = output_name(out)
     if not overwrite:
         refuse_existing(target)

@@ -116,8 +116,11 @@ class FunctionCounter:
             raise ValueError("the function returned no num_tokens")
         for name in COUNTS:
             value = found.get(name, 0)
-            if isinstance(value, bool) or int(value) != value or not 0 <= value < _MAX_COUNT:
-                raise ValueError(f"the function returned {name}={value!r}; counts are whole numbers from 0")
+            is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not is_number or not 0 <= value < _MAX_COUNT or int(value) != value:
+                raise ValueError(
+                    f"the function returned {name}={value!r}; counts are whole numbers from 0 to 2**32 - 1"
+                )
         return found
 
 

@@ -96,6 +96,8 @@ def stream(
     def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
         inputs = find_inputs(files, input_format)
         # Each file is opened when its turn comes; the working directory may have changed by then.
+        if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
+            return _of_views(inputs.files, names, where)
         found = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
         return _core.stream(found, input_format=inputs.format, columns=names, where=where, markers=markers)
 
@@ -395,6 +397,15 @@ class Conversion:
             return sample
         names = sample if columns is None else [name for name in columns if name in sample]
         return {rename.get(name, name): sample[name] for name in names if name not in dropped}
+
+
+def _of_views(files: Sequence[str], columns: list[str] | None, where: str | None) -> Iterator[dict[str, Any]]:
+    from jinx._dataset.dataset import Dataset
+    from jinx._open import open
+
+    whole = Dataset.concat([open(file) for file in files])
+    chosen = whole if where is None else whole.filter(where)
+    return map(dict, chosen if columns is None else chosen.select_columns(columns))
 
 
 def _is_view(file: str) -> bool:

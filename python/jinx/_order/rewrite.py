@@ -14,7 +14,7 @@ from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
-from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_within, refuse_stdout
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_stdout, refuse_within
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
 from jinx._writer import shard_bytes

@@ -138,8 +138,9 @@ def json_lines_id(path: str) -> str:
 
 def candidates(base: Base, view: str) -> list[str]:
     """Where a base may be, in the order of search."""
-    near = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(view)), base["path"]))  # noqa: PTH100, PTH118, PTH120
-    return list(dict.fromkeys([near, base["hint"]]))
+    named = os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120
+    near = [os.path.normpath(os.path.join(folder, base["path"])) for folder in (named, os.path.realpath(named))]  # noqa: PTH118
+    return list(dict.fromkeys([*near, base["hint"]]))
 
 
 def missing_base(base: Base, view: str, looked: Sequence[str]) -> MismatchError:
