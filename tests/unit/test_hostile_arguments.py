@@ -88,9 +88,7 @@ def test_functions_give_the_same_keys_in_memory_and_on_disk(base, tmp_path):
 
 @pytest.mark.parametrize("returned", [None, 2**40, -1, 1.5, "x", True, [], {"num_tokens": None}, float("nan")])
 def test_what_is_no_count_is_shown(base, tmp_path, returned):
-    with pytest.raises(
-        jinx.InvalidError, match=r"sample 0: the function returned num_tokens=.*; counts are"
-    ):
+    with pytest.raises(jinx.InvalidError, match=r"sample 0: the function returned num_tokens=.*; counts are"):
         jinx.annotate(base, tmp_path / "out.jinx", function=lambda _: returned)
 
 

@@ -132,7 +132,7 @@ def _sorted_by_values(dataset: D, values: list[Any], *, descending: bool) -> D:
     import numpy as np
 
     columns = [values]
-    if values and all(isinstance(value, tuple) and len(value) == len(values[0]) for value in values):
+    if {type(value) for value in values} == {tuple} and len(set(map(len, values))) == 1:
         # As for several keys: where one is missing, only that one comes last.
         columns = [list(one) for one in zip(*values, strict=True)]
     order = np.arange(len(dataset))
