@@ -17,6 +17,13 @@ def about_run(about: dict[str, Any]) -> str:
     )
 
 
+def save_directory(name: str) -> Path:
+    """The directory of `--save`, made before hours of work and not after them."""
+    directory = Path(name)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
 def publish(name: str, results: dict[str, Any], text: str, directory: Path | None) -> None:
     """Save a page and its results in `directory`, as `name.md` and `name.json`; without one, print the page."""
     if directory is None:

@@ -44,6 +44,8 @@ def main() -> None:
         print(*(f"{name:16} {peer.title}" for name, peer in systems.items()), sep="\n", end="\n\n")
         print(*(f"{name:24} {case.title}" for name, case in CASES.items()), sep="\n")
         return
+    if options.save:  # now, and not after hours of work
+        options.save.parent.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(
         root=options.directory or environments.cache(),
         samples={"jpeg": options.samples, "pixels": options.pixels, "paper": options.paper},

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.about import publish
+from bench.about import publish, save_directory
 from bench.campaign import commit, machine
 from bench.mds.cases import measure, pieces, plan
 from bench.mds.data import make
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=4000, help="samples of a random case")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--directory", type=Path, help="where the shards are kept and found again")
-    parser.add_argument("--save", type=Path, help="directory that mds.json and mds.md are written to")
+    parser.add_argument("--save", type=save_directory, help="directory that mds.json and mds.md are written to")
     parser.add_argument("--shards", nargs="+", default=[], help="only these, in place of older figures in --save")
     parser.add_argument("--note", default="", help="a sentence for the page")
     options = parser.parse_args()

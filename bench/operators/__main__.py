@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.about import publish
+from bench.about import publish, save_directory
 from bench.campaign import commit, machine
 from bench.environments import ROOT, python_of, versions
 from bench.operators import compare, million
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--compared", type=int, default=1000, help="mixed documents for the comparison of results")
     parser.add_argument("--many", type=int, default=1_000_000, help="documents for MinHash by the engine; 0: none")
-    parser.add_argument("--save", type=Path, help="directory that operators.json and operators.md are written to")
+    parser.add_argument("--save", type=save_directory, help="directory for operators.json and operators.md")
     options = parser.parse_args()
     started = time.monotonic()
     load = os.getloadavg()[0]

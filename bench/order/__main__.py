@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.about import publish
+from bench.about import publish, save_directory
 from bench.campaign import commit, machine
 from bench.memory import measure
 from bench.order import limit
@@ -131,7 +131,7 @@ def main() -> None:
     names = [case.name for case in CASES]
     parser.add_argument("--case", action="append", choices=names, help="Only this case; may be repeated.")
     parser.add_argument("--directory", type=Path, help="Where to write; a temporary directory if not given.")
-    parser.add_argument("--save", type=Path, help="The directory for order.md and order.json.")
+    parser.add_argument("--save", type=save_directory, help="The directory for order.md and order.json.")
     given = parser.parse_args()
     cases = [case for case in CASES if not given.case or case.name in given.case]
     data = {case.data for case in cases}

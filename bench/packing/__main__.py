@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import environments
-from bench.about import publish
+from bench.about import publish, save_directory
 from bench.campaign import commit, machine
 from bench.packing.lengths import DISTRIBUTIONS
 from bench.packing.loader_page import TITLES
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[*OURS, *OTHERS], help="contestants")
     parser.add_argument("--loader-samples", type=int, default=2000, help="samples for the cost of the loader")
     parser.add_argument("--feed-samples", type=int, default=4000, help="samples for the loaders next to each other")
-    parser.add_argument("--save", type=Path, help="directory that packing.json and packing.md are written to")
+    parser.add_argument("--save", type=save_directory, help="directory that packing.json and packing.md are written to")
     options = parser.parse_args()
     started = time.monotonic()
     here = Path(sys.executable)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import environments
-from bench.about import publish
+from bench.about import publish, save_directory
 from bench.campaign import commit, machine
 from bench.pipeline.faults import probe
 from bench.pipeline.images import decoding, view
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=2_000_000, help="image samples of the view")
     parser.add_argument("--decodes", type=int, default=400, help="images that are decoded")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--save", type=Path, help="folder that pipeline.json and pipeline.md are written to")
+    parser.add_argument("--save", type=save_directory, help="folder that pipeline.json and pipeline.md are written to")
     options = parser.parse_args()
     started = time.monotonic()
     folder = environments.cache() / "pipeline"

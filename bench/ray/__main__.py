@@ -19,6 +19,7 @@ from typing import Any
 
 import jinx
 from bench import environments, system
+from bench.about import save_directory
 from bench.campaign import commit, machine
 from bench.ray import OURS
 from bench.ray.experiments import EXPERIMENTS
@@ -89,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.ray")
     parser.add_argument("--seconds", type=float, default=2400, help="No run begins that would not end by then.")
     parser.add_argument("--rounds", type=int, default=3, help="At most.")
-    parser.add_argument("--save", type=Path, help="The directory for ray.md, ray.json and ray.svg.")
+    parser.add_argument("--save", type=save_directory, help="The directory for ray.md, ray.json and ray.svg.")
     given = parser.parse_args()
     started = time.monotonic()
     about = {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jinx
 from bench import environments
-from bench.about import publish
+from bench.about import publish, save_directory
 from bench.campaign import commit, machine
 from bench.views import columns, copying, filters
 from bench.views.page import page
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=100_000, help="JSON lines of 1.3 kB that are filtered.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--directory", type=Path, help="Where to write; a temporary directory if not given.")
-    parser.add_argument("--save", type=Path, help="The directory for views.md and views.json.")
+    parser.add_argument("--save", type=save_directory, help="The directory for views.md and views.json.")
     given = parser.parse_args()
     sizes = {name: getattr(given, name) for name in ("media", "rows", "many", "lines")}
     started = time.monotonic()

@@ -1,6 +1,7 @@
 """Arguments of the wrong type, which are refused by their names."""
 
 import operator
+import sys
 from collections.abc import Iterable
 from reprlib import repr as short
 from typing import Any, cast
@@ -40,6 +41,32 @@ def texts(name: str, value: Any) -> list[str]:
     if found is None or not all(isinstance(one, str) for one in found):
         raise TypeError(f"{name}={short(given)} is neither a string nor several of them")
     return found
+
+
+def size_number(name: str, value: Any) -> int:
+    """A number of bytes or threads, as the core takes it.
+
+    Raises:
+        TypeError: It is not an int.
+        ValueError: It is negative, or beyond 63 bits.
+    """
+    number = whole_number(name, value, least=0)
+    if number > sys.maxsize:
+        raise ValueError(f"{name}={number} is out of range; give a number from 0 to {sys.maxsize}")
+    return number
+
+
+def encodable(what: str, text: str) -> str:
+    """A string that has a UTF-8 form, as all names and expressions in files have.
+
+    Raises:
+        ValueError: It has lone surrogates.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} {text!a} has lone surrogates, and no UTF-8 form") from None
+    return text
 
 
 def whole_number(name: str, value: Any, least: int) -> int:

@@ -204,6 +204,8 @@ class Reader:
     @property
     def _recipe(self) -> Any:
         """What a view with columns of its own, or of several datasets, is made of; None for files alone."""
+    def _hides(self, name: str) -> bool: ...
+    def _schema_text(self) -> str: ...
     def _is_saved_view(self) -> bool:
         """Whether the only file is a saved view whose bases are not open."""
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Iterable
 
 from jinx._sizes import natural_size
 
@@ -24,10 +25,39 @@ def require_space(out: str, needed: int) -> None:
         raise OSError(errno.ENOSPC, what, out)
 
 
+def unpacked_bytes(files: Iterable[str | os.PathLike[str]]) -> int:
+    """About how many bytes are in files: of `.gz` and `.zst` those that they unpack to, if the file says so."""
+    return sum(max(os.path.getsize(file), _said_by(file)) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
+
+
+def _said_by(file: str | os.PathLike[str]) -> int:
+    name = os.fspath(file).lower()
+    try:
+        with open(file, "rb") as opened:  # noqa: PTH123 - str in
+            if name.endswith(".gz"):
+                opened.seek(-4, os.SEEK_END)  # the size modulo 2**32
+                return int.from_bytes(opened.read(4), "little")
+            return _said_by_frame(opened.read(18)) if name.endswith((".zst", ".zstd")) else 0
+    except OSError:  # too short; reading it says what is wrong
+        return 0
+
+
+def _said_by_frame(head: bytes) -> int:
+    """The size in the header of a Zstandard frame; 0 if there is none (RFC 8878, section 3.1.1.1)."""
+    if len(head) < 6 or head[:4] != b"\x28\xb5\x2f\xfd":  # noqa: PLR2004
+        return 0
+    flags = head[4]
+    is_single = flags >> 5 & 1
+    width = (is_single, 2, 4, 8)[flags >> 6]
+    start = 5 + (0 if is_single else 1) + (0, 1, 2, 4)[flags & 3]
+    return int.from_bytes(head[start : start + width], "little") + (256 if width == 2 else 0)  # noqa: PLR2004
+
+
 def free_bytes(path: str) -> int:
     """Bytes that can be written to the file system that holds `path`, or will hold it."""
-    # A link is followed to the disk on which the file will be.
-    directory = os.path.realpath(path)
+    # Links of directories are followed to the disk on which the file will be; a link in its own place is replaced.
+    is_directory = os.path.isdir(path)  # noqa: PTH112 - str in
+    directory = os.path.realpath(path if is_directory else os.path.dirname(os.path.abspath(path)))  # noqa: PTH100, PTH120
     while not os.path.exists(directory):  # noqa: PTH110 - str in, str out
         directory = os.path.dirname(directory)  # noqa: PTH120
     status = os.statvfs(directory)

@@ -8,6 +8,7 @@ from io import IOBase
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
+from jinx._arguments import size_number
 from jinx._dataset.dataset import Dataset
 from jinx._directories import refuse_mixed
 from jinx._suggest import hint
@@ -88,6 +89,8 @@ def open(
             max_value_bytes=max_value_bytes,
         )
     else:
+        if max_value_bytes is not None:
+            size_number("max_value_bytes", max_value_bytes)
         kept: dict[str, Any] = {"lazy": lazy, "io": io, "verify": verify, "max_value_bytes": max_value_bytes}
         kept["encoding"] = encoding
         dataset = _steadily(path, split, **kept, markers=markers)

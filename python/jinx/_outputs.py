@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from jinx._core import Reader
+
 _SIDECAR = b"\x89BINX\r\n\x1a"  # how a sidecar begins
 
 
@@ -20,6 +22,19 @@ def output_name(out: str | os.PathLike[str]) -> str:
     name = os.fsdecode(out)
     if not name:
         raise ValueError("the output has an empty name; give the name of a file or directory")
+    return writable_name(name)
+
+
+def writable_name(name: str) -> str:
+    """A name that a file can have.
+
+    Raises:
+        ValueError: It has lone surrogates other than those that stand for bytes of names.
+    """
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        raise ValueError(f"the output {name!a} has lone surrogates, which no name of a file has") from None
     return name
 
 
@@ -94,51 +109,60 @@ def _with_sidecars(paths: Iterable[str]) -> Iterator[str]:
             yield path.removesuffix("jinx") + "binx"
 
 
-def refuse_inside(out: str, sources: Any) -> None:
-    """Refuse an output that would become a file of a directory that is read.
+def refuse_within(out: str, sources: Any) -> None:
+    """Refuse an output that would change what an input is: the next time it is read, it would hold the output too.
+
+    A directory stands for the files in it and below, without hidden ones, and a pattern for those it matches. A dataset
+    that is open stands for the directory whose files it shows.
 
     Args:
-        out: The output; one that is a directory itself does not become part of the other one.
-        sources: A path, or a sequence in which paths may be.
+        out: The output, a file or a directory.
+        sources: A path or pattern, a dataset, or a sequence in which these may be; anything else is no input of files.
 
     Raises:
         ValueError: It would.
     """
-    if not PurePath(out).suffix:
+    if out == "-":
         return
-    folder = os.path.dirname(os.path.abspath(out))  # noqa: PTH100, PTH120 - str in, str out
+    target = os.path.realpath(os.path.dirname(os.path.abspath(out)))  # noqa: PTH100, PTH120
+    target = os.path.join(target, os.path.basename(os.path.abspath(out)))  # noqa: PTH100, PTH118, PTH119
     several = isinstance(sources, Sequence) and not isinstance(sources, str | bytes)
     given: Sequence[Any] = sources if several else [sources]  # pyright: ignore[reportUnknownVariableType]
     for source in given:
+        if isinstance(source, Reader):
+            # A directory with a list of its shards holds nothing else.
+            folders = {os.path.dirname(path) for path in source._shard_paths}  # noqa: PTH120
+            for folder in sorted(folders):
+                if os.path.exists(os.path.join(folder, "jinx.json")):  # noqa: PTH110, PTH118
+                    _refuse_in_directory(out, target, folder)
         # An empty name is not that of this directory; opening it says so.
-        if (
-            isinstance(source, str | os.PathLike)
-            and os.fspath(source)
-            and os.path.realpath(source) == os.path.realpath(folder)
-        ):
-            raise ValueError(f"{out} lies in {os.fspath(source)}, an input, which is never changed; write it elsewhere")
+        elif isinstance(source, str | bytes | os.PathLike) and os.fspath(source):
+            _refuse_in_named(out, target, os.fsdecode(source))  # pyright: ignore[reportUnknownArgumentType] - any path
 
 
-def refuse_within(out: str, inputs: Iterable[str]) -> None:
-    """Refuse an output that lies in a directory that is an input, or that a pattern of inputs matches.
+def _refuse_in_named(out: str, target: str, source: str) -> None:
+    if "://" in source:
+        return
+    is_pattern = any(one in source for one in "*?[") and not os.path.lexists(source)
+    # A file that the pattern matches already is an input itself.
+    is_hidden = os.path.basename(target).startswith(".")  # noqa: PTH119
+    if is_pattern and not is_hidden and not os.path.lexists(out) and PurePath(target).match(_real_pattern(source)):
+        raise ValueError(f"{out} would be one of the inputs {source}; write it elsewhere")
+    if os.path.isdir(source):  # noqa: PTH112
+        _refuse_in_directory(out, target, source)
 
-    Args:
-        out: The output, a file or a directory.
-        inputs: Paths and patterns.
 
-    Raises:
-        ValueError: It does; the input would hold something else when it is read again.
-    """
-    target = os.path.realpath(out)
-    for path in inputs:
-        if "://" in path:
-            continue
-        is_pattern = any(one in path for one in "*?[") and not os.path.lexists(path)
-        # A file that the pattern matches already is an input itself.
-        if is_pattern and not os.path.lexists(out) and PurePath(target).match(os.path.abspath(path)):  # noqa: PTH100
-            raise ValueError(f"{out} would be one of the inputs {path}; write it elsewhere")
-        if os.path.isdir(path) and target.startswith(os.path.join(os.path.realpath(path), "")):  # noqa: PTH112, PTH118
-            raise ValueError(f"{out} lies in {path}, an input, which is never changed; write it elsewhere")
+def _real_pattern(pattern: str) -> str:
+    """A pattern in the real directory, as far as its directory is no pattern itself."""
+    folder, name = os.path.split(os.path.abspath(pattern))  # noqa: PTH100
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
+
+
+def _refuse_in_directory(out: str, target: str, directory: str) -> None:
+    inside = os.path.join(os.path.realpath(directory), "")  # noqa: PTH118
+    is_hidden = any(part.startswith(".") for part in PurePath(target.removeprefix(inside)).parts)
+    if target.startswith(inside) and not is_hidden:
+        raise ValueError(f"{out} lies in {directory}, an input, which is never changed; write it elsewhere")
 
 
 def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) -> str:

@@ -46,6 +46,8 @@ def hint(name: str, candidates: Iterable[str]) -> str:
 def unknown_column(name: str, known: Iterable[str]) -> str:
     """The message for a column that does not exist: the nearest name, or all names."""
     names = list(known)
+    if "," in name:
+        return f"no column {name!r}; several are a list: {[one.strip() for one in name.split(',')]!r}"
     near = hint(name, names)
     if near:
         return f"no column {name!r}{near}"

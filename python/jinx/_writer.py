@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
+from jinx._arguments import encodable, size_number
 from jinx._files.merge import parse_part, part_directory
-from jinx._outputs import refuse_existing
+from jinx._outputs import refuse_existing, writable_name
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
 
@@ -148,6 +149,7 @@ class Writer:
         self._path = os.fsdecode(path)
         if not self._path:
             raise ValueError("a dataset cannot be written to an empty path")
+        writable_name(self._path)
         if part is not None:
             if append:
                 raise ValueError("a part cannot be appended to; write it again")
@@ -159,23 +161,23 @@ class Writer:
             sidecar=sidecar,
             compression=codec,
             level=level,
-            binary_threshold=binary_threshold,
-            compress_threshold=compress_threshold,
+            binary_threshold=size_number("binary_threshold", binary_threshold),
+            compress_threshold=size_number("compress_threshold", compress_threshold),
             compress_ratio=compress_ratio,
-            string_threshold=string_threshold,
+            string_threshold=size_number("string_threshold", string_threshold),
             uncompressed=_names(uncompressed),
             indexed=None if indexed is None else _names(indexed),
             only_indexed=None if only_indexed is None else _names(only_indexed),
             shard_size=shard_bytes(self._path, shard_size),
             overwrite=overwrite,
             append=append,
-            split=split,
+            split=None if split is None else encodable("the split", split),
             meta=None if meta is None else _json(checked_meta(meta)),
             arrow_schema=arrow_schema,
             media=None if media is None else _json([_media_entry(*entry) for entry in media.items()]),
-            threads=min(threads, MAX_THREADS),
-            max_row_bytes=max_row_bytes,
-            max_value_bytes=max_value_bytes,
+            threads=min(size_number("threads", threads), MAX_THREADS),
+            max_row_bytes=None if max_row_bytes is None else size_number("max_row_bytes", max_row_bytes),
+            max_value_bytes=None if max_value_bytes is None else size_number("max_value_bytes", max_value_bytes),
         )
 
     @property

@@ -12,10 +12,11 @@ from jinx._annotate.counting import FunctionCounter, TokenCounter
 from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
 from jinx._annotate.worker import Worker
+from jinx._arguments import whole_number
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
-from jinx._outputs import output_name, refuse_existing, refuse_inside
+from jinx._outputs import output_name, refuse_existing, refuse_within
 from jinx._results import WriteResult
 from jinx._views.meta import COUNTED
 from jinx._views.save import save
@@ -83,16 +84,16 @@ def annotate(
         ValueError: Neither a tokenizer nor a function was given, or both; the tokenizer's file holds none; or the view
             would become a file of the dataset.
     """
+    if workers is not None:
+        workers = whole_number("workers", workers, least=0)
     target = output_name(out)
     if not overwrite:
         refuse_existing(target)
-    refuse_inside(target, dataset)
+    refuse_within(target, dataset)
     source = dataset if isinstance(dataset, Dataset) else open(dataset)
     plain = source._derive(decoders=None)
     if plain._transforms:
         raise TypeError("annotate counts stored samples; add what map returns as columns: ds.with_columns(...)")
-    if not len(plain):
-        raise ValueError("a dataset without samples has nothing to count")
     options = {
         "image_rule": image_rule,
         "image_token": image_token,
@@ -107,7 +108,9 @@ def annotate(
     elif tokenizer is None:
         raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
     else:
-        encoder = Encoder(plain.column_names, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
+        # Files without samples may not tell their columns.
+        columns = plain.column_names or ([] if len(plain) else _usual_columns(text_column, image_column))
+        encoder = Encoder(columns, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
         counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
         recipe = encoder.recipe()
     folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
@@ -120,6 +123,10 @@ def annotate(
                 progress(done, 0, None)
         view = with_columns(source._derive(decoders=None), gathered.columns(), None, "null")
         return save(view, target, overwrite=overwrite, meta={COUNTED: recipe})
+
+
+def _usual_columns(text: str | None, image: str | None) -> list[str]:
+    return [text or "messages", *([] if image is None else [image])]
 
 
 def _blocks(counter: _Counter, workers: int | None) -> Iterator[Block]:

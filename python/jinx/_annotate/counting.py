@@ -116,9 +116,18 @@ class FunctionCounter:
             raise ValueError("the function returned no num_tokens")
         for name in COUNTS:
             value = found.get(name, 0)
-            if isinstance(value, bool) or int(value) != value or not 0 <= value < _MAX_COUNT:
-                raise ValueError(f"the function returned {name}={value!r}; counts are whole numbers from 0")
+            if not _is_count(value):
+                raise ValueError(
+                    f"the function returned {name}={value!r}; counts are whole numbers from 0 to 2**32 - 1"
+                )
         return found
+
+
+def _is_count(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and int(value) == value and 0 <= value < _MAX_COUNT
+    except (TypeError, ValueError, OverflowError):  # not a number, NaN, infinity
+        return False
 
 
 def _checked(one: Encoded | Exception, position: int) -> Encoded:

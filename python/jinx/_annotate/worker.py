@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from jinx.errors import JinxError
+
 if TYPE_CHECKING:
     from jinx._annotate.lengths import Block
 
@@ -36,7 +38,7 @@ class Worker:
 
         Raises:
             InvalidError: A sample cannot be encoded.
-            RuntimeError: The process is gone.
+            JinxError: The process is gone.
         """
         self._send(pickle.dumps((start, stop)))
         assert self._process.stdout is not None  # noqa: S101
@@ -63,9 +65,10 @@ class Worker:
             pass
 
 
-def _gone() -> RuntimeError:
-    return RuntimeError(
-        "a process that counts was ended by the system, perhaps for want of memory; try with fewer workers"
+def _gone() -> JinxError:
+    return JinxError(
+        "a process that counts has ended: the function ended it, or the system did, perhaps because memory was short; "
+        "try with fewer workers (--workers 1)"
     )
 
 

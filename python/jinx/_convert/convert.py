@@ -14,9 +14,11 @@ from jinx._convert.mds_copy import copy_mds, may_copy
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
+from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.reopened import reopened
+from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
-from jinx._outputs import refuse_existing
+from jinx._outputs import refuse_existing, refuse_within
 from jinx._results import WriteResult
 from jinx._scratch import scratch_directory
 from jinx._suggest import hint, unknown_column
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
     from jinx._writer import Writer
 
+# With one of these an output may be much smaller than its input.
+_NARROWING = ("columns", "drop", "limit", "where", "split", "resume")
 # Between two calls progress is told.
 _COPIED_AT_ONCE = 65536
 
@@ -56,6 +60,7 @@ def convert(
         JinxError: A sample cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
     settings = Settings(os.fsdecode(out), options)
+    refuse_within(settings.out, source)
     if settings.part is not None:
         return _convert_part(source, settings, settings.part, progress)
     if not settings.core["overwrite"] and not settings.core["append"]:
@@ -91,6 +96,8 @@ def stream(
     def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
         inputs = find_inputs(files, input_format)
         # Each file is opened when its turn comes; the working directory may have changed by then.
+        if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
+            return _of_views(inputs.files, names, where)
         found = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
         return _core.stream(found, input_format=inputs.format, columns=names, where=where, markers=markers)
 
@@ -203,6 +210,8 @@ class Conversion:
             more["resume_key"] = _resume_key(inputs, settings, more)
         elif settings.core["resume"]:
             raise ValueError(f"{settings.out}: only a conversion of files into a directory of shards can be resumed")
+        if settings.target == "jinx" and not any(settings.core[name] for name in _NARROWING):
+            require_space(settings.out, unpacked_bytes(inputs.files))
         done = _core.convert(
             inputs.files,
             settings.out,
@@ -349,14 +358,18 @@ class Conversion:
         if core["columns"] is not None:
             source = source.select_columns(core["columns"])
         whole = range(len(source))[: core["limit"]]
-        with self._writer() as writer:
+        schema = None
+        if not whole:
+            kept = [name for name in source.column_names if name not in (core["drop"] or ())]
+            schema = schema_if_empty(source[:0].select_columns(kept))
+        with self._writer(schema) as writer:
             for start in range(0, max(len(whole), 1), _COPIED_AT_ONCE):
                 writer.copy(source, whole[start : start + _COPIED_AT_ONCE], drop=core["drop"] or ())
                 if self.progress is not None:
                     self.progress(writer.samples, writer.bytes, None)
             return writer.close()
 
-    def _writer(self) -> "Writer":
+    def _writer(self, arrow_schema: str | None = None) -> "Writer":
         from jinx._writer import Writer
 
         core = self.settings.core
@@ -372,6 +385,7 @@ class Conversion:
             split=core["split"],
             meta=core["meta"],
             threads=core["threads"],
+            arrow_schema=arrow_schema,
         )
 
     def _projected(self, sample: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -383,6 +397,15 @@ class Conversion:
             return sample
         names = sample if columns is None else [name for name in columns if name in sample]
         return {rename.get(name, name): sample[name] for name in names if name not in dropped}
+
+
+def _of_views(files: Sequence[str], columns: list[str] | None, where: str | None) -> Iterator[dict[str, Any]]:
+    from jinx._dataset.dataset import Dataset
+    from jinx._open import open
+
+    whole = Dataset.concat([open(file) for file in files])
+    chosen = whole if where is None else whole.filter(where)
+    return map(dict, chosen if columns is None else chosen.select_columns(columns))
 
 
 def _is_view(file: str) -> bool:

@@ -31,6 +31,11 @@ def column_names(dataset: Reader) -> list[str]:
     return dataset._stored_names()
 
 
+def schema_if_empty(dataset: Reader) -> str | None:
+    """The Arrow schema that a file keeps if it has no samples to tell its columns; None if it has."""
+    return dataset._schema_text() if not len(dataset) and column_names(dataset) else None
+
+
 def column(dataset: Reader, name: str) -> Any:
     """See `Dataset.column`."""
     path = parse_name(dataset, name)
@@ -84,10 +89,22 @@ def parse_name(dataset: Reader, name: str) -> list[str]:
     known = column_names(dataset)
     if name in known:
         return [name]
+    if not _is_encodable(name):
+        raise KeyError(unknown_column(name, known))
     path = parse_path(name)
-    if path[0] in known or dataset._transforms or (not known and len(dataset)):
+    # Files that do not list their columns, or have no samples, may have any column that the view does not hide.
+    if path[0] in known or dataset._transforms or not (known or dataset._hides(path[0])):
         return path
     raise KeyError(unknown_column(name, known) if len(path) == 1 else unknown_member(path, 0, known))
+
+
+def _is_encodable(name: str) -> bool:
+    """Whether a file can have the name: it has no lone surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def from_index(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any] | None":

@@ -179,7 +179,8 @@ class Dataset(Base):
         Args:
             key: A column or path as for `column`, its length (`"len(messages)"`), either with a minus sign for
                 descending order (`"-score"`), or a function of the sample; or several of these, where the second
-                decides where the first are equal. An indexed column is sorted without reading rows.
+                decides where the first are equal. An indexed column is sorted without reading rows. A function returns
+                numbers, strings, None, or tuples of them, as for `jinx.sort`, or other values that can be compared.
             reverse: Reverse the order.
 
         Raises:

@@ -38,7 +38,9 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
     """See `Dataset.to_pandas`."""
     pandas = require("pandas", extra="pandas", what="to_pandas")
     chosen = _chosen(dataset, columns)
-    return pandas.DataFrame(to_columns(to_list(chosen), column_names(chosen)))
+    names = column_names(chosen)
+    # Without columns, the number of samples is that of the index.
+    return pandas.DataFrame(to_columns(to_list(chosen), names), index=pandas.RangeIndex(len(chosen)))
 
 
 def to_arrow(dataset: Reader, columns: Columns, mixed: Mixed) -> Any:

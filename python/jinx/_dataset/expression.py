@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from jinx import _core
+from jinx._arguments import encodable
 from jinx._core import Reader
 from jinx._dataset.columns import parse_name, require_path
 from jinx.errors import InvalidError
@@ -28,6 +29,10 @@ def matching(dataset: D, expression: str, limit: int | None = None) -> D:
             "an expression is about stored columns, and map or with_transform changes the samples; filter first, or "
             "give filter a function"
         )
+    try:
+        encodable("the expression", expression)
+    except ValueError as error:
+        raise InvalidError(str(error)) from None
     written = _core.expression_paths(expression)
     if not dataset._base_len():  # of which nobody knows what columns it would have
         return dataset

@@ -53,7 +53,7 @@ def require_columns(dataset: Reader, names: Iterable[str]) -> None:
     """
     known = column_names(dataset)
     for name in names:
-        if known and name not in known:
+        if name not in known and (known or dataset._hides(name)):
             raise KeyError(unknown_column(name, known))
 
 
@@ -119,7 +119,7 @@ def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:
                 f"sort by a column, a path, len(PATH), a function of a sample or several of these, not by {kind}; "
                 "for an order of your own: ds.select(positions)"
             )
-        return at(dataset, stable_order(packed([key(sample) for sample in dataset]), None, descending=reverse))
+        return _sorted_by_values(dataset, [key(sample) for sample in dataset], descending=reverse)
     name, by_length, descending = parse_key(key, column_names(dataset))
     path = parse_name(dataset, name)
     if by_length:
@@ -127,6 +127,20 @@ def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:
     else:
         values, present = from_index(dataset, path, "value") or (column(dataset, name), None)
     return at(dataset, stable_order(values, present, descending=descending != reverse))
+
+
+def _sorted_by_values(dataset: D, values: list[Any], *, descending: bool) -> D:
+    import numpy as np
+
+    columns = [values]
+    if {type(value) for value in values} == {tuple} and len(set(map(len, values))) == 1:
+        # As for several keys: where one is missing, only that one comes last.
+        columns = [list(one) for one in zip(*values, strict=True)]
+    order = np.arange(len(dataset))
+    for keys in reversed(columns):
+        chosen = [keys[i] for i in order.tolist()]
+        order = order[stable_order(packed(chosen), None, descending=descending)]
+    return at(dataset, order)
 
 
 def keep(dataset: D, condition: Any) -> D:

@@ -75,7 +75,9 @@ def schema(dataset: Reader) -> dict[str, str]:
         return {name: types[name] for name in names}
     stats = {entry["path"][0]: entry for entry in dataset._path_stats() if len(entry["path"]) == 1}
     if dataset._transforms or not stats:
-        first: Any = dataset[0] if names else {}
+        # An empty selection has the types of its files; files without samples have none to show.
+        seen = dataset if len(dataset) or dataset._transforms else dataset._derive(indices=None)
+        first: Any = seen[0] if len(seen) else {}
         return {name: type(first.get(name)).__name__ for name in names}
     return {name: type_summary(stats[name]) for name in names if name in stats}
 

@@ -10,10 +10,11 @@ from typing import Literal
 from jinx import _core
 from jinx._arguments import require_function
 from jinx._convert.formats import format_of
+from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
-from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_inside, refuse_stdout
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_stdout, refuse_within
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
 from jinx._writer import shard_bytes
@@ -68,7 +69,7 @@ class Job:
         refuse_stdout(target)
         if not overwrite:
             refuse_existing(target)
-        refuse_inside(target, source)
+        refuse_within(target, source)
         _refuse_other_formats(target)
         dataset = _opened(source)
         if dataset._transforms:
@@ -143,7 +144,13 @@ def _writer(job: Job) -> _core.Writer:
         one.path for one in job.dataset.info().indexed if one.dtype == "utf8" or len(_core.parse_path(one.path)) > 1
     ]
     shard_size = shard_bytes(job.out, job.shard_size)
-    return _core.Writer(job.out, indexed=indexed or None, overwrite=job.overwrite, shard_size=shard_size)
+    return _core.Writer(
+        job.out,
+        indexed=indexed or None,
+        overwrite=job.overwrite,
+        shard_size=shard_size,
+        arrow_schema=schema_if_empty(job.dataset),
+    )
 
 
 def _in_bytes(progress: Progress | None, samples: int, stored: int) -> Callable[[int, int], None] | None:

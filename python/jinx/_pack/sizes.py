@@ -141,6 +141,8 @@ class _Indexed:
         self._where = where
 
     def required(self, name: str) -> "npt.NDArray[np.uint32]":
+        if not len(self._dataset):  # it may not even know its columns
+            return checked([], name)
         column = self._lengths if name == TOKENS else name
         known = column_names(self._dataset)
         path, by_length, _ = parse_key(column, known)
@@ -164,7 +166,7 @@ class _Indexed:
         return checked(values, f"{self._where}{column}")
 
     def optional(self, name: str) -> "npt.NDArray[np.uint32] | None":
-        if name not in column_names(self._dataset):
+        if len(self._dataset) and name not in column_names(self._dataset):
             return None
         try:
             return self.required(name)

@@ -362,8 +362,9 @@ class View:  # views.md; `view[i]` is a sample
         return samples
 
     def _base(self, entry: dict) -> list[Pair | Lines]:
-        near = Path(normpath(self.own.path.absolute().parent / entry["path"]))
-        for place in dict.fromkeys([near, Path(entry["hint"])]):
+        named = self.own.path.absolute().parent
+        near = [Path(normpath(folder / entry["path"])) for folder in (named, named.resolve())]
+        for place in dict.fromkeys([*near, Path(entry["hint"])]):
             if place.exists():
                 with suppress(MismatchError):
                     return getattr(self, f"_{entry['kind']}")(place, entry)

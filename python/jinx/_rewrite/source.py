@@ -13,9 +13,9 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.expression import matching
 from jinx._dataset.reopened import reopened
 from jinx._directories import has_manifest
-from jinx._disk_space import require_space
+from jinx._disk_space import require_space, unpacked_bytes
 from jinx._open import open
-from jinx._outputs import refuse_input, refuse_inside
+from jinx._outputs import refuse_input, refuse_within
 from jinx._rewrite.options import RewriteOptions
 from jinx._scratch import scratch_directory
 
@@ -38,7 +38,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
         TypeError: Functions were applied to a dataset.
     """
     where = options.get("where")
-    refuse_inside(out, source)
+    refuse_within(out, source)
     parts = _parts(source, options.get("input_format"), split)
     for part in parts:
         refuse_input(out, part._shard_paths if isinstance(part, Dataset) else part.files)
@@ -54,7 +54,8 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
     if not foreign:
         yield _as_one([part for part in parts if isinstance(part, Dataset)], out, where)
         return
-    require_space(out, sum(os.path.getsize(file) for part in foreign for file in part.files))  # noqa: PTH202
+    # Once as a JINX file next to the output, and once in it.
+    require_space(out, 2 * unpacked_bytes(file for part in foreign for file in part.files))
     directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
     with scratch_directory(directory, f"{name}.inputs") as work:
         datasets = [

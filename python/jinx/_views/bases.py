@@ -104,8 +104,12 @@ def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
 
 def places(path: str, view: str) -> tuple[str, str]:
     """A base's path from the view's directory, and its absolute path."""
-    hint = os.path.abspath(path)  # noqa: PTH100 - str in, str out
-    return os.path.relpath(hint, os.path.dirname(os.path.abspath(view))), hint  # noqa: PTH100, PTH120
+    hint, folder = os.path.abspath(path), os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120 - str in, str out
+    near, real = os.path.relpath(hint, folder), os.path.realpath(folder)
+    if real == folder or os.path.realpath(os.path.join(real, near)) == os.path.realpath(hint):  # noqa: PTH118
+        return near, hint
+    # Through a linked directory `..` leads elsewhere: a path that works from the real one works from both.
+    return os.path.relpath(os.path.realpath(hint), real), hint
 
 
 def _json_lines(root: _core.Rows, i: int, file: _File, view: str, options: dict[str, Any]) -> NewBase:
@@ -150,8 +154,9 @@ def json_lines_id(path: str) -> str:
 
 def candidates(base: Base, view: str) -> list[str]:
     """Where a base may be, in the order of search."""
-    near = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(view)), base["path"]))  # noqa: PTH100, PTH118, PTH120
-    return list(dict.fromkeys([near, base["hint"]]))
+    named = os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120
+    near = [os.path.normpath(os.path.join(folder, base["path"])) for folder in (named, os.path.realpath(named))]  # noqa: PTH118
+    return list(dict.fromkeys([*near, base["hint"]]))
 
 
 def missing_base(base: Base, view: str, looked: Sequence[str]) -> MismatchError:

@@ -7,8 +7,8 @@ from typing import Any
 
 from jinx import _core
 from jinx._core import Reader
-from jinx._dataset.columns import column_names
-from jinx._outputs import refuse_existing, refuse_input
+from jinx._dataset.columns import column_names, schema_if_empty
+from jinx._outputs import refuse_existing, refuse_input, refuse_within
 from jinx._results import WriteResult
 from jinx._views.bases import bases_of
 from jinx._views.meta import kept_meta
@@ -36,6 +36,7 @@ def save(
     if any(root.kind == "memory" for root in roots):
         raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
     refuse_input(target, [path for root in roots for path in root.paths])
+    refuse_within(target, dataset)
     return _written(dataset, target, beneath, overwrite=overwrite, meta=meta)
 
 
@@ -64,6 +65,7 @@ def _written(
         target,
         overwrite=overwrite,
         meta=json.dumps(kept, ensure_ascii=False) if kept else None,
+        arrow_schema=schema_if_empty(dataset),
         view={
             "bases": json.dumps([base["entry"] for base in bases], ensure_ascii=False),
             "indexes": [base["line_offsets"] for base in bases],

@@ -6,12 +6,13 @@ _MESSAGE_CHARACTERS, _TRACE_CHARACTERS = 2000, 2000
 
 
 def message_of(error: BaseException) -> str:
-    """Type and message of an exception; what UTF-8 cannot hold is written with a backslash."""
+    """Type, message and notes of an exception; what UTF-8 cannot hold is written with a backslash."""
     try:
         said = str(error)
     except Exception as another:  # noqa: BLE001 - whatever a user's `__str__` raises
         said = f"<its message cannot be told: {type(another).__name__}>"
-    return plain_text(f"{type(error).__name__}: {said}"[:_MESSAGE_CHARACTERS])
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", []))
+    return plain_text(f"{type(error).__name__}: {said}{notes}"[:_MESSAGE_CHARACTERS])
 
 
 def trace_of(error: BaseException) -> str:

@@ -5,6 +5,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,12 +18,6 @@ T = TypeVar("T")
 
 # Models of this process by what loaded them, name and device: a batch must not load its model again.
 _MODELS: dict[tuple[str, str, str], Any] = {}
-
-
-class SetupError(RuntimeError):
-    """What an operator needs for every row is missing or damaged."""
-
-    concerns_all_rows = True
 
 
 class Context:
@@ -102,14 +97,15 @@ class Context:
             load: A function of a module; it and the name identify the model.
 
         Raises:
-            SetupError: It cannot be loaded, which stops the run: no row would fare better.
+            Exception: It cannot be loaded, which stops a run: no row would fare better.
         """
         key = (f"{load.__module__}.{load.__qualname__}", name, self.device)
         if key not in _MODELS:
             try:
                 _MODELS[key] = load(name, self.device)
-            except MemoryError:
-                raise
             except Exception as error:
-                raise SetupError(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
+                with suppress(AttributeError):  # an exception may take none
+                    error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - whoever stops the run
+                error.add_note(f"{name} cannot be loaded")
+                raise
         return _MODELS[key]

@@ -82,10 +82,10 @@ impl Expression {
         let answer = match &test.kind {
             TestKind::IsNone(path) => sample.is_none(*path).map(Truth::of),
             TestKind::IsTrue(path) => sample.value(*path).and_then(|value| is_true(&value)),
-            TestKind::Compare(left, comparison, right) => {
-                value_of(left, sample).and_then(|left| compare(&left, *comparison, &value_of(right, sample)?))
-            }
-            TestKind::In(value, items) => value_of(value, sample).and_then(|value| {
+            TestKind::Compare(left, comparison, right) => self
+                .value_of(left, sample)
+                .and_then(|left| compare(&left, *comparison, &self.value_of(right, sample)?)),
+            TestKind::In(value, items) => self.value_of(value, sample).and_then(|value| {
                 let mut any = Truth::FALSE;
                 for item in items {
                     any = any | compare(&value, Comparison::Equal, &item.cell())?;
@@ -96,8 +96,8 @@ impl Expression {
                 // A missing value gives unknown, even for an empty list.
                 Ok(if value == Cell::Missing { Truth::UNKNOWN } else { any })
             }),
-            TestKind::Search(search, text, part) => text_of(text, sample).and_then(|text| {
-                let part = text_of(part, sample)?;
+            TestKind::Search(search, text, part) => self.text_of(text, sample).and_then(|text| {
+                let part = self.text_of(part, sample)?;
                 Ok(match (text, part) {
                     (Some(text), Some(part)) => Truth::of(search.finds(&text, &part)),
                     _ => Truth::UNKNOWN,
@@ -112,10 +112,52 @@ impl Expression {
         let text = shortened(self.text.get(test.span.clone()).unwrap_or_default());
         let shown = Error::new(error.cause(), format!("{}, in: {text}", error.what()));
         let shown = error.path().map_or(shown.clone(), |path| shown.in_file(path));
+        if let Some(column) = error.column() {
+            return shown.in_column(column);
+        }
         let mut paths = Vec::new();
         test.kind.add_paths(&mut paths);
-        let named = paths.first().and_then(|path| self.paths.get(*path));
-        named.map_or(shown.clone(), |path| shown.in_column(&path.text))
+        self.naming(shown, &paths)
+    }
+
+    /// The error with the first of these paths.
+    fn naming(&self, error: Error, paths: &[usize]) -> Error {
+        match paths.first().and_then(|path| self.paths.get(*path)) {
+            Some(path) => error.in_column(&path.text),
+            None => error,
+        }
+    }
+
+    fn text_of<'s>(&'s self, operand: &'s Operand, sample: &'s impl Sample) -> Result<Option<Cow<'s, str>>> {
+        self.value_of(operand, sample)?.text()
+    }
+
+    fn value_of<'s>(&'s self, operand: &'s Operand, sample: &'s impl Sample) -> Result<Cell<'s>> {
+        match operand {
+            Operand::Literal(literal) => Ok(literal.cell()),
+            Operand::Path(path) => sample.value(*path),
+            Operand::Length(path) => {
+                Ok(sample.length(*path)?.map_or(Cell::Missing, |length| Cell::Int(i128::from(length))))
+            }
+            Operand::Lower(inner) => {
+                let text = self.text_of(inner, sample)?;
+                Ok(text.map_or(Cell::Missing, |text| Cell::Text(Cow::Owned(text.to_lowercase()))))
+            }
+            Operand::Negated(inner) => match self.value_of(inner, sample)? {
+                Cell::Missing => Ok(Cell::Missing),
+                value => negated(&value),
+            },
+            Operand::Arithmetic(left, operator, right) => {
+                let (one, other) = (self.value_of(left, sample)?, self.value_of(right, sample)?);
+                compute(&one, *operator, &other).map_err(|error| {
+                    let mut paths = Vec::new();
+                    for operand in if is_at_fault(&other, &one) { [right, left] } else { [left, right] } {
+                        operand.add_paths(&mut paths);
+                    }
+                    self.naming(error, &paths)
+                })
+            }
+        }
     }
 }
 
@@ -132,36 +174,22 @@ fn compare(left: &Cell<'_>, comparison: Comparison, right: &Cell<'_>) -> Result<
     Ok(Truth::of(comparison.holds(order)))
 }
 
+/// Whether a computation fails because of this value rather than the other one.
+fn is_at_fault(value: &Cell<'_>, other: &Cell<'_>) -> bool {
+    let size = |cell: &Cell<'_>| match cell {
+        Cell::Text(_) | Cell::Other(_) => (3, 0),
+        Cell::Huge(_) => (2, 0),
+        Cell::Int(value) => (1, value.unsigned_abs()),
+        Cell::Missing | Cell::Bool(_) | Cell::Float(_) => (0, 0),
+    };
+    size(value) > size(other)
+}
+
 fn is_true(value: &Cell<'_>) -> Result<Truth> {
     match value {
         Cell::Bool(value) => Ok(Truth::of(*value)),
         Cell::Missing => Ok(Truth::UNKNOWN),
         other => Err(Error::invalid(format!("{} is not a condition; compare it", other.what()))),
-    }
-}
-
-fn text_of<'s>(operand: &'s Operand, sample: &'s impl Sample) -> Result<Option<Cow<'s, str>>> {
-    value_of(operand, sample)?.text()
-}
-
-fn value_of<'s>(operand: &'s Operand, sample: &'s impl Sample) -> Result<Cell<'s>> {
-    match operand {
-        Operand::Literal(literal) => Ok(literal.cell()),
-        Operand::Path(path) => sample.value(*path),
-        Operand::Length(path) => {
-            Ok(sample.length(*path)?.map_or(Cell::Missing, |length| Cell::Int(i128::from(length))))
-        }
-        Operand::Lower(inner) => {
-            let text = text_of(inner, sample)?;
-            Ok(text.map_or(Cell::Missing, |text| Cell::Text(Cow::Owned(text.to_lowercase()))))
-        }
-        Operand::Negated(inner) => match value_of(inner, sample)? {
-            Cell::Missing => Ok(Cell::Missing),
-            value => negated(&value),
-        },
-        Operand::Arithmetic(left, operator, right) => {
-            compute(&value_of(left, sample)?, *operator, &value_of(right, sample)?)
-        }
     }
 }
 

@@ -104,7 +104,16 @@ fn check(test: &TestKind, known: Known<'_>) -> Result<()> {
             }
             Some(other) => Err(Error::invalid(format!("{} is not a condition; compare it", other.what()))),
         },
-        TestKind::Compare(left, _, right) => comparable(kind_of(left, known)?, kind_of(right, known)?),
+        TestKind::Compare(left, _, right) => {
+            let (one, other) = (kind_of(left, known)?, kind_of(right, known)?);
+            let is_computed =
+                |operand: &Operand| matches!(operand, Operand::Arithmetic(..) | Operand::Negated(_));
+            match (one, other) {
+                (_, Some(Text)) if is_computed(left) => Err(computed_text()),
+                (Some(Text), _) if is_computed(right) => Err(computed_text()),
+                _ => comparable(one, other),
+            }
+        }
         TestKind::In(value, items) => {
             let value = kind_of(value, known)?;
             items.iter().try_for_each(|item| comparable(value, Some(literal(item))))
@@ -129,6 +138,10 @@ fn comparable(left: Option<ValueKind>, right: Option<ValueKind>) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::invalid(format!("{} cannot be compared with {}", left.what(), right.what())))
+}
+
+fn computed_text() -> Error {
+    Error::invalid("+, -, *, /, // and % are for numbers, and their result cannot be compared with a string")
 }
 
 fn needed(what: &str, kind: ValueKind) -> Error {
@@ -188,7 +201,7 @@ impl TestKind {
 }
 
 impl Operand {
-    fn add_paths(&self, paths: &mut Vec<usize>) {
+    pub(crate) fn add_paths(&self, paths: &mut Vec<usize>) {
         match self {
             Self::Literal(_) => {}
             Self::Path(path) | Self::Length(path) => paths.push(*path),

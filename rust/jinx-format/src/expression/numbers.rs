@@ -7,6 +7,12 @@ use std::cmp::Ordering;
 /// The smallest magnitude beyond `i128`. A float represents it exactly.
 const BEYOND: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
+/// A float represents every integer up to this one.
+const EXACT: u128 = 1 << 53;
+
+/// A quotient of more bits is rounded correctly if its last bit says whether anything follows.
+const ROUNDED_BITS: u32 = 54;
+
 impl Comparison {
     /// Whether the comparison is true for two values in this order. The order is `None` if one of them is NaN.
     pub fn holds(self, order: Option<Ordering>) -> bool {
@@ -112,7 +118,7 @@ pub fn compute(one: &Cell<'_>, operator: Operator, other: &Cell<'_>) -> Result<C
             Operator::Subtract => int(a.checked_sub(b))?,
             Operator::Multiply => int(a.checked_mul(b))?,
             _ if b == 0 => Cell::Missing,
-            Operator::Divide => Cell::Float(float(a) / float(b)),
+            Operator::Divide => Cell::Float(true_division(a, b)),
             Operator::FloorDivide => int(floor_division(a, b).map(|(quotient, _)| quotient))?,
             Operator::Modulo => int(floor_division(a, b).map(|(_, rest)| rest))?,
         },
@@ -145,6 +151,25 @@ fn int(result: Option<i128>) -> Result<Cell<'static>> {
 fn floor_division(a: i128, b: i128) -> Option<(i128, i128)> {
     let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
     if rest != 0 && (rest < 0) != (b < 0) { Some((quotient - 1, rest + b)) } else { Some((quotient, rest)) }
+}
+
+/// The float nearest to the exact quotient, as Python divides integers. Rounding the integers first would differ.
+#[allow(clippy::cast_precision_loss)]
+fn true_division(a: i128, b: i128) -> f64 {
+    let (dividend, divisor) = (a.unsigned_abs(), b.unsigned_abs());
+    if dividend.max(divisor) <= EXACT {
+        return float(a) / float(b);
+    }
+    let (mut quotient, mut rest) = (dividend / divisor, dividend % divisor);
+    let mut unit = if (a < 0) == (b < 0) { 1.0 } else { -1.0 };
+    // Two bits more than a float holds, and a last one for all that follow, decide how it is rounded.
+    while dividend != 0 && quotient >> ROUNDED_BITS == 0 {
+        rest <<= 1; // below 2^128: the rest is below the divisor, and that is at most 2^127
+        quotient = quotient << 1 | u128::from(rest >= divisor);
+        rest %= divisor;
+        unit /= 2.0;
+    }
+    (quotient | u128::from(rest != 0)) as f64 * unit
 }
 
 /// The nearest float, as Python converts integers.
@@ -254,6 +279,20 @@ mod tests {
         for operator in [Operator::Divide, Operator::FloorDivide, Operator::Modulo] {
             assert_eq!(compute(&Cell::Int(1), operator, &Cell::Int(0)).unwrap(), Cell::Missing);
             assert_eq!(compute(&Cell::Float(1.0), operator, &Cell::Float(0.0)).unwrap(), Cell::Missing);
+        }
+        for (a, b, quotient) in [
+            (i128::MIN, i128::MIN, 1.0),
+            (0, i128::MAX, 0.0),
+            (1, i128::MIN, -5.877_471_754_111_438e-39),
+            (-9_007_199_254_740_993, 9_007_199_254_740_992, -1.0),
+            (9_007_199_254_740_995, 3, 3_002_399_751_580_331.5),
+            (i128::MAX, 3, 5.671_372_782_015_641e37),
+        ] {
+            assert_eq!(
+                compute(&Cell::Int(a), Operator::Divide, &Cell::Int(b)).unwrap(),
+                Cell::Float(quotient),
+                "{a} / {b}"
+            );
         }
         assert!(compute(&Cell::Int(i128::MAX), Operator::Add, &Cell::Int(1)).is_err());
         assert!(compute(&Cell::Int(i128::MIN), Operator::FloorDivide, &Cell::Int(-1)).is_err());

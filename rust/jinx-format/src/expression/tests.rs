@@ -141,6 +141,16 @@ fn what_cannot_be_compared_is_an_error_where_it_matters() {
         ("lower(l) == 'x'", "column 'l': a list where a string is needed, in: lower(l) == 'x'"),
         ("s + 1 > 2", "column 's': a string where a number is needed, in: s + 1 > 2"),
         ("-s > 2", "column 's': a string where a number is needed, in: -s > 2"),
+        (
+            "n + huge > 2",
+            "column 'huge': an integer of more than 127 bits cannot be computed with, in: n + huge > 2",
+        ),
+        ("n + s > 2", "column 's': a string where a number is needed, in: n + s > 2"),
+        (
+            "s + s == 'xx'",
+            "column 's': +, -, *, /, // and % are for numbers, and their result cannot be compared with a string, in: s + \
+             s == 'xx'",
+        ),
         ("huge + 1 > 2", "an integer of more than 127 bits cannot be computed with, in: huge + 1 > 2"),
         ("len(n) > 2", "column 'n': no length, in: len(n) > 2"),
     ] {

@@ -7,7 +7,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{Schema, SchemaRef};
 use jinx_convert::arrow::infer::InferOptions;
 use jinx_convert::arrow::stream::{take_failure, to_c_stream};
-use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema};
+use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema, encode_schema};
 use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
@@ -104,6 +104,11 @@ pub fn stream<'py>(
 #[pyfunction]
 pub fn take_stream_failure(py: Python<'_>) -> Option<Py<PyBaseException>> {
     take_failure().map(|error| to_py(&error).into_value(py))
+}
+
+/// The schema as text, as a footer has it. Columns of mixed types count as JSON.
+pub fn schema_text(view: &View) -> Result<String> {
+    schema_of(view, true).map(|schema| encode_schema(&schema))
 }
 
 /// An `arrow_schema` capsule.

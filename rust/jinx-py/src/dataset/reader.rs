@@ -283,6 +283,16 @@ impl Reader {
         self.view.rows.projection().columns.clone()
     }
 
+    /// Whether the view hides a column of its files, by selecting others or by what a saved view drops.
+    fn _hides(&self, name: &str) -> bool {
+        self.view.rows.hides(name)
+    }
+
+    /// The Arrow schema of the samples as text, as a footer has it.
+    fn _schema_text(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| arrow_stream::schema_text(&self.view)).into_py_result()
+    }
+
     #[getter]
     fn _decoders(&self, py: Python<'_>) -> Option<Py<PyDict>> {
         self.decoders.dict(py)

@@ -188,6 +188,11 @@ pub trait Rows: Send + Sync {
         Ok(true)
     }
 
+    /// Whether samples are shown without this column although the files may have it.
+    fn hides(&self, name: &str) -> bool {
+        !self.projection().has(name)
+    }
+
     /// Whether this is the file of a saved view, opened without its bases.
     fn is_view_file(&self) -> bool {
         false

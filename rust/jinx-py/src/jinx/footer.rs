@@ -1,6 +1,7 @@
 //! Information from the footers of shards.
 
 use crate::jinx::shards::Shards;
+use jinx_convert::arrow::decode_schema;
 use jinx_core::json::text::unescape;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, merge};
@@ -51,7 +52,7 @@ pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
 }
 
 /// Returns the names of the columns in all footers, in order of first appearance. If footers do not list the names
-/// (1.0, plain JSON lines), takes them from the first rows.
+/// (1.0, plain JSON lines), takes them from the first rows; without samples, from the Arrow schema.
 pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let (mut names, mut seen) = (Vec::new(), HashSet::new());
     for i in 0..shards.count() {
@@ -62,6 +63,14 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
                 names.push(name.clone());
             }
         }
+    }
+    if names.is_empty()
+        && shards.len() == 0
+        && shards.count() > 0
+        && let Some(schema) = &shards.shard(0)?.footer().arrow_schema
+    {
+        // Without samples, only the schema names columns.
+        names.extend(decode_schema(schema)?.fields().iter().map(|field| field.name().clone()));
     }
     let rows = if names.is_empty() { shards.len().min(SCANNED_FOR_NAMES) } else { 0 };
     for position in 0..rows {

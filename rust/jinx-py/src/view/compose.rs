@@ -86,7 +86,10 @@ pub fn compose_saved(file: &Bound<'_, Reader>, bases: Vec<Bound<'_, Reader>>) ->
         None => Positions::Same,
         Some(_) => Positions::Saved(Arc::clone(&saved)),
     };
-    let own: Option<Arc<dyn Rows>> = if info.rows > 0 { Some(saved) } else { None };
+    // Without samples, the file may still have the types of the columns.
+    let has_types = files.samples == 0
+        && saved.shards.get().into_py_result()?.shard(0).into_py_result()?.footer().arrow_schema.is_some();
+    let own: Option<Arc<dyn Rows>> = if info.rows > 0 || has_types { Some(saved) } else { None };
     let view = ViewRows::new(files, base, positions, own, info.drop).into_py_result()?;
     Ok(RowsHandle(Arc::new(view)))
 }

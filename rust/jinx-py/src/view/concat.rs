@@ -145,14 +145,13 @@ impl Rows for ConcatRows {
     fn column_names(&self) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for part in self.parts.iter().filter(|part| part.files().samples > 0) {
-            let names = part.column_names()?;
-            if names.is_empty() {
-                // The files do not list their columns; only the samples have them.
-                return Ok(names);
-            }
-            add_names(&mut all, names);
+            add_names(&mut all, part.column_names()?);
         }
         Ok(all)
+    }
+
+    fn hides(&self, name: &str) -> bool {
+        !self.projection.has(name) || self.parts.iter().all(|part| part.hides(name))
     }
 
     /// Includes columns that some parts hide and others show: the view treats these as its own.

@@ -1,13 +1,16 @@
 //! Views: samples of a base, with additional columns of the view.
 
+use crate::dataset::arrow_stream::schema_text as schema_text_of;
 use crate::dataset::files::Files;
 use crate::dataset::filter::sample_by_sample;
 use crate::dataset::projection::Projection;
 use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
+use crate::dataset::view::View;
 use crate::jinx::dataset::JinxDataset;
 use crate::sample::stored::StoredSample;
 use crate::view::gather::gathered;
 use crate::view::sample::ViewSample;
+use arrow_schema::DataType;
 use jinx_convert::arrow::{InferOptions, SchemaInference, schema_text};
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
@@ -269,13 +272,14 @@ impl Rows for ViewRows {
 
     fn column_names(&self) -> Result<Vec<String>> {
         let mut names = self.base.column_names()?;
-        if names.is_empty() && self.base.files().samples > 0 {
-            // The files do not list their columns; only the samples have them.
-            return Ok(names);
-        }
         names.retain(|name| self.shows(name));
         names.extend(self.own_names.iter().cloned());
         Ok(names)
+    }
+
+    fn hides(&self, name: &str) -> bool {
+        let is_of_base = self.shows(name) && !self.base.hides(name);
+        !self.projection.has(name) || !(is_of_base || self.is_own(name))
     }
 
     fn own_names(&self) -> Vec<String> {
@@ -321,7 +325,12 @@ impl Rows for ViewRows {
                 Some((own, own_types))
             }
         };
-        let Some(schema) = types.schema.take() else { return Ok(types) };
+        let schema = match types.schema.take() {
+            Some(schema) => schema,
+            None if self.files.samples > 0 => return Ok(types),
+            // Types are inferred from samples, and here are none: the base may have some.
+            None => schema_text_of(&View { rows: Arc::clone(&self.base), positions: None })?,
+        };
         let more = match own {
             None => Vec::new(),
             Some((own, known)) => own_fields(&**own, known, self.files.samples)?,
@@ -389,5 +398,20 @@ fn own_fields(own: &dyn Rows, known: ArrowTypes, samples: u64) -> Result<Vec<arr
             (*inference.finish()?).clone()
         }
     };
-    Ok(schema.fields().iter().map(|field| arrow_schema::Field::clone(field)).collect())
+    let mut fields: Vec<_> = schema.fields().iter().map(|field| arrow_schema::Field::clone(field)).collect();
+    for name in own.column_names()?.into_iter().filter(|_| samples == 0) {
+        if schema.column_with_name(&name).is_none() {
+            let column = own.column(&[Some(name.clone())], ColumnKind::Value)?;
+            let is_float = column.as_ref().is_some_and(|column| column.dtype.starts_with('f'));
+            let is_bool = column.as_ref().is_some_and(|column| column.dtype == "bool");
+            let data_type = match column {
+                Some(_) if is_float => DataType::Float64,
+                Some(_) if is_bool => DataType::Boolean,
+                Some(_) => DataType::Int64,
+                None => DataType::Null,
+            };
+            fields.push(arrow_schema::Field::new(name, data_type, true));
+        }
+    }
+    Ok(fields)
 }

@@ -1,0 +1,145 @@
+"""Datasets without samples, and samples without columns: both keep what they are through every step."""
+
+import json
+
+import numpy as np
+import pytest
+
+import jinx
+
+
+@pytest.fixture
+def lines(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "s": str(i)}) + "\n" for i in range(5)))
+    return path
+
+
+@pytest.fixture
+def pair(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        for i in range(5):
+            writer.write({"id": i, "s": str(i), "data": bytes(100)})
+    return tmp_path / "in.jinx"
+
+
+@pytest.mark.parametrize("out", ["out.jinx", "out"])
+def test_an_empty_selection_of_json_lines_is_sorted_and_shuffled(lines, tmp_path, out):
+    none = jinx.open(lines).filter("id > 100")
+    assert none.schema == {"id": "int", "s": "str"}
+    orders = (
+        lambda: jinx.sort(none, tmp_path / out, by="id"),
+        lambda: jinx.sort(lines, tmp_path / out, by=["s", "-id"], where="id > 100", overwrite=True),
+        lambda: jinx.sort(none, tmp_path / out, by=lambda sample: sample["id"], overwrite=True),
+        lambda: jinx.shuffle(none, tmp_path / out, seed=1, overwrite=True),
+    )
+    for order in orders:
+        assert order().samples == 0
+        assert jinx.open(tmp_path / out).column_names == ["id", "s"]
+
+
+def nothing_shown(pair, lines, tmp_path):
+    jinx.open(pair).select_columns([]).save(tmp_path / "view.jinx")
+    jinx.open(lines).drop_columns(["id", "s"]).save(tmp_path / "lines view.jinx")
+    yield jinx.open(pair).select_columns([])
+    yield jinx.open(lines).drop_columns(["id", "s"])
+    yield jinx.open(pair, columns=[])
+    yield jinx.open(tmp_path / "view.jinx")
+    yield jinx.open(tmp_path / "lines view.jinx")
+    yield jinx.open(tmp_path / "view.jinx")[::-1]
+    yield jinx.open(tmp_path / "view.jinx") + jinx.open(tmp_path / "lines view.jinx")
+
+
+def test_what_shows_no_column_hides_every_one(pair, lines, tmp_path):
+    for none in nothing_shown(pair, lines, tmp_path):
+        assert none.column_names == []
+        assert dict(none[0]) == {}
+        asked = (
+            lambda none=none: none["id"],
+            lambda none=none: none.column("id"),
+            lambda none=none: none.lengths("s"),
+            lambda none=none: none.filter("id > 2"),
+            lambda none=none: none.sort("id"),
+            lambda none=none: none.select_columns(["id"]),
+            lambda none=none: none.take([0], ["id"]),
+            lambda none=none: jinx.sort(none, tmp_path / "sorted.jinx", by="id"),
+        )
+        for ask in asked:
+            with pytest.raises(KeyError, match="no column"):
+                ask()
+
+
+def test_samples_without_columns_are_still_counted(pair, lines, tmp_path):
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for none in nothing_shown(pair, lines, tmp_path):
+        assert none.to_pandas().shape == (len(none), 0)
+        assert none.to_arrow().shape == (len(none), 0)
+
+
+def test_columns_added_to_what_shows_none_are_shown(pair, lines, tmp_path):
+    for none in nothing_shown(pair, lines, tmp_path):
+        more = none.with_columns({"n": np.arange(len(none))})
+        assert more.column_names == ["n"]
+        assert more["n"].tolist() == list(range(len(none)))
+
+
+def test_an_empty_view_keeps_its_columns_when_it_is_saved(pair, tmp_path):
+    pytest.importorskip("pyarrow")
+    none = jinx.open(pair).filter("id > 100")
+    more = none.with_columns({"n": np.zeros(0, dtype=np.int64), "x": np.zeros(0)})
+    for view in (none, more):
+        view.save(tmp_path / "view.jinx", overwrite=True)
+        saved = jinx.open(tmp_path / "view.jinx")
+        assert saved.column_names == view.column_names
+        assert saved.to_arrow().schema == view.to_arrow().schema
+        assert {"id", "s", "data"} <= set(saved.to_arrow().schema.names)
+        # And again.
+        saved.save(tmp_path / "again.jinx", overwrite=True)
+        assert jinx.open(tmp_path / "again.jinx").column_names == view.column_names
+        jinx.verify(tmp_path / "view.jinx")
+    assert str(more.to_arrow().schema.field("n").type) == "int64"
+    assert str(more.to_arrow().schema.field("x").type) == "double"
+
+
+def test_an_empty_copy_keeps_its_columns(pair, tmp_path):
+    pytest.importorskip("pyarrow")
+    none = jinx.open(pair).filter("id > 100")
+    schema = none.to_arrow().schema
+    jinx.convert(none, tmp_path / "converted.jinx")
+    jinx.select(pair, tmp_path / "selected.jinx", where="id > 100")
+    jinx.shuffle(none, tmp_path / "shuffled.jinx", seed=1)
+    for name in ("converted.jinx", "selected.jinx", "shuffled.jinx"):
+        copy = jinx.open(tmp_path / name)
+        assert (len(copy), copy.column_names) == (0, ["id", "s", "data"])
+        assert copy.to_arrow().schema == schema
+    jinx.convert(none, tmp_path / "dropped.jinx", drop=["data"])
+    assert jinx.open(tmp_path / "dropped.jinx").column_names == ["id", "s"]
+
+
+def test_a_dataset_without_samples_and_columns_passes_every_step(tmp_path):
+    pytest.importorskip("tokenizers")
+    with jinx.Writer(tmp_path / "empty.jinx"):
+        pass
+    empty = jinx.open(tmp_path / "empty.jinx")
+    assert len(empty.filter("score > 1").sort("score")) == 0
+    assert len(empty["score"]) == 0
+    done = jinx.annotate(empty, tmp_path / "lengths.jinx", function=lambda _: 1)
+    lengths = jinx.open(tmp_path / "lengths.jinx")
+    assert done.samples == 0
+    assert lengths.column_names == ["num_tokens", "num_label_tokens", "num_images", "num_patches"]
+    for one in (empty, lengths):
+        assert len(jinx.pack(one, 100)) == 0
+
+
+def test_an_empty_shard_does_not_break_a_chain(pair, tmp_path):
+    with jinx.Writer(tmp_path / "empty.jinx"):
+        pass
+    for number, source in enumerate([pair, tmp_path / "empty.jinx", pair]):
+        jinx.annotate(source, tmp_path / f"lengths-{number}.jinx", function=lambda _: 10)
+    parts = [jinx.open(tmp_path / f"lengths-{number}.jinx") for number in range(3)]
+    whole = jinx.concat(parts)
+    assert whole["num_tokens"].tolist() == [10] * 10
+    assert len(whole.filter("num_tokens > 5").sort("-id")) == 10
+    assert jinx.pack(whole, 100).stats().samples == 10
+    assert jinx.pack([parts[1], parts[0]], 100).stats().samples == 5
