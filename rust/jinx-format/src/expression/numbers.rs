@@ -165,7 +165,7 @@ fn true_division(a: i128, b: i128) -> f64 {
     // Two bits more than a float holds, and a last one for all that follow, decide how it is rounded.
     while dividend != 0 && quotient >> ROUNDED_BITS == 0 {
         rest <<= 1; // below 2^128: the rest is below the divisor, and that is at most 2^127
-        quotient = quotient << 1 | u128::from(rest >= divisor);
+        quotient = (quotient << 1) | u128::from(rest >= divisor);
         rest %= divisor;
         unit /= 2.0;
     }
