@@ -43,7 +43,7 @@ class Spool:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - `close` closes it
         self._dtype = np.dtype(dtype)
         # An array grows in place: appending costs the same at any length.
-        self._ends = array("q", [0])
+        self._ends: Any = array("q", [0])
 
     def append(self, values: "npt.NDArray[Any]", lengths: "npt.NDArray[np.int64]") -> None:
         """Add rows, given as one array and the length of each."""
@@ -62,7 +62,7 @@ class Spool:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return [self[i] for i in range(*key.indices(len(self)))]
-        start, stop = self._ends[key], self._ends[key + 1]
+        start, stop = int(self._ends[key]), int(self._ends[key + 1])
         import numpy as np
 
         size = self._dtype.itemsize
