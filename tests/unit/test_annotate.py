@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import chat
 import jinx
+from jinx._annotate.lengths import Spool
 from jinx._cli.program import run
 
 pytest.importorskip("tokenizers")
@@ -316,3 +318,19 @@ def test_the_view_does_not_become_a_file_of_the_dataset(dataset, tokenizer, tmp_
     with pytest.raises(ValueError, match="an input, which is never changed"):
         jinx.annotate(tmp_path / "shards", tmp_path / "shards" / "lengths.jinx", tokenizer=tokenizer)
     assert sorted(one.name for one in (tmp_path / "shards").iterdir()) == before
+
+
+def test_a_block_of_token_ids_costs_the_same_at_any_length(tmp_path):
+    spool = Spool(str(tmp_path), "<u2")
+    samples = 400_000
+    spool.append(np.arange(samples, dtype="<u2"), np.ones(samples, dtype=np.int64))
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for start in range(0, 2560, 256):
+            spool.append(np.arange(start, start + 256, dtype="<u2"), np.ones(256, dtype=np.int64))
+        assert tracemalloc.get_traced_memory()[1] - before < samples
+    finally:
+        tracemalloc.stop()
+    assert (len(spool), spool[samples + 2559].tolist()) == (samples + 2560, [2559])
+    spool.close()

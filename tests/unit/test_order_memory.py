@@ -87,3 +87,36 @@ def test_long_keys_stay_within_the_bound(tmp_path):
     keys = [sample["meta"]["key"] for sample in jinx.open(out)]
     assert keys == sorted(keys)
     assert len(keys) == 60_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_keys_that_grow_stay_within_the_bound(tmp_path):
+    bound, body = 32 * MEGABYTE, "x" * 2500
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jinx"
+    with path.open("w") as file:
+        file.writelines('{"meta":{"key":""}}\n' for _ in range(150_000))
+        file.writelines(f'{{"meta":{{"key":"{i * 7919 % 60_000:05}{body}"}}}}\n' for i in range(60_000))
+    arguments = [sys.executable, "-c", CHILD, "sort", str(path), str(out), str(bound)]
+    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+    assert int(done.stdout.split("|")[-1]) <= bound + 30 * MEGABYTE
+    keys = jinx.open(out).column("meta.key")
+    assert len(keys) == 210_000
+    assert keys == sorted(keys)
+
+
+FEW_FILES = """
+import resource, sys
+import jinx
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+jinx.sort(sys.argv[1], sys.argv[2], by="key", memory=20_000)
+"""
+
+
+def test_many_sorted_files_need_few_descriptors(tmp_path):
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jinx"
+    with path.open("w") as file:
+        file.writelines(f'{{"key":"{i * 7919 % 50_000:06}"}}\n' for i in range(50_000))
+    subprocess.run([sys.executable, "-c", FEW_FILES, str(path), str(out)], check=True)
+    assert jinx.open(out).column("key") == [f"{i:06}" for i in range(50_000)]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in.jsonl", "out.binx", "out.jinx"]

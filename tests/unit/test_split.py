@@ -84,6 +84,19 @@ def test_two_values_of_one_name_are_refused(tmp_path):
     assert names(tmp_path) == ["in.jinx"]
 
 
+def test_values_that_differ_in_case_are_two_parts_or_refused_before_writing(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"source": name} for name in ("a", "A", "caf\u00e9", "cafe\u0301", "a"))
+    (tmp_path / "Probe").touch()
+    if (tmp_path / "probe").exists():
+        with pytest.raises(ValueError, match="the parts 'a' and 'A' would be one file on this disk"):
+            jinx.split(tmp_path / "in.jinx", tmp_path / "parts", by="source")
+        return
+    done = jinx.split(tmp_path / "in.jinx", tmp_path / "parts", by="source")
+    assert [part.samples for part in done.parts] == [2, 1, 1, 1]
+    assert names(tmp_path / "parts") == ["A.jinx", "a.jinx", "cafe\u0301.jinx", "caf\u00e9.jinx"]
+
+
 def test_a_value_too_long_for_a_name(tmp_path):
     with jinx.Writer(tmp_path / "in.jinx") as writer:
         writer.write_many({"source": name} for name in ("a", "ü" * 108, "ü" * 109))

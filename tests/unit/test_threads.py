@@ -34,3 +34,44 @@ def test_the_variable_of_rust_libraries_bounds_the_threads(tmp_path: Path, most:
         text=True,
     )
     assert done.stdout.strip() == helpers
+
+
+ALL_WORK = """
+import sys
+import numpy as np
+import jinx
+
+source, out = sys.argv[1:]
+ds = jinx.open(source)
+assert len(ds.column("text")) == len(ds)
+assert len(ds.filter("n % 2 == 0")) == len(ds) // 2
+assert jinx.verify(source) == []
+jinx.sort(source, out + "/sorted.jinx", by="text")
+jinx.sort(source, out + "/by_number.jinx", by="-n")
+jinx.shuffle(source, out + "/shuffled.jinx", seed=1)
+jinx.shuffle(source, out + "/two_passes.jinx", seed=1, memory=200_000)
+jinx.shuffle(source, out + "/directory", seed=1, memory=200_000)
+jinx.shuffle(source + ".jsonl", out + "/lines.jinx", seed=1, memory=200_000)
+with jinx.Writer(out + "/written.jinx") as writer:
+    writer.write_many(ds.take(range(4000)))
+jinx.pack(np.arange(1, 200_000) % 500, 512, window=512).save(out + "/plan.jinx")
+"""
+# A thread with a stack of this size is refused by every system.
+REFUSED = str(1 << 46)
+
+
+def test_work_is_done_where_the_system_refuses_threads(tmp_path: Path) -> None:
+    source = tmp_path / "a.jinx"
+    with jinx.Writer(source) as writer:
+        writer.write_many({"n": i, "text": f"text {i * 7919 % 20_000}"} for i in range(20_000))
+    jinx.convert(source, f"{source}.jsonl")
+    found: list[dict[str, bytes]] = []
+    for name, refusal in ("all", {}), ("none", {"RUST_MIN_STACK": REFUSED}):
+        out = tmp_path / name
+        out.mkdir()
+        command = [sys.executable, "-c", ALL_WORK, str(source), str(out)]
+        done = subprocess.run(command, check=False, env={**os.environ, **refusal}, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        files = sorted(path for path in out.rglob("*") if path.is_file())
+        found.append({str(path.relative_to(out)): path.read_bytes() for path in files})
+    assert found[0] == found[1]

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -41,14 +42,15 @@ class Spool:
 
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - `close` closes it
         self._dtype = np.dtype(dtype)
-        self._ends: Any = np.zeros(1, dtype=np.int64)
+        # An array grows in place: appending costs the same at any length.
+        self._ends: Any = array("q", [0])
 
     def append(self, values: "npt.NDArray[Any]", lengths: "npt.NDArray[np.int64]") -> None:
         """Add rows, given as one array and the length of each."""
         import numpy as np
 
         self._file.write(np.ascontiguousarray(values, dtype=self._dtype).data)
-        self._ends = np.concatenate([self._ends, self._ends[-1] + np.cumsum(lengths)])
+        self._ends.frombytes((self._ends[-1] + np.cumsum(lengths, dtype=np.int64)).tobytes())
 
     def close(self) -> None:
         """Remove the file."""

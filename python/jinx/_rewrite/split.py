@@ -1,10 +1,12 @@
 """Dividing a dataset into parts on disk."""
 
 import os
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, isclose
 from typing import TYPE_CHECKING, Any, Unpack, cast
+from unicodedata import normalize
 
 from jinx import _core
 from jinx._arguments import require_type, whole_number
@@ -323,6 +325,7 @@ def _write(dataset: "Dataset", parts: "Mapping[str, Any]", output: Output, *, na
     written: list[WriteResult] = []
     directory = _core.NewDirectory(output.path, overwrite=output.overwrite)
     try:
+        _refuse_alike(parts, directory.path)
         for name, chosen in parts.items():
             file = name + output.suffix()
             view, named = at(dataset, chosen), output.named(name) if name_splits else output
@@ -332,3 +335,25 @@ def _write(dataset: "Dataset", parts: "Mapping[str, Any]", output: Output, *, na
     finally:
         directory.abort()
     return written
+
+
+def _refuse_alike(names: Iterable[str], directory: str) -> None:
+    """Refuse names that are one file on this disk, before hours of work.
+
+    Raises:
+        ValueError: Two names differ only in case or in the form of their characters, which the disk ignores.
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(normalize("NFC", normalize("NFD", name).casefold()), name)
+        if other != name and _is_one_file(directory, other, name):
+            raise ValueError(
+                f"the parts {other!r} and {name!r} would be one file on this disk, which ignores case; write to "
+                "another disk, or add a column of names that differ (ds.with_columns), and split by it"
+            )
+
+
+def _is_one_file(directory: str, one: str, other: str) -> bool:
+    with tempfile.TemporaryDirectory(dir=directory) as place:
+        os.mkdir(os.path.join(place, one))  # noqa: PTH102, PTH118 - str in, str out
+        return os.path.lexists(os.path.join(place, other))  # noqa: PTH118

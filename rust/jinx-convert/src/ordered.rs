@@ -72,14 +72,16 @@ where
         thread::Builder::new().spawn(move || feed(produce, &job_sender, &backpressure))?
     };
     let done = thread::scope(|scope| {
-        let started = workers.into_iter().try_for_each(|worker| {
+        let started = workers.into_iter().enumerate().try_for_each(|(number, worker)| {
             let (jobs, results, backpressure) = (jobs.clone(), sender.clone(), Arc::clone(&backpressure));
             let work = move || {
                 let asked = Arc::clone(&backpressure);
                 interrupt::also_ask(move || asked.is_stopped());
                 work(worker, &jobs, &results, &backpressure);
             };
-            thread::Builder::new().spawn_scoped(scope, work).map(drop)
+            let started = thread::Builder::new().spawn_scoped(scope, work).map(drop);
+            // Where the system refuses more threads, the first ones do the work.
+            if number > 0 { Ok(()) } else { started }
         });
         drop(sender);
         let started = started.map_err(Error::from);

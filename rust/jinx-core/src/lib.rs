@@ -22,6 +22,7 @@ pub mod permutation;
 pub mod problem;
 pub mod sink;
 pub mod sizes;
+pub mod threads;
 pub mod value;
 pub mod value_pool;
 

@@ -4,10 +4,10 @@ use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::panics::caught;
+use jinx_core::threads;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// What is known of the blocks that are done.
 struct Progress<T, F> {
@@ -54,12 +54,7 @@ pub fn in_order<T: Send>(
         0 | 1 => 1,
         _ => usable_cores().min(count),
     };
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| work(false));
-        }
-        work(true);
-    });
+    threads::share(threads, &work);
     let mut progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Where an interruption left gaps, what came before it is of no use.
     let failure = progress.failure.take();

@@ -4,8 +4,8 @@ use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::panics::caught;
+use jinx_core::threads;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// Texts that one thread takes at a time.
 const BLOCK: usize = 64;
@@ -38,6 +38,7 @@ pub fn fill<T: Clone + Send, S>(
         let rows = out.chunks_mut(width * BLOCK);
         let blocks = Mutex::new(texts.chunks(BLOCK).zip(rows));
         let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let failure = Mutex::new(None);
         let work = |is_caller: bool| -> Result<()> {
             let mut state = state();
             while let Some((texts, rows)) = next() {
@@ -51,21 +52,15 @@ pub fn fill<T: Clone + Send, S>(
             Ok(())
         };
         let count = thread_count(texts, threads);
-        thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..count).map(|_| scope.spawn(|| caught(|| work(false), "a thread of a kernel"))).collect();
-            let mut result = caught(|| work(true), "a kernel");
-            if result.is_err() {
+        threads::share(count, &|is_caller| {
+            if let Err(error) = caught(|| work(is_caller), "a thread of a kernel") {
                 while next().is_some() {} // leave no work for the other threads
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
-            for other in others {
-                let done = other.join().unwrap_or_else(|panic| {
-                    Err(jinx_core::panics::error_of(&*panic, "a thread of a kernel"))
-                });
-                result = result.and(done);
-            }
-            result
-        })?;
+        });
+        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
     }
     Ok(out)
 }

@@ -18,6 +18,7 @@ use jinx_core::interrupt;
 use jinx_core::io::{expect_reads, expect_writes};
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
+use jinx_core::threads;
 use jinx_format::in_order::in_order;
 use jinx_format::write::plain_lines::PlainLines;
 use jinx_format::write::row_form::{LineArrays, RowForm};
@@ -255,9 +256,10 @@ impl<'b> Buckets<'b> {
         let stop = || next.store(count, Ordering::Relaxed);
         thread::scope(|scope| {
             let (sender, receiver) = channel();
+            let mut is_alone = true;
             for _ in 0..self.threads {
                 let (sender, next) = (sender.clone(), &next);
-                scope.spawn(move || {
+                let mover = move || {
                     loop {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         if number >= count {
@@ -268,9 +270,16 @@ impl<'b> Buckets<'b> {
                             return;
                         }
                     }
-                });
+                };
+                is_alone &= threads::start(scope, mover).is_none();
             }
             drop(sender);
+            if is_alone {
+                return (0..count).try_for_each(|number| {
+                    interrupt::check()?;
+                    tell(caught(|| work(number), "moving lines")?)
+                });
+            }
             // The other threads do not notice an interrupt.
             let told = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
             told.inspect_err(|_| stop())

@@ -118,7 +118,7 @@ impl KeyBytes {
         Ok(())
     }
 
-    /// Adds the classes of keys that `other` has seen in later samples.
+    /// Adds the classes of keys that `other` has seen in other samples.
     ///
     /// # Errors
     /// As [`Self::push`].
@@ -135,17 +135,19 @@ impl KeyBytes {
 fn agree(seen: &mut Seen, new: (Class, u64), key: usize) -> Result<()> {
     match seen {
         None => *seen = Some(new),
-        Some((class, sample)) if *class != new.0 => {
+        Some(old) if old.0 != new.0 => {
+            let (first, second) = if old.1 < new.1 { (*old, new) } else { (new, *old) };
             let what = format!(
-                "key {} is {} in sample {sample} and {} in sample {}; numbers and strings have no common order",
+                "key {} is {} in sample {} and {} in sample {}; numbers and strings have no common order",
                 key + 1,
-                class.name(),
-                new.0.name(),
-                new.1
+                first.0.name(),
+                first.1,
+                second.0.name(),
+                second.1
             );
             return Err(Error::invalid(what));
         }
-        Some(_) => {}
+        Some(old) => old.1 = old.1.min(new.1),
     }
     Ok(())
 }

@@ -5,13 +5,12 @@ use crate::permutation::Permutation;
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_usize;
-use jinx_core::panics::caught;
+use jinx_core::threads;
 use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Pieces to read at random in a round, and then as many in order.
@@ -58,18 +57,13 @@ fn timed(
     read: &(dyn Fn(u64, &mut [u8]) -> Result<()> + Sync),
 ) -> Result<Duration> {
     let next = AtomicU64::new(0);
-    let work = || {
+    let work = |_, _| {
         let mut bytes = vec![0; size];
         let taken = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
         taken.take_while(|piece| *piece < PIECES).try_for_each(|piece| read(piece, &mut bytes))
     };
-    let ended = |_| Err(Error::invalid("a reading thread ended without a result"));
     let started = Instant::now();
-    thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..threads).map(|_| scope.spawn(|| caught(work, "a reading thread"))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(ended))
-    })?;
+    threads::map(threads, 0..threads, "a reading thread", work).into_iter().collect::<Result<()>>()?;
     Ok(started.elapsed())
 }
 

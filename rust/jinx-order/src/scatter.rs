@@ -10,7 +10,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{FileOps, RealOps, sidecar_path};
 use jinx_core::num::{to_u64, to_usize};
-use jinx_core::panics::caught;
+use jinx_core::threads;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::options::{ColumnChoice, WriteOptions};
 use jinx_format::write::pair::PairBuilder;
@@ -22,7 +22,6 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 /// Entries of a run's list to read at once.
 const LIST_BLOCK: u64 = 4096;
@@ -158,15 +157,7 @@ fn in_parallel<T: Send>(
     workers: &mut [Worker],
     work: impl Fn(&mut Worker) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let work = &work;
-    let done: Vec<Result<T>> = thread::scope(|scope| {
-        let threads: Vec<_> = workers
-            .iter_mut()
-            .map(|worker| scope.spawn(move || caught(|| work(worker), "a writing thread")))
-            .collect();
-        let ended = |_| Err(Error::invalid("a writing thread ended"));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
-    });
+    let done = threads::map(workers.len(), workers, "a writing thread", |worker, _| work(worker));
     done.into_iter().collect()
 }
 

@@ -9,21 +9,31 @@ use crate::position_list::PositionList;
 use crate::stored_column::{ColumnKind, StoredColumn};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
+use jinx_core::interrupt;
+use jinx_core::io::process_limits::max_open_files;
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
+use jinx_core::threads;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a key that are stored in its entry.
 const PREFIX_BYTES: usize = 16;
-const MIN_BLOCK: usize = 4096;
-const MAX_BLOCK: usize = 1 << 23;
-/// Samples whose keys are taken before anything is known of their size.
-const FIRST_ROWS: usize = 256;
+/// Fewer samples than this are not worth another thread.
+const ROWS_PER_THREAD: usize = 4096;
+/// A thread takes the keys of this many samples before it looks at the memory that it uses.
+const CHUNK_ROWS: usize = 64;
 /// Buffers of files that are merged.
 const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
+/// How many files are merged at once, if memory and the limit on open files allow it.
+const MERGED_FILES: std::ops::RangeInclusive<usize> = 8..=256;
+/// The part of the files that the process may open for one round of merging. There are rarely more than three rounds.
+const OPEN_FILES_SHARE: u64 = 8;
 
 /// A key with its sample. Items are compared by key, then by sample, so the sort is stable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +41,12 @@ struct Item<R> {
     prefix: u128,
     rest: R,
     sample: u64,
+}
+
+impl Item<Vec<u8>> {
+    fn as_ref(&self) -> Item<&[u8]> {
+        Item { prefix: self.prefix, rest: &self.rest, sample: self.sample }
+    }
 }
 
 /// The first bytes of a key, and where the other bytes are.
@@ -80,7 +96,14 @@ impl Stretch {
     }
 
     fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.rests.capacity()
+        self.entries.len() * size_of::<Entry>() + self.rests.len()
+    }
+
+    /// Sorts the samples and gives back the memory that they do not need.
+    fn finish(&mut self) {
+        self.sort();
+        self.entries.shrink_to_fit();
+        self.rests.shrink_to_fit();
     }
 }
 
@@ -92,9 +115,9 @@ pub struct Sorter {
     memory: usize,
     drops_missing: bool,
     stretches: Vec<Stretch>,
-    files: Vec<File>,
-    /// How many samples fit into a quarter of the memory, as far as is known.
-    rows_at_once: usize,
+    /// Files of sorted keys. Those of each level are merged into one of the next.
+    files: Vec<Vec<File>>,
+    merged_files: usize,
     next: u64,
     missing: u64,
     directions: Vec<Direction>,
@@ -114,14 +137,15 @@ impl Sorter {
     /// Keys that do not fit into `memory` are written to files in `folder`. The files have no names and disappear when
     /// the process ends. `drops_missing` drops samples with a missing key.
     pub fn new(directions: &[Direction], folder: &Path, memory: u64, drops_missing: bool) -> Self {
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         Self {
             keys: KeyBytes::new(directions),
             folder: folder.to_owned(),
-            memory: usize::try_from(memory).unwrap_or(usize::MAX),
+            memory,
             drops_missing,
             stretches: Vec::new(),
             files: Vec::new(),
-            rows_at_once: FIRST_ROWS,
+            merged_files: merged_files(memory),
             next: 0,
             missing: 0,
             directions: directions.to_vec(),
@@ -129,86 +153,97 @@ impl Sorter {
         }
     }
 
-    /// How many samples to add at once: their keys take about a quarter of the memory.
-    pub fn block(&self) -> usize {
-        self.rows_at_once
-    }
-
-    /// Adds the next `count` samples. `key` pushes the keys of one of them, numbered from 0.
+    /// Adds the next `count` samples. `prepare` makes what the keys of a few of them are taken from, and `key` pushes the
+    /// keys of one. Both number the samples from 0.
     ///
     /// # Errors
-    /// Errors of `key`; `Invalid` for keys that have no common order, and after [`Self::add_column`], which adds all
-    /// samples; `Io` if a file cannot be written.
-    pub fn add(
+    /// Errors of `prepare` and `key`; `Invalid` for keys that have no common order, and after [`Self::add_column`], which
+    /// adds all samples; `Io` if a file cannot be written; `Interrupted`.
+    pub fn add<P>(
         &mut self,
         count: usize,
-        key: &(impl Fn(usize, &mut KeyBytes) -> Result<()> + Sync),
+        prepare: &(impl Fn(Range<usize>) -> Result<P> + Sync),
+        key: &(impl Fn(&P, usize, &mut KeyBytes) -> Result<()> + Sync),
     ) -> Result<()> {
         if self.sorted.is_some() {
             return Err(Error::invalid("all samples have their keys already"));
         }
         let mut start = 0;
         while start < count {
-            let rows = self.rows_at_once.min(count - start);
-            let bytes = self.take_keys(rows, &|i, keys| key(start + i, keys))?;
-            let fitting = self.memory / 4 / (bytes / rows).max(1);
-            self.rows_at_once = fitting.clamp(FIRST_ROWS, (4 * self.rows_at_once).min(MAX_BLOCK));
-            start += rows;
+            start = self.take_keys(start..count, prepare, key)?;
             if self.stretches.iter().map(Stretch::bytes).sum::<usize>() > self.memory / 2 {
                 self.spill()?;
             }
         }
+        self.next += to_u64(count);
         Ok(())
     }
 
-    /// Takes the keys of the next `count` samples, on all threads. Returns how much memory they take.
-    fn take_keys(
+    /// Takes keys on all threads, until those of all `samples` are taken or each thread has used its share of the memory.
+    /// Returns the first sample that is left.
+    fn take_keys<P>(
         &mut self,
-        count: usize,
-        key: &(impl Fn(usize, &mut KeyBytes) -> Result<()> + Sync),
+        samples: Range<usize>,
+        prepare: &(impl Fn(Range<usize>) -> Result<P> + Sync),
+        key: &(impl Fn(&P, usize, &mut KeyBytes) -> Result<()> + Sync),
     ) -> Result<usize> {
-        let threads = usable_cores();
-        let share = count.div_ceil(threads).max(MIN_BLOCK);
+        let threads = samples.len().div_ceil(ROWS_PER_THREAD).min(usable_cores());
+        // While it grows, a list may take twice its size.
+        let share = self.memory / 8 / threads.max(1);
         let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
-        let work = |start: usize| {
+        let next = AtomicUsize::new(samples.start);
+        let take = |is_caller: bool, at: &Cell<usize>| {
             let mut keys = keys.clone();
-            let range = start..count.min(start + share);
-            let entries = Vec::with_capacity(range.len());
-            let (mut stretch, mut missing) = (Stretch { entries, ..Stretch::default() }, 0);
-            for i in range {
-                let sample = first + to_u64(i);
-                keys.begin(sample);
-                key(i, &mut keys)?;
-                let is_missing = keys.end()?;
-                missing += u64::from(is_missing);
-                if !(is_missing && drops) {
-                    stretch.push(&keys.bytes, sample);
+            let (mut stretch, mut missing) = (Stretch::default(), 0);
+            loop {
+                let start = next.fetch_add(CHUNK_ROWS, Ordering::Relaxed).min(samples.end);
+                let chunk = start..samples.end.min(start + CHUNK_ROWS);
+                if chunk.is_empty() {
+                    break;
+                }
+                at.set(start);
+                if is_caller {
+                    interrupt::check()?;
+                }
+                let prepared = prepare(chunk.clone())?;
+                for i in chunk {
+                    let sample = first + to_u64(i);
+                    keys.begin(sample);
+                    key(&prepared, i, &mut keys)?;
+                    let is_missing = keys.end()?;
+                    missing += u64::from(is_missing);
+                    if !(is_missing && drops) {
+                        stretch.push(&keys.bytes, sample);
+                    }
+                }
+                if stretch.bytes() >= share {
+                    break;
                 }
             }
-            stretch.sort();
+            stretch.finish();
             Ok((stretch, keys, missing))
         };
-        let work = &work;
-        let done: Vec<Result<(Stretch, KeyBytes, u64)>> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..count)
-                .step_by(share)
-                .map(|start| scope.spawn(move || caught(|| work(start), "a sorting thread")))
-                .collect();
-            workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|_| Err(Error::invalid("a sorting thread ended"))))
-                .collect()
+        let parts = Mutex::new(Vec::new());
+        threads::share(threads, &|is_caller| {
+            let at = Cell::new(samples.start);
+            let part = caught(|| take(is_caller, &at), "a sorting thread");
+            if part.is_err() {
+                next.store(samples.end, Ordering::Relaxed);
+            }
+            parts.lock().unwrap_or_else(PoisonError::into_inner).push((at.get(), part));
         });
-        let mut bytes = 0;
-        for part in done {
+        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // Chunks are taken in order, so that the first error is always among these.
+        parts.sort_by_key(|(at, part)| (part.is_ok(), *at));
+        for (_, part) in parts {
             let (stretch, keys, missing) = part?;
             self.keys.unite(&keys)?;
-            bytes += stretch.bytes();
-            self.stretches.push(stretch);
             self.missing += missing;
+            if !stretch.entries.is_empty() {
+                self.stretches.push(stretch);
+            }
         }
-        self.next += to_u64(count);
-        Ok(bytes)
+        Ok(next.into_inner().min(samples.end))
     }
 
     /// Sorts all samples by a column of numbers. Returns false, and does nothing, if there are other keys or the column
@@ -238,12 +273,33 @@ impl Sorter {
         Ok(true)
     }
 
-    /// Moves all keys in memory to a file.
+    /// Moves all keys in memory to a file, and merges files of which there are too many.
     fn spill(&mut self) -> Result<()> {
+        let mut file = self.written(|write| merge_stretches(&self.stretches, write))?;
+        self.stretches = Vec::new();
+        for level in 0.. {
+            if self.files.len() == level {
+                self.files.push(Vec::new());
+            }
+            self.files[level].push(file);
+            if self.files[level].len() < self.merged_files {
+                break;
+            }
+            let files = std::mem::take(&mut self.files[level]);
+            file = self.written(|write| self.merge_files(files, |item| write(item.as_ref())))?;
+        }
+        Ok(())
+    }
+
+    /// A file without a name with the items that `pass` hands over, to be read from its start.
+    fn written(
+        &self,
+        pass: impl FnOnce(&mut dyn FnMut(Item<&[u8]>) -> Result<()>) -> Result<()>,
+    ) -> Result<File> {
         let failed = |error: &std::io::Error| Error::io(&self.folder, error);
         let file = tempfile::tempfile_in(&self.folder).map_err(|error| failed(&error))?;
-        let mut out = BufWriter::with_capacity(1 << 20, file);
-        merge_stretches(&self.stretches, |item| {
+        let mut out = BufWriter::with_capacity(*BUFFER_BYTES.end(), file);
+        pass(&mut |item| {
             let length = u32::try_from(item.rest.len())
                 .map_err(|_| Error::limit("a key of more than 4 GB").in_sample(item.sample))?;
             let mut write = || {
@@ -256,9 +312,18 @@ impl Sorter {
         })?;
         let mut file = out.into_inner().map_err(|error| failed(error.error()))?;
         file.seek(SeekFrom::Start(0)).map_err(|error| failed(&error))?;
-        self.files.push(file);
-        self.stretches.clear();
-        Ok(())
+        Ok(file)
+    }
+
+    /// Passes the items of files to `see`, in order.
+    fn merge_files(&self, files: Vec<File>, see: impl FnMut(Item<Vec<u8>>) -> Result<()>) -> Result<()> {
+        let buffer = self.memory / 4 / files.len().max(1);
+        let buffer = buffer.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
+        let sequences = files.into_iter().map(|file| {
+            let mut file = BufReader::with_capacity(buffer, file);
+            move || read_item(&mut file).map_err(|error| Error::io(&self.folder, &error))
+        });
+        merge(sequences.collect(), see)
     }
 
     /// The samples in the order of their keys.
@@ -274,18 +339,20 @@ impl Sorter {
             merge_stretches(&self.stretches, |item| list.push(item.sample))?;
         } else {
             self.spill()?;
-            let folder = &self.folder;
-            let buffer = self.memory / 4 / self.files.len();
-            let buffer = buffer.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
-            let sequences = std::mem::take(&mut self.files).into_iter().map(|file| {
-                let mut file = BufReader::with_capacity(buffer, file);
-                move || read_item(&mut file).map_err(|error| Error::io(folder, &error))
-            });
-            merge(sequences.collect(), |item| list.push(item.sample))?;
+            let files = std::mem::take(&mut self.files).into_iter().flatten().collect();
+            self.merge_files(files, |item| list.push(item.sample))?;
         }
         list.finish()?;
         Ok(Sorted { order: Order::Listed(list), missing: self.missing })
     }
+}
+
+/// How many files to merge at once: their buffers and descriptors are only a part of what the process may have.
+fn merged_files(memory: usize) -> usize {
+    let by_memory = memory / 4 / BUFFER_BYTES.start();
+    let by_limit = max_open_files().map(|files| files / OPEN_FILES_SHARE);
+    let by_limit = by_limit.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
+    by_memory.min(by_limit).clamp(*MERGED_FILES.start(), *MERGED_FILES.end())
 }
 
 fn merge_stretches(stretches: &[Stretch], see: impl FnMut(Item<&[u8]>) -> Result<()>) -> Result<()> {
@@ -328,9 +395,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let direction = Direction { is_descending, is_natural: false };
         let mut sorter = Sorter::new(&[direction], folder.path(), memory, drops_missing);
-        for block in keys.chunks(sorter.block()) {
+        for block in keys.chunks(9000) {
             sorter
-                .add(block.len(), &|i, out| {
+                .add(block.len(), &|_| Ok(()), &|(), i, out| {
                     out.push(&match &block[i] {
                         None => KeyValue::Missing,
                         Some(text) => KeyValue::Text(Cow::Borrowed(text)),
@@ -376,8 +443,10 @@ mod tests {
     fn kinds_that_differ_between_blocks_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let mut sorter = Sorter::new(&[Direction::default()], folder.path(), u64::MAX, false);
-        sorter.add(3, &|_, out| out.push(&KeyValue::Int(1))).unwrap();
-        let error = sorter.add(3, &|_, out| out.push(&KeyValue::Text(Cow::Borrowed("a")))).unwrap_err();
+        sorter.add(3, &|_| Ok(()), &|(), _, out| out.push(&KeyValue::Int(1))).unwrap();
+        let error = sorter
+            .add(3, &|_| Ok(()), &|(), _, out| out.push(&KeyValue::Text(Cow::Borrowed("a"))))
+            .unwrap_err();
         assert!(error.to_string().contains("sample 0 and a string in sample 3"), "{error}");
     }
 
@@ -388,7 +457,7 @@ mod tests {
         let kind = ColumnKind::Uint { bytes: 1 };
         let column = StoredColumn { kind, data: vec![3, 1, 2], validity: None, offsets: None };
         assert!(sorter.add_column(&column, 3, &|sample| sample).unwrap());
-        assert!(sorter.add(1, &|_, out| out.push(&KeyValue::Int(1))).is_err());
+        assert!(sorter.add(1, &|_| Ok(()), &|(), _, out| out.push(&KeyValue::Int(1))).is_err());
         let mut found = Vec::new();
         sorter.finish().unwrap().order.read(0..3, &mut found).unwrap();
         assert_eq!(found, [1, 2, 0]);

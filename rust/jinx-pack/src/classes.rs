@@ -27,7 +27,12 @@ impl Classes {
     }
 
     pub fn count(&self) -> usize {
-        self.class(self.capacity) + 1
+        Self::count_for(self.capacity)
+    }
+
+    /// The number of classes of a budget.
+    pub fn count_for(capacity: u32) -> usize {
+        Self { second: 0, capacity }.class(capacity) + 1
     }
 
     pub fn class(&self, size: u32) -> usize {

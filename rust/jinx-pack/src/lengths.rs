@@ -5,8 +5,9 @@
 
 use crate::bitset::BitSet;
 
-/// Marks the end of a stack of samples.
-const NONE: u32 = u32::MAX;
+/// Marks the end of a stack of samples. Stacks hold sample numbers plus one, because the system gives tables of zeros no
+/// memory before they are used.
+const NONE: u32 = 0;
 const BITS: usize = 64;
 
 /// The unpacked samples, by length.
@@ -16,7 +17,7 @@ pub struct Lengths {
     present: BitSet,
     /// The mirror image: bit `capacity - length` for each length.
     mirrored: Vec<u64>,
-    /// For each length, the sample to take next. `below` has the sample after each sample.
+    /// For each length, the sample to take next, plus one. `below` has the one after each sample.
     top: Vec<u32>,
     below: Vec<u32>,
 }
@@ -41,7 +42,7 @@ impl Lengths {
             if self.below.len() <= item as usize {
                 self.below.resize(item as usize + 1, NONE);
             }
-            let first = std::mem::replace(&mut self.top[length], item);
+            let first = std::mem::replace(&mut self.top[length], item + 1);
             self.below[item as usize] = first;
             if first == NONE {
                 self.present.insert(length);
@@ -62,7 +63,7 @@ impl Lengths {
 
     /// Removes a sample of this length and returns it. There must be one.
     pub fn take(&mut self, length: usize) -> u32 {
-        let item = self.top[length];
+        let item = self.top[length] - 1;
         self.top[length] = self.below[item as usize];
         if self.top[length] == NONE {
             self.present.remove(length);
@@ -74,12 +75,16 @@ impl Lengths {
 
     /// The sample of this length that `take` takes next. There must be one.
     pub fn next_of(&self, length: usize) -> u32 {
-        self.top[length]
+        self.top[length] - 1
     }
 
     /// The sample after `next_of`. There must be two samples of this length.
     pub fn second_of(&self, length: usize) -> u32 {
-        self.below[self.top[length] as usize]
+        self.after(length) - 1
+    }
+
+    fn after(&self, length: usize) -> u32 {
+        self.below[self.next_of(length) as usize]
     }
 
     /// The smallest length that is at least `limit`.
@@ -92,7 +97,7 @@ impl Lengths {
         let half = sum.div_ceil(2);
         let found = self.longest_with(self, sum, half)?;
         // A length of half the sum needs two samples. It is found last, because it is the shortest.
-        (2 * found != sum || self.second_of(found) != NONE).then_some(found)
+        (2 * found != sum || self.after(found) != NONE).then_some(found)
     }
 
     /// The longest length, at least `from`, that has the sum `sum` together with a length of `other`.

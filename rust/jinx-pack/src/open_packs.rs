@@ -2,14 +2,15 @@
 
 use crate::bitset::BitSet;
 
-/// Marks the end of a stack of packs.
-pub const NONE: u32 = u32::MAX;
+/// Marks the end of a stack of packs. Stacks hold pack numbers plus one, because the system gives tables of zeros no
+/// memory before they are used.
+pub const NONE: u32 = 0;
 
-/// Open packs. The caller stores which pack is below each pack, in one array for all its `OpenPacks`.
+/// Open packs. The caller stores what is below each pack, in one array for all its `OpenPacks`.
 #[derive(Debug)]
 pub struct OpenPacks {
     stacks: BitSet,
-    /// For each number of tokens left, the pack on top of the stack.
+    /// For each number of tokens left, the pack on top of the stack, plus one.
     top: Vec<u32>,
 }
 
@@ -33,12 +34,12 @@ impl OpenPacks {
 
     /// The pack that `take` takes next.
     pub fn first(&self, left: usize) -> u32 {
-        self.top[left]
+        self.top[left] - 1
     }
 
     /// Removes a pack with `left` tokens left and returns it. There must be one.
     pub fn take(&mut self, left: usize, below: &[u32]) -> u32 {
-        let pack = self.top[left];
+        let pack = self.first(left);
         self.top[left] = below[pack as usize];
         if self.top[left] == NONE {
             self.stacks.remove(left);
@@ -48,7 +49,7 @@ impl OpenPacks {
 
     pub fn put(&mut self, pack: u32, left: usize, below: &mut [u32]) {
         below[pack as usize] = self.top[left];
-        self.top[left] = pack;
+        self.top[left] = pack + 1;
         self.stacks.insert(left);
     }
 }

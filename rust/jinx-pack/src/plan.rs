@@ -5,12 +5,11 @@ use crate::permutation::{Permutation, Stream, permutation};
 use crate::request::Request;
 use crate::run::{LeftOut, Packs, Runner, WINDOWS};
 use jinx_core::Result;
-use jinx_core::cores::usable_cores;
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
+use jinx_core::threads;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// The samples of each pack: pack `i` has `positions[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -65,18 +64,7 @@ fn all_runs(request: &Request, draws: &Draws, order: Option<&Permutation>) -> Re
             done.lock().unwrap_or_else(PoisonError::into_inner).push((run, packs));
         }
     };
-    let cores = match request.threads {
-        0 => usable_cores(),
-        threads => threads,
-    };
-    let threads = to_u64(cores).min(count);
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        // The calling thread also works, because it is the one that notices Ctrl-C.
-        work();
-    });
+    threads::share(to_usize(request.threads(count), "a number of threads")?, &|_| work());
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(run, _)| *run);
     done.into_iter().map(|(_, packs)| packs).collect()

@@ -1,6 +1,8 @@
 //! The request for a plan, checked once.
 
+use crate::classes::Classes;
 use crate::draws::Source;
+use jinx_core::cores::usable_cores;
 use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 
@@ -27,8 +29,12 @@ pub enum Oversize {
     Truncate,
 }
 
-/// Each thread has tables of this size. With several budgets there are up to about thirty, which is half a gigabyte.
+/// Each thread has tables with an entry for each number of tokens. With several budgets there are up to 130 of them.
 const MAX_TOKENS: u32 = 1 << 22;
+/// Bytes of one entry of a table, with its bits.
+const ENTRY_BYTES: u64 = 5;
+/// Memory for the tables of all threads. One thread always has its own.
+const TABLE_BYTES: u64 = 2 << 30;
 /// Positions and offsets are u32.
 const MAX_DRAWS: u64 = (1 << 32) - 1;
 const MAX_WINDOW: usize = 1 << 24;
@@ -52,6 +58,20 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// The number of threads for so many runs: no more than the memory for their tables allows.
+    pub(crate) fn threads(&self, runs: u64) -> u64 {
+        let wanted = match self.threads {
+            0 => usable_cores(),
+            threads => threads,
+        };
+        let tokens = self.capacities.first().map_or(0, |&tokens| u64::from(tokens) + 1);
+        let classes = self.capacities.iter().skip(1).map(|&capacity| Classes::count_for(capacity)).max();
+        let packers = if self.strategy == Strategy::Knapsack { 2 } else { 1 };
+        let tables = classes.map_or(1, |classes| packers * to_u64(classes));
+        let fitting = TABLE_BYTES / (tables * tokens * ENTRY_BYTES).max(1);
+        to_u64(wanted).min(fitting.max(1)).min(runs)
+    }
+
     /// # Errors
     /// `Invalid` or `Limit` for numbers that no plan can have.
     pub fn check(&self) -> Result<()> {
@@ -80,5 +100,33 @@ impl Request<'_> {
             return Err(Error::limit(format!("a plan of more than {MAX_DRAWS} samples is not supported")));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_bounded_by_the_memory_of_their_tables() {
+        let threads = |capacities: &[u32], strategy| {
+            let request = Request {
+                sizes: Vec::new(),
+                capacities: capacities.to_vec(),
+                strategy,
+                window: 512,
+                oversize: Oversize::Drop,
+                sources: Vec::new(),
+                seed: None,
+                epoch: 0,
+                threads: 64,
+            };
+            request.threads(1000)
+        };
+        assert_eq!(threads(&[8192, 64], Strategy::Knapsack), 64);
+        assert_eq!(threads(&[1 << 20], Strategy::Knapsack), 64);
+        assert_eq!(threads(&[1 << 20, 64], Strategy::Knapsack), 3);
+        assert_eq!(threads(&[1 << 20, 64], Strategy::BestFitDecreasing), 6);
+        assert_eq!(threads(&[1 << 22, 8, 64], Strategy::Knapsack), 1);
     }
 }

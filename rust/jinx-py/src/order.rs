@@ -1,11 +1,10 @@
 //! Orders of samples: shuffled, or sorted by keys.
 
-use crate::dataset::columns::{kind_of, measure_block};
+use crate::dataset::columns::kind_of;
 use crate::dataset::reader::Reader;
 use crate::dataset::rows::ColumnData;
 use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
-use jinx_core::cores::usable_cores;
 use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::fields::Measure;
@@ -17,11 +16,10 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::atomic::{self, AtomicBool};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Measure at most this many samples at a time to make their keys.
-const SCANNED: usize = 1 << 18;
 
 /// The sample numbers of a view in a new order.
 #[pyclass(frozen, module = "jinx._core", name = "Ordering")]
@@ -75,12 +73,6 @@ pub fn plan_order(
 #[pyclass(frozen, module = "jinx._core", name = "SortKeys")]
 pub struct SortKeys(Mutex<Option<Sorter>>);
 
-/// Where the keys of a block of samples come from.
-enum KeySource {
-    Stored(StoredColumn),
-    Measured(Vec<Option<Measure>>),
-}
-
 impl SortKeys {
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Option<Sorter>> {
         self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
@@ -120,38 +112,39 @@ impl SortKeys {
             let mut sources = Vec::new();
             for (path, kind) in &keys {
                 let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
-                let column = view.rows.column(&path, *kind)?.map(stored).transpose()?;
-                sources.push(column.map_or_else(|| KeySource::Measured(Vec::new()), KeySource::Stored));
+                // Without a stored column, the keys are taken from the samples.
+                sources.push(view.rows.column(&path, *kind)?.map(stored).transpose()?);
             }
-            if let [KeySource::Stored(column)] = sources.as_slice()
+            if let [Some(column)] = sources.as_slice()
                 && sorter.add_column(column, to_u64(view.count()), &|sample| position_of(view, sample))?
             {
                 return Ok(vec![true]);
             }
-            let is_scanned = sources.iter().any(|source| matches!(source, KeySource::Measured(_)));
-            let most = if is_scanned { SCANNED } else { usize::MAX };
-            let threads = usable_cores();
-            let mut there: Vec<bool> =
-                sources.iter().map(|source| matches!(source, KeySource::Stored(_))).collect();
-            let mut start = 0;
-            while start < view.count() {
-                jinx_core::interrupt::check()?;
-                let range = start..view.count().min(start + sorter.block().min(most));
-                for (i, source) in sources.iter_mut().enumerate() {
-                    let KeySource::Measured(measured) = source else { continue };
-                    let (path, kind) = &keys[i];
-                    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                    *measured = measure_block(view, range.clone(), &path, *kind, threads)?;
-                    there[i] |= measured.iter().any(Option::is_some);
-                }
-                sorter.add(range.len(), &|i, out| {
-                    sources.iter().try_for_each(|source| match source {
-                        KeySource::Stored(column) => out.push(&column.key(view.position(start + i))?),
-                        KeySource::Measured(measured) => push_measure(out, measured[i].as_ref()),
-                    })
-                })?;
-                start = range.end;
-            }
+            let there: Vec<AtomicBool> =
+                sources.iter().map(|source| AtomicBool::new(source.is_some())).collect();
+            let measure = |range: Range<usize>| {
+                let measured =
+                    sources.iter().zip(&keys).zip(&there).map(|((source, (path, kind)), there)| {
+                        if source.is_some() {
+                            return Ok(Vec::new());
+                        }
+                        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                        let mut positions = range.clone().map(|i| view.position(i));
+                        let measured = view.rows.measure(&mut positions, &path, *kind)?;
+                        if measured.iter().any(Option::is_some) {
+                            there.store(true, atomic::Ordering::Relaxed);
+                        }
+                        Ok(measured)
+                    });
+                Ok((range.start, measured.collect::<Result<Vec<_>>>()?))
+            };
+            sorter.add(view.count(), &measure, &|(start, measured), i, out| {
+                sources.iter().zip(measured).try_for_each(|(source, measured)| match source {
+                    Some(column) => out.push(&column.key(view.position(i))?),
+                    None => push_measure(out, measured[i - start].as_ref()),
+                })
+            })?;
+            let there = there.into_iter().map(AtomicBool::into_inner).collect();
             Ok(there)
         })
         .into_py_result()
@@ -168,8 +161,11 @@ impl SortKeys {
         }
         let mut state = self.lock(py);
         let sorter = state.as_mut().ok_or_else(finished)?;
-        py.detach(|| sorter.add(keys.len(), &|i, out| keys[i].iter().try_for_each(|key| out.push(key))))
-            .into_py_result()
+        py.detach(|| {
+            sorter
+                .add(keys.len(), &|_| Ok(()), &|(), i, out| keys[i].iter().try_for_each(|key| out.push(key)))
+        })
+        .into_py_result()
     }
 
     /// Returns the order, and the number of samples without a key.

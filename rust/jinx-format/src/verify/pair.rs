@@ -15,7 +15,7 @@ use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
 use jinx_core::limits::Limits;
 use jinx_core::num::to_u64;
-use jinx_core::panics::error_of;
+use jinx_core::threads;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -115,25 +115,19 @@ impl Pass<'_> {
 
     fn wave(&self, ranges: &[Range<u64>]) -> Vec<Result<Vec<(u64, RowReport)>>> {
         let stop = Arc::new(AtomicBool::new(false));
-        let others = |range: Range<u64>| {
-            let asked = Arc::clone(&stop);
-            interrupt::also_ask(move || asked.load(Ordering::Relaxed));
-            range.map(|i| self.row_unless_stopped(i)).collect()
-        };
-        // Only the caller's thread receives signals, so it works too.
-        let here = |range: Range<u64>| {
+        // Only the caller's thread receives signals, so the others ask whether it has stopped.
+        let check = |range: Range<u64>, is_caller: bool| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::interrupted());
+            }
+            if !is_caller {
+                let asked = Arc::clone(&stop);
+                interrupt::also_ask(move || asked.load(Ordering::Relaxed));
+            }
             let rows = range.map(|i| self.row_unless_stopped(i)).collect::<Result<_>>();
-            rows.inspect_err(|_| stop.store(true, Ordering::Relaxed))
+            rows.inspect_err(|_| stop.store(is_caller || stop.load(Ordering::Relaxed), Ordering::Relaxed))
         };
-        let Some((first, rest)) = ranges.split_first() else { return Vec::new() };
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = rest.iter().map(|range| scope.spawn(|| others(range.clone()))).collect();
-            let mut reports = vec![here(first.clone())];
-            reports.extend(workers.into_iter().map(|worker| {
-                worker.join().unwrap_or_else(|panic| Err(error_of(&*panic, "a checking thread")))
-            }));
-            reports
-        })
+        threads::map(ranges.len(), ranges.iter().cloned(), "a checking thread", check)
     }
 
     /// A signal is reported once: everything must stop after it.

@@ -4,6 +4,7 @@ use crate::fields::{Fact, Measure, Path};
 use crate::write::columns::{IndexedType, MISSING};
 use jinx_core::error::{Error, Result};
 use jinx_core::panics::caught;
+use jinx_core::threads;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -71,20 +72,25 @@ pub(super) fn make_blocks(
         let made: Vec<_> = (0..threads)
             .map(|first| {
                 let (sender, receiver) = sync_channel(WAITING_BLOCKS);
-                scope.spawn(move || {
+                let work = move || {
                     for rows in rows.chunks(block).skip(first).step_by(threads) {
                         // After an error, the receiver is gone and sending fails.
                         if sender.send(caught(|| make(rows), "a thread that makes lines")).is_err() {
                             return;
                         }
                     }
-                });
-                receiver
+                };
+                threads::start(scope, work).map(|_| receiver)
             })
             .collect();
         let ended = |_| Error::invalid("a thread that makes lines ended without a result");
         for (rows, receiver) in rows.chunks(block).zip(made.iter().cycle()) {
-            write(receiver.recv().map_err(ended)??, rows)?;
+            let block = match receiver {
+                Some(receiver) => receiver.recv().map_err(ended)?,
+                // The system refused this thread.
+                None => caught(|| make(rows), "making lines"),
+            };
+            write(block?, rows)?;
         }
         Ok(())
     })

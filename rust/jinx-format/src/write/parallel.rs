@@ -4,6 +4,7 @@ use crate::write::encode::{EncodedRow, RowEncoder};
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
 use jinx_core::panics::caught;
+use jinx_core::threads;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -69,17 +70,30 @@ pub(super) fn encode_rows(
     }
     let (order, turns) = channel();
     let chunks = Mutex::new(Chunks { next, count, done_rows: 0, done_bytes: 0, order });
-    std::thread::scope(|scope| {
+    let written = std::thread::scope(|scope| {
         let mut parts = Vec::with_capacity(threads);
         for (worker, encoder) in encoders.iter_mut().take(threads).enumerate() {
             let (sender, receiver) = sync_channel(WAITING_PARTS);
-            parts.push(receiver);
             let chunks = &chunks;
-            scope.spawn(move || work(worker, encoder, chunks, first, emit, &sender));
+            let encode = move || work(worker, encoder, chunks, first, emit, &sender);
+            if threads::start(scope, encode).is_none() {
+                break;
+            }
+            parts.push(receiver);
+        }
+        if parts.is_empty() {
+            return None;
         }
         // Returning drops the receivers, which ends the threads.
-        write_in_order(count - next, &turns, &parts, &mut write)
-    })
+        Some(write_in_order(count - next, &turns, &parts, &mut write))
+    });
+    match (written, encoders.first_mut()) {
+        (Some(written), _) => written,
+        (None, Some(encoder)) => {
+            Chunk { rows: next..count, first }.encode(encoder, emit, &mut write).map(drop)
+        }
+        (None, None) => Ok(()),
+    }
 }
 
 /// The rows that no thread has taken yet.

@@ -16,6 +16,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::num::to_u64;
 use jinx_core::panics::caught;
+use jinx_core::threads;
 use std::fs::File;
 use std::hash::Hasher as _;
 use std::os::unix::fs::FileExt;
@@ -131,7 +132,7 @@ impl PlacedFiles<'_> {
             Turns { next: 0, is_stopped: false, rows: 0, main_len: 0, id: XxHash3_128::new(), hashes };
         let turns = (Mutex::new(turns), Condvar::new());
         let number = AtomicU64::new(0);
-        let work = |done: &dyn Fn(u64)| -> Result<()> {
+        let work = |done: &mut dyn FnMut(u64) -> Result<()>| -> Result<()> {
             loop {
                 let block = number.fetch_add(1, Ordering::Relaxed);
                 if block >= count || lock(&turns.0).is_stopped {
@@ -140,24 +141,30 @@ impl PlacedFiles<'_> {
                 let made = interrupt::check().and_then(|()| make(block));
                 let Some((turn, made)) = self.take_turn(&turns, block, made)? else { return Ok(()) };
                 self.put(&turn, &made).inspect_err(|_| stop(&turns))?;
-                done(to_u64(made.ends.len()));
+                done(to_u64(made.ends.len()))?;
             }
         };
         let ended = |_| Err(Error::invalid("a thread that writes lines ended without a result"));
         let told = thread::scope(|scope| {
             let (sender, receiver) = channel();
             let workers: Vec<_> = (0..threads.max(1))
-                .map(|_| {
+                .map_while(|_| {
                     let (sender, work, turns) = (sender.clone(), &work, &turns);
-                    scope.spawn(move || {
-                        // Nobody listens after an error.
-                        let done = |rows| _ = sender.send(rows);
-                        let worked = caught(|| work(&done), "a thread that writes lines");
+                    threads::start(scope, move || {
+                        let mut done = |rows| {
+                            // Nobody listens after an error.
+                            let _ = sender.send(rows);
+                            Ok(())
+                        };
+                        let worked = caught(|| work(&mut done), "a thread that writes lines");
                         worked.inspect_err(|_| stop(turns))
                     })
                 })
                 .collect();
             drop(sender);
+            if workers.is_empty() {
+                return caught(|| work(&mut *tell), "writing lines");
+            }
             let told = receiver.into_iter().try_for_each(|rows| interrupt::check().and_then(|()| tell(rows)));
             let told = told.inspect_err(|_| stop(&turns));
             let worked = workers.into_iter().map(|worker| worker.join().unwrap_or_else(ended));

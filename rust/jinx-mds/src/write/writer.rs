@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// The default of Streaming's writer.
@@ -258,9 +258,21 @@ impl Writer {
         while self.running.shards.len() >= threads {
             self.join_one()?;
         }
-        match std::thread::Builder::new().spawn(move || job.write()) {
+        let job = Arc::new(Mutex::new(Some(job)));
+        let take = |job: &Mutex<Option<ShardJob>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let for_thread = Arc::clone(&job);
+        let write = move || {
+            take(&for_thread).map_or_else(|| Err(Error::invalid("a shard was lost")), ShardJob::write)
+        };
+        match std::thread::Builder::new().spawn(write) {
             Ok(handle) => self.running.shards.push_back(handle),
-            Err(error) => return Err(Error::from(error)),
+            // The system refuses another thread: this one does the work, after the earlier shards.
+            Err(_) => {
+                while !self.running.shards.is_empty() {
+                    self.join_one()?;
+                }
+                self.shards.extend(take(&job).map(ShardJob::write).transpose()?);
+            }
         }
         Ok(())
     }

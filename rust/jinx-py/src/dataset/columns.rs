@@ -4,7 +4,8 @@ use crate::dataset::rows::ColumnData;
 use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
 use jinx_core::cores::usable_cores;
-use jinx_core::panics::{caught, error_of};
+use jinx_core::panics::caught;
+use jinx_core::threads;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{self, Measure};
 use jinx_format::read::columns::ColumnKind;
@@ -80,7 +81,7 @@ pub fn scan<'py>(
 ///
 /// # Errors
 /// The same as `Rows::measure`.
-pub fn measure_block(
+fn measure_block(
     view: &View,
     range: Range<usize>,
     path: &[&str],
@@ -95,22 +96,10 @@ pub fn measure_block(
     if range.len() <= share {
         return caught(|| measure(range), "reading");
     }
-    let parts: Vec<Result<Vec<Option<Measure>>>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = range
-            .clone()
-            .step_by(share)
-            .map(|start| {
-                let end = range.end.min(start + share);
-                scope.spawn(move || measure(start..end))
-            })
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| Err(error_of(&*panic, "a reading thread"))))
-            .collect()
-    });
+    let starts = range.clone().step_by(share);
+    let part = |start: usize, _| measure(start..range.end.min(start + share));
     let mut all = Vec::with_capacity(range.len());
-    for part in parts {
+    for part in threads::map(threads, starts, "a reading thread", part) {
         all.extend(part?);
     }
     Ok(all)
