@@ -64,7 +64,8 @@ def test_lost_nodes_never_count_against_a_block_and_wait_longer_each_time():
     assert scheduler.finished
 
 
-def test_the_row_that_kills_its_worker_is_found_and_given_up_alone():
+@pytest.mark.parametrize("cause", [Cause.DIED, Cause.TIMEOUT])
+def test_the_row_that_kills_its_worker_is_found_and_given_up_alone(cause):
     rows, deadly = 1920, 777
     scheduler = Scheduler([rows])
     deaths, delivered, given_up = 0, 0, []
@@ -73,11 +74,11 @@ def test_the_row_that_kills_its_worker_is_found_and_given_up_alone():
         task = lease.task
         if task.first <= deadly < task.first + task.rows:
             deaths += 1
-            given_up += scheduler.lost(lease.attempt, Cause.DIED, 0.0)
+            given_up += scheduler.lost(lease.attempt, cause, 0.0)
         else:
             delivered += task.rows
             scheduler.receipt(lease.attempt, task.rows, 0.0)
-    assert [(one.task.first, one.task.rows, one.cause) for one in given_up] == [(deadly, 1, Cause.DIED)]
+    assert [(one.task.first, one.task.rows, one.cause) for one in given_up] == [(deadly, 1, cause)]
     assert delivered == rows - 1
     assert deaths <= 2 + 11  # log2(1920) is 10.9
 

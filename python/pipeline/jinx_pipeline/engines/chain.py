@@ -64,7 +64,8 @@ class Chain:
         ctx: What operators may use.
         row_of: The row of the pipeline's input from which a position of the batch comes, or another number and what
             that counts.
-        busy_with: Told the name of what begins; the driver is told it if the worker dies.
+        busy_with: Told the name of what begins, and of how many rows it is; the driver is told it if the worker dies,
+            and ends one that takes too long for these rows. 0 rows may take any time.
     """
 
     def __init__(
@@ -72,13 +73,17 @@ class Chain:
         stage: Stage,
         ctx: Context,
         row_of: Callable[[int], tuple[int, str]],
-        busy_with: Callable[[str], None] = lambda _: None,
+        busy_with: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         self._stage = stage
         self.ctx = ctx
         self.row_of = row_of
         self._pid = os.getpid()
-        self.busy_with = busy_with
+        self._busy_with = busy_with
+        self._name = ""
+        # How long an operator takes whose model is on a GPU or in memory, only its author knows.
+        self._has_time_limit = stage.pool != "gpu" and not any(one.resources.memory for one in stage.operators)
+        ctx.begins = self._begins
         self._sums = [_Sum() for _ in stage.operators]
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
@@ -103,12 +108,14 @@ class Chain:
             # Not of these rows, as far as was tried.
             del self.bad[bad:]
             raise error.cause from None
+        finally:
+            self.begins(name)
 
     def _attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException]
     ) -> list[tuple[Batch, Any]]:
         """As `attempt`; `unfit` are the errors that may concern all rows, since a row was fine."""
-        self.busy_with(name)
+        self.begins(name, len(batch))
         try:
             made = call(batch)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - Ctrl-C reaches the driver alone
@@ -128,6 +135,14 @@ class Chain:
         half = len(batch) // 2
         first, second = batch.take(range(half)), batch.take(range(half, len(batch)))
         return [*self._attempt(name, first, call, unfit), *self._attempt(name, second, call, unfit)]
+
+    def begins(self, name: str, rows: int = 0) -> None:
+        """What begins now, and of how many rows it is; 0: it may take any time."""
+        self._name = name
+        self._begins(rows)
+
+    def _begins(self, rows: int) -> None:
+        self._busy_with(self._name, rows if self._has_time_limit else 0)
 
     def _end_if_forked(self) -> None:
         """An operator has forked, and this is its child: the task, and what is told of it, are the parent's."""

@@ -26,10 +26,10 @@ class TaskRunner:
     """Stages that a worker knows, and datasets that it has open.
 
     Args:
-        busy_with: Told the name of what begins, and an empty one at the end of a task.
+        busy_with: Told the name of what begins and its rows, as `Chain` does, and an empty one at the end of a task.
     """
 
-    def __init__(self, busy_with: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, busy_with: Callable[[str, int], None] = lambda *_: None) -> None:
         keep_freed_memory()
         self._busy_with = busy_with
         self._stages: dict[str, Any] = {}
@@ -73,7 +73,7 @@ class TaskRunner:
                 return *_fatal(attempt, error), may_concern_all_rows(error)
             return "failed", attempt, message_of(error)
         finally:
-            self._busy_with("")
+            self._busy_with("", 0)
 
     def _receipt(self, stage: Any, source: Any, task: Any, path: Path) -> Receipt:
         if isinstance(stage, Phase):

@@ -48,6 +48,7 @@ class Cause(Enum):
     DIED = "the worker died"
     FAILED = "the task failed"
     MEMORY = "the worker exceeded its memory limit"
+    TIMEOUT = "the worker exceeded its time limit"
     NODE_MEMORY = "the node was short of memory"  # perhaps through others: bounded, with growing delays
     THROTTLED = "a service asked to wait"
 
