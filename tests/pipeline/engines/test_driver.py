@@ -10,7 +10,7 @@ from jinx_pipeline.commit.ledger import Ledger, Receipt
 from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
-from jinx_pipeline.engines.workers import Died, Finished, Ready
+from jinx_pipeline.engines.workers import Died, Failed, Finished, Ready
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.report.progress import Progress
@@ -240,6 +240,19 @@ def test_a_run_that_waits_for_an_operator_names_it_and_its_block(run, monkeypatc
     with io.StringIO() as log:
         run(Scripted(script), 1, count=1, observer=Observer(Progress("plain", 1, log).event))
     assert "waiting for slow_filter at block 0\n" in capsys.readouterr().err
+
+
+def test_a_service_that_never_answers_ends_the_run_with_its_operator(run):
+    def script(workers, news):
+        return [
+            Failed(one.worker, one.attempt, Cause.THROTTLED, "asks: 429 insufficient_quota")
+            if isinstance(one, Finished)
+            else one
+            for one in ready_when_started(workers, news)
+        ]
+
+    with pytest.raises(StoppedError, match=r"\(asks: 429 insufficient_quota\).*the run is resumed"):
+        run(Scripted(script), 1, count=1, limits=Limits(throttles=2, backoff_seconds=0.0))
 
 
 def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run):

@@ -154,3 +154,28 @@ def test_media_that_are_pipes_or_devices_cost_their_rows_alone(tmp_path, kind):
     assert [one.row for one in result.bad_rows] == [0, 1]
     for place, bad in zip(places, result.bad_rows, strict=True):
         assert f"{place}: not a regular file" in bad.error
+
+
+class BusyError(Exception):
+    """A service wants its callers to wait."""
+
+    retry_after = 0.0
+
+
+def test_a_service_that_refuses_now_and_then_does_not_start_a_block_over(tmp_path):
+    calls = tmp_path / "calls"
+    calls.touch()
+
+    def ask(sample):
+        with calls.open("ab") as file:
+            file.write(b"x")
+            if file.tell() % 24 == 0:
+                raise BusyError
+        return sample
+
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n} for n in range(64))
+    result = jp.Dataset.load(tmp_path / "in.jinx").process(ask).export(tmp_path / "out.jinx", workers=1, block_rows=64)
+    assert result.ok
+    assert [one["n"] for one in rows_of(tmp_path / "out.jinx")] == list(range(64))
+    assert calls.stat().st_size < 4 * 64

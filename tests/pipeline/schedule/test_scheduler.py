@@ -5,7 +5,7 @@ import os
 import pytest
 
 from jinx_pipeline.schedule.scheduler import Scheduler
-from jinx_pipeline.schedule.task import Cause, Limits, Verdict
+from jinx_pipeline.schedule.task import Cause, Limits, RefusedError, Verdict
 from pipeline.schedule.simulation import simulate
 
 # 100,000 take a minute; every run of the suite tries other ones than the first few.
@@ -141,6 +141,17 @@ def test_a_throttled_task_waits_as_long_as_asked_and_gets_no_strike():
         lease = take(scheduler, now=turn * 7.0)
         assert scheduler.lost(lease.attempt, Cause.THROTTLED, turn * 7.0, delay=7.0) == []
         assert scheduler.next_time() == pytest.approx(turn * 7.0 + 7.0)
+
+
+def test_a_service_that_keeps_refusing_ends_it_unless_others_get_through():
+    scheduler = Scheduler([1, 1], limits=Limits(throttles=3))
+    lease, other = take(scheduler), take(scheduler, "w1")
+    scheduler.lost(lease.attempt, Cause.THROTTLED, 0.0, delay=1.0)
+    scheduler.receipt(other.attempt, 1, 0.5)  # the service works, so the count begins again
+    for now in (1.0, 2.0):
+        assert scheduler.lost(take(scheduler, now=now).attempt, Cause.THROTTLED, now, delay=1.0) == []
+    with pytest.raises(RefusedError):
+        scheduler.lost(take(scheduler, now=3.0).attempt, Cause.THROTTLED, 3.0)
 
 
 def test_a_busy_service_pauses_its_stage_and_then_gets_half_as_much():

@@ -25,6 +25,8 @@ _UNFIT_ROWS = 8
 # row would fill the journal.
 _TOLD_WHOLE, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
+# A worker waits so long for a service without a row done, until the stage waits.
+_MOST_WAIT_SECONDS = 60.0
 
 
 class _NoRowError(Exception):
@@ -35,16 +37,24 @@ class _NoRowError(Exception):
         self.cause = cause
 
 
+class _DividedError(Exception):
+    """After a wait, the halves of a batch are tried."""
+
+
 class ThrottledError(Exception):
     """A service that an operator asked wants us to wait.
 
     Attributes:
         seconds: For how long.
+        what: The operator, and what the service said.
     """
+
+    concerns_all_rows = True
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"wait {seconds:g} s")
         self.seconds = seconds
+        self.what = ""
 
 
 @dataclass(slots=True)
@@ -81,6 +91,7 @@ class Chain:
         self._pid = os.getpid()
         self._busy_with = busy_with
         self._name = ""
+        self._waited = 0.0
         # How long an operator takes whose model is on a GPU or in memory, only its author knows.
         self._has_time_limit = stage.pool != "gpu" and not any(one.resources.memory for one in stage.operators)
         ctx.begins = self._begins
@@ -95,15 +106,24 @@ class Chain:
             batches = [made for one in batches for made in self._run_one(place, one) if len(made)]
         return [one.forgotten() for one in batches]
 
-    def attempt(self, name: str, batch: Batch, call: Callable[[Batch], Any]) -> list[tuple[Batch, Any]]:
+    def attempt(
+        self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = True
+    ) -> list[tuple[Batch, Any]]:
         """Call a function of a batch; if it fails, of smaller ones, so that only the rows on which it fails are lost.
+
+        Args:
+            name: What calls it.
+            batch: The rows.
+            call: The function.
+            is_divided: Whether smaller batches are tried also after a service asked to wait, so that rows that are
+                done by then stay done.
 
         Returns:
             Parts of the batch in order, each with what the function returned.
         """
         bad = len(self.bad)
         try:
-            return self._attempt(name, batch, call, [])
+            return self._attempt(name, batch, call, [], is_divided=is_divided)
         except _NoRowError as error:
             # Not of these rows, as far as was tried.
             del self.bad[bad:]
@@ -112,12 +132,13 @@ class Chain:
             self.begins(name)
 
     def _attempt(
-        self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException]
+        self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException], *, is_divided: bool
     ) -> list[tuple[Batch, Any]]:
         """As `attempt`; `unfit` are the errors that may concern all rows, since a row was fine."""
-        self.begins(name, len(batch))
         try:
-            made = call(batch)
+            made = self.answered(name, batch, call, is_divided=is_divided)
+        except _DividedError:
+            pass
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - Ctrl-C reaches the driver alone
             self._end_if_forked()
             raise_if_not_of_rows(error)
@@ -133,8 +154,43 @@ class Chain:
             unfit.clear()
             return [(batch, made)]
         half = len(batch) // 2
-        first, second = batch.take(range(half)), batch.take(range(half, len(batch)))
-        return [*self._attempt(name, first, call, unfit), *self._attempt(name, second, call, unfit)]
+        halves = batch.take(range(half)), batch.take(range(half, len(batch)))
+        return [one for part in halves for one in self._attempt(name, part, call, unfit, is_divided=is_divided)]
+
+    def answered(self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = False) -> Any:
+        """What a function returns; as often as a service that it asks wants us to wait, it is called again.
+
+        Raises:
+            ThrottledError: That took too long without a row done.
+            _DividedError: We have waited, and the halves of the batch are to be tried.
+        """
+        while True:
+            self.begins(name, len(batch))
+            try:
+                made = call(batch)
+            except Exception as error:
+                self._end_if_forked()
+                if not self._has_waited(name, error):
+                    raise
+            else:
+                self._waited = 0.0
+                return made
+            if is_divided and len(batch) > 1:
+                raise _DividedError
+
+    def _has_waited(self, name: str, error: Exception) -> bool:
+        """Wait if a service has asked us to."""
+        try:
+            raise_if_not_of_rows(error)
+        except ThrottledError as busy:
+            busy.what = f"{name}: {message_of(error)}"
+            if self._waited + busy.seconds > _MOST_WAIT_SECONDS:
+                raise
+            self._waited += busy.seconds
+            self.begins(name)
+            time.sleep(busy.seconds)
+            return True
+        return False
 
     def begins(self, name: str, rows: int = 0) -> None:
         """What begins now, and of how many rows it is; 0: it may take any time."""
@@ -172,7 +228,8 @@ class Chain:
             return (operator.mark if is_marked else operator.run)(part, self.ctx)
 
         started, cpu_started = time.perf_counter(), time.process_time()
-        made = self.attempt(operator.name, batch, call)
+        # Results that depend on the batch would depend on when a service was busy.
+        made = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
         one.seconds += time.perf_counter() - started
         one.cpu_seconds += time.process_time() - cpu_started
         one.rows_in += len(batch)

@@ -113,9 +113,8 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
     for number in range(task.first, task.first + task.rows):
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
-        chain.begins(operator.name, len(group))
         try:
-            samples = operator.run(group, chain.ctx).to_samples()
+            samples = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
             made += samples
             numbers += [number] * len(samples)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - as in `Chain.attempt`

@@ -65,7 +65,7 @@ class TaskRunner:
         try:
             return "receipt", attempt, self._receipt(stage, source, task, Path(path))
         except ThrottledError as error:
-            return "throttled", attempt, error.seconds
+            return "throttled", attempt, error.seconds, error.what
         except MemoryError:
             return "memory", attempt
         except Exception as error:  # noqa: BLE001 - the driver decides what a failure means
@@ -103,7 +103,7 @@ def event_of(worker: str, answer: Answer) -> Event:
     if kind == "receipt":
         return Finished(worker, answer[1], answer[2])
     if kind == "throttled":
-        return Failed(worker, answer[1], Cause.THROTTLED, seconds=answer[2])
+        return Failed(worker, answer[1], Cause.THROTTLED, answer[3], seconds=answer[2])
     if kind == "memory":
         return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
     if kind == "fatal":
