@@ -1,5 +1,6 @@
 """The driver with workers that do what a script says: orders of events that are rare with processes."""
 
+import io
 import time
 
 import pytest
@@ -9,9 +10,10 @@ from jinx_pipeline.commit.ledger import Ledger, Receipt
 from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
-from jinx_pipeline.engines.workers import Died, Finished, Ready
+from jinx_pipeline.engines.workers import Died, Failed, Finished, Ready
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause, Limits
 
@@ -41,6 +43,9 @@ class Scripted:
         self.patience.append(timeout)
         news, self.news = self.news, []
         return self.script(self, news)
+
+    def busy_with(self, worker):
+        return "slow_filter"
 
     def kill(self, worker):
         self.killed.append(worker)
@@ -219,7 +224,35 @@ def test_a_run_that_hears_nothing_says_what_it_waits_for(run, monkeypatch):
         return [] if next(late, False) else ready_when_started(workers, news)
 
     run(Scripted(script), 1, count=1, observer=Observer(lambda kind, facts: told.append((kind, facts))))
-    assert told[0] == ("waiting", {"seconds": 0.0, "starting": ["cpu-1"], "working": {}})
+    assert told[0] == ("waiting", {"seconds": 0.0, "starting": ["cpu-1"], "working": {}, "operators": {}})
+
+
+def test_a_run_that_waits_for_an_operator_names_it_and_its_block(run, monkeypatch, capsys):
+    monkeypatch.setattr("jinx_pipeline.engines.driver._QUIET_SECONDS", 0.0)
+    late = iter([True, True])
+
+    def script(workers, news):
+        if workers.tasks and next(late, False):
+            workers.news = news
+            return []
+        return ready_when_started(workers, news)
+
+    with io.StringIO() as log:
+        run(Scripted(script), 1, count=1, observer=Observer(Progress("plain", 1, log).event))
+    assert "waiting for slow_filter at block 0\n" in capsys.readouterr().err
+
+
+def test_a_service_that_never_answers_ends_the_run_with_its_operator(run):
+    def script(workers, news):
+        return [
+            Failed(one.worker, one.attempt, Cause.THROTTLED, "asks: 429 insufficient_quota")
+            if isinstance(one, Finished)
+            else one
+            for one in ready_when_started(workers, news)
+        ]
+
+    with pytest.raises(StoppedError, match=r"\(asks: 429 insufficient_quota\).*the run is resumed"):
+        run(Scripted(script), 1, count=1, limits=Limits(throttles=2, backoff_seconds=0.0))
 
 
 def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run):

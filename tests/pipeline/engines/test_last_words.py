@@ -20,6 +20,10 @@ teller.busy_with("words_num_filter")
 if way == "hungry":
     held = b"x" * 100_000_000
     time.sleep(60)
+if way == "late":
+    teller.die_after(0.1)
+    teller.busy_with("words_num_filter", 2)
+    time.sleep(60)
 if way != "alive":
     os._exit(3)
 teller.busy_with("")
@@ -32,13 +36,17 @@ teller.busy_with("")
         ("dies", LastWords("words_num_filter")),
         ("unaware", LastWords()),
         ("hungry", LastWords("words_num_filter", is_over_limit=True)),
+        (
+            "late",
+            LastWords("words_num_filter", late="no row was finished for 0.2 s (row_seconds=0.1 for each of 2 rows)"),
+        ),
         ("alive", LastWords()),
     ],
 )
 def test_the_driver_hears_what_a_worker_was_busy_with(tmp_path, way, words):
     part = str(tmp_path / "0.0.1.jinx")
     done = subprocess.run([sys.executable, "-c", WORKER, way, part], capture_output=True, text=True, check=False)
-    assert done.returncode == {"hungry": -9, "alive": 0}.get(way, 3), done.stderr
+    assert done.returncode == {"hungry": -9, "late": -9, "alive": 0}.get(way, 3), done.stderr
     assert last_words(part) == words
     assert bool(list(tmp_path.iterdir())) == (words != LastWords())
 

@@ -251,3 +251,19 @@ def test_the_options_of_a_recipe_name_the_same_engine():
     assert Options(**jp.Ray("10.0.0.1:6379", workers=3).options()) == Options(
         engine="ray", ray_address="10.0.0.1:6379", workers=3
     )
+
+
+def hangs_at_123(sample):
+    while sample["n"] == 123:
+        time.sleep(0.1)
+    return sample
+
+
+def test_a_row_that_hangs_its_actor_is_the_only_one_lost(data, options, tmp_path):
+    more = {**options, "block_rows": 200, "row_seconds": 0.5}
+    with pytest.warns(jp.BadRowsWarning):
+        result = Dataset.load(data).process(hangs_at_123).export(tmp_path / "out", engine=jp.Ray(workers=2), **more)
+    (bad,) = result.bad_rows
+    assert (bad.row, bad.operator) == (123, "hangs_at_123")
+    assert bad.error == "the worker exceeded its time limit: no row was finished for 0.5 s (row_seconds=0.5)"
+    assert result.rows_out == 399

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from PIL import Image
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.operators.base import Resources
 from pipeline.made import rows_of
 
 
@@ -89,3 +91,91 @@ def test_a_column_that_is_dropped_is_not_read(tmp_path):
     result = jp.Dataset.load(tmp_path / "in.jinx").process([dropped]).export(tmp_path / "out", shard_size=10**6)
     assert result.bad_rows == []
     assert rows_of(tmp_path / "out") == [{"n": n} for n in range(20)]
+
+
+def at_hang(sample):
+    """Row 17 waits for a pipe into which nobody writes."""
+    if sample["n"] == 17:
+        Path(sample["pipe"]).read_text()
+    return sample
+
+
+def test_a_row_that_hangs_is_the_only_one_lost(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n, "pipe": str(tmp_path / "pipe")} for n in range(40))
+    flow = jp.Dataset.load(tmp_path / "in.jinx").process(at_hang)
+    with pytest.warns(jp.BadRowsWarning):
+        result = flow.export(tmp_path / "out.jinx", workers=2, block_rows=20, row_seconds=0.5)
+    (bad,) = result.bad_rows
+    assert (bad.row, bad.operator) == (17, "at_hang")
+    assert bad.error == "the worker exceeded its time limit: no row was finished for 0.5 s (row_seconds=0.5)"
+    assert [one["n"] for one in rows_of(tmp_path / "out.jinx")] == [n for n in range(40) if n != 17]
+
+
+def test_operators_that_say_that_they_use_a_model_have_no_time_limit(tmp_path):
+    class Slow(jp.Mapper):
+        """Takes a second for all of its rows together, and says what it uses."""
+
+        name = "slow"
+        uses: str = ""
+
+        def process(self, batch, ctx):
+            if self.uses == "model":
+                ctx.model("weights", lambda *_: "weights")
+            time.sleep(1)
+            return {"seen": [True] * len(batch)}
+
+    class Declared(Slow):
+        """As it, with memory for the model."""
+
+        name = "declared"
+        resources = Resources(memory=1)
+
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write({"n": 1})
+    source = jp.Dataset.load(tmp_path / "in.jinx")
+    for number, operator in enumerate((Slow(uses="model"), Declared())):
+        assert source.process(operator).export(tmp_path / f"{number}.jinx", workers=1, row_seconds=0.2).ok
+    with pytest.warns(jp.BadRowsWarning):
+        assert not source.process(Slow()).export(tmp_path / "late.jinx", workers=1, row_seconds=0.2).ok
+
+
+@pytest.mark.parametrize("kind", ["images", "audios"])
+def test_media_that_are_pipes_or_devices_cost_their_rows_alone(tmp_path, kind):
+    os.mkfifo(tmp_path / "pipe")
+    places = [str(tmp_path / "pipe"), "/dev/zero"]
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps({"n": n, kind: [place]}) + "\n" for n, place in enumerate(places)))
+    flow = jp.Dataset.load(source)
+    operator = jp.ops.ImageShapeFilter(min_width=1) if kind == "images" else jp.ops.AudioDurationFilter(min_duration=0)
+    with pytest.warns(jp.BadRowsWarning):
+        result = flow.process(operator).export(tmp_path / "out.jinx", workers=1, row_seconds=None)
+    assert [one.row for one in result.bad_rows] == [0, 1]
+    for place, bad in zip(places, result.bad_rows, strict=True):
+        assert f"{place}: not a regular file" in bad.error
+
+
+class BusyError(Exception):
+    """A service wants its callers to wait."""
+
+    retry_after = 0.0
+
+
+def test_a_service_that_refuses_now_and_then_does_not_start_a_block_over(tmp_path):
+    calls = tmp_path / "calls"
+    calls.touch()
+
+    def ask(sample):
+        with calls.open("ab") as file:
+            file.write(b"x")
+            if file.tell() % 24 == 0:
+                raise BusyError
+        return sample
+
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n} for n in range(64))
+    result = jp.Dataset.load(tmp_path / "in.jinx").process(ask).export(tmp_path / "out.jinx", workers=1, block_rows=64)
+    assert result.ok
+    assert [one["n"] for one in rows_of(tmp_path / "out.jinx")] == list(range(64))
+    assert calls.stat().st_size < 4 * 64

@@ -135,7 +135,9 @@ def simulate(seed: int) -> Outcome:  # noqa: C901, PLR0912, PLR0915 - one loop o
             idle[worker] = worker.rsplit("-", 1)[1]
             continue
         wanted = scheduler.is_wanted(lease.attempt)
-        cause = Cause.NODE if kind == "node" else dice.choice((Cause.DIED, Cause.FAILED, Cause.NODE_MEMORY))
+        cause = (
+            Cause.NODE if kind == "node" else dice.choice((Cause.DIED, Cause.FAILED, Cause.TIMEOUT, Cause.NODE_MEMORY))
+        )
         counts = cause is not Cause.NODE and not (cause is Cause.NODE_MEMORY and memory_kills)
         if counts and wanted and task.rows == 1:
             row = rows_of(lease)[0]

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from jinx_pipeline.schedule.scheduler import Scheduler
-from jinx_pipeline.schedule.task import Cause, Limits, Verdict
+from jinx_pipeline.schedule.task import Cause, Limits, RefusedError, Verdict
 from pipeline.schedule.simulation import simulate
 
 # 100,000 take a minute; every run of the suite tries other ones than the first few.
@@ -64,7 +64,8 @@ def test_lost_nodes_never_count_against_a_block_and_wait_longer_each_time():
     assert scheduler.finished
 
 
-def test_the_row_that_kills_its_worker_is_found_and_given_up_alone():
+@pytest.mark.parametrize("cause", [Cause.DIED, Cause.TIMEOUT])
+def test_the_row_that_kills_its_worker_is_found_and_given_up_alone(cause):
     rows, deadly = 1920, 777
     scheduler = Scheduler([rows])
     deaths, delivered, given_up = 0, 0, []
@@ -73,11 +74,11 @@ def test_the_row_that_kills_its_worker_is_found_and_given_up_alone():
         task = lease.task
         if task.first <= deadly < task.first + task.rows:
             deaths += 1
-            given_up += scheduler.lost(lease.attempt, Cause.DIED, 0.0)
+            given_up += scheduler.lost(lease.attempt, cause, 0.0)
         else:
             delivered += task.rows
             scheduler.receipt(lease.attempt, task.rows, 0.0)
-    assert [(one.task.first, one.task.rows, one.cause) for one in given_up] == [(deadly, 1, Cause.DIED)]
+    assert [(one.task.first, one.task.rows, one.cause) for one in given_up] == [(deadly, 1, cause)]
     assert delivered == rows - 1
     assert deaths <= 2 + 11  # log2(1920) is 10.9
 
@@ -140,6 +141,17 @@ def test_a_throttled_task_waits_as_long_as_asked_and_gets_no_strike():
         lease = take(scheduler, now=turn * 7.0)
         assert scheduler.lost(lease.attempt, Cause.THROTTLED, turn * 7.0, delay=7.0) == []
         assert scheduler.next_time() == pytest.approx(turn * 7.0 + 7.0)
+
+
+def test_a_service_that_keeps_refusing_ends_it_unless_others_get_through():
+    scheduler = Scheduler([1, 1], limits=Limits(throttles=3))
+    lease, other = take(scheduler), take(scheduler, "w1")
+    scheduler.lost(lease.attempt, Cause.THROTTLED, 0.0, delay=1.0)
+    scheduler.receipt(other.attempt, 1, 0.5)  # the service works, so the count begins again
+    for now in (1.0, 2.0):
+        assert scheduler.lost(take(scheduler, now=now).attempt, Cause.THROTTLED, now, delay=1.0) == []
+    with pytest.raises(RefusedError):
+        scheduler.lost(take(scheduler, now=3.0).attempt, Cause.THROTTLED, 3.0)
 
 
 def test_a_busy_service_pauses_its_stage_and_then_gets_half_as_much():

@@ -25,6 +25,8 @@ _UNFIT_ROWS = 8
 # row would fill the journal.
 _TOLD_WHOLE, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
+# A worker waits so long for a service without a row done, until the stage waits.
+_MOST_WAIT_SECONDS = 60.0
 
 
 class MachineError(Exception):
@@ -41,16 +43,24 @@ class MachineError(Exception):
         self.cause = cause
 
 
+class _DividedError(Exception):
+    """After a wait, the halves of a batch are tried."""
+
+
 class ThrottledError(Exception):
     """A service that an operator asked wants us to wait.
 
     Attributes:
         seconds: For how long.
+        what: The operator, and what the service said.
     """
+
+    concerns_all_rows = True
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"wait {seconds:g} s")
         self.seconds = seconds
+        self.what = ""
 
 
 @dataclass(slots=True)
@@ -70,7 +80,8 @@ class Chain:
         ctx: What operators may use.
         row_of: The row of the pipeline's input from which a position of the batch comes, or another number and what
             that counts.
-        busy_with: Told the name of what begins; the driver is told it if the worker dies.
+        busy_with: Told the name of what begins, and of how many rows it is; the driver is told it if the worker dies,
+            and ends one that takes too long for these rows. 0 rows may take any time.
     """
 
     def __init__(
@@ -78,13 +89,18 @@ class Chain:
         stage: Stage,
         ctx: Context,
         row_of: Callable[[int], tuple[int, str]],
-        busy_with: Callable[[str], None] = lambda _: None,
+        busy_with: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         self._stage = stage
         self.ctx = ctx
         self.row_of = row_of
         self._pid = os.getpid()
-        self.busy_with = busy_with
+        self._busy_with = busy_with
+        self._name = ""
+        self._waited = 0.0
+        # How long an operator takes whose model is on a GPU or in memory, only its author knows.
+        self._has_time_limit = stage.pool != "gpu" and not any(one.resources.memory for one in stage.operators)
+        ctx.begins = self._begins
         self._sums = [_Sum() for _ in stage.operators]
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
@@ -96,26 +112,39 @@ class Chain:
             batches = [made for one in batches for made in self._run_one(place, one) if len(made)]
         return [one.forgotten() for one in batches]
 
-    def attempt(self, name: str, batch: Batch, call: Callable[[Batch], Any]) -> list[tuple[Batch, Any]]:
+    def attempt(
+        self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = True
+    ) -> list[tuple[Batch, Any]]:
         """Call a function of a batch; if it fails, of smaller ones, so that only the rows on which it fails are lost.
+
+        Args:
+            name: What calls it.
+            batch: The rows.
+            call: The function.
+            is_divided: Whether smaller batches are tried also after a service asked to wait, so that rows that are
+                done by then stay done.
 
         Returns:
             Parts of the batch in order, each with what the function returned.
         """
         unfit: list[BaseException] = []
-        made = self._attempt(name, batch, call, unfit)
+        try:
+            made = self._attempt(name, batch, call, unfit, is_divided=is_divided)
+        finally:
+            self.begins(name)
         if len(unfit) == len(batch):
             raise MachineError(name, unfit[0])
         return made
 
     def _attempt(
-        self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException]
+        self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException], *, is_divided: bool
     ) -> list[tuple[Batch, Any]]:
         """As `attempt`; `unfit` are the errors that may concern all rows, since a row was fine."""
-        self.busy_with(name)
         try:
-            made = call(batch)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            made = self.answered(name, batch, call, is_divided=is_divided)
+        except _DividedError:
+            pass
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # Ctrl-C reaches the driver alone
             self._end_if_forked()
             raise_if_not_of_rows(error)
             if len(batch) == 1:
@@ -130,8 +159,51 @@ class Chain:
             unfit.clear()
             return [(batch, made)]
         half = len(batch) // 2
-        first, second = batch.take(range(half)), batch.take(range(half, len(batch)))
-        return [*self._attempt(name, first, call, unfit), *self._attempt(name, second, call, unfit)]
+        halves = batch.take(range(half)), batch.take(range(half, len(batch)))
+        return [one for part in halves for one in self._attempt(name, part, call, unfit, is_divided=is_divided)]
+
+    def answered(self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = False) -> Any:
+        """What a function returns; as often as a service that it asks wants us to wait, it is called again.
+
+        Raises:
+            ThrottledError: That took too long without a row done.
+            _DividedError: We have waited, and the halves of the batch are to be tried.
+        """
+        while True:
+            self.begins(name, len(batch))
+            try:
+                made = call(batch)
+            except Exception as error:
+                self._end_if_forked()
+                if not self._has_waited(name, error):
+                    raise
+            else:
+                self._waited = 0.0
+                return made
+            if is_divided and len(batch) > 1:
+                raise _DividedError
+
+    def _has_waited(self, name: str, error: Exception) -> bool:
+        """Wait if a service has asked us to."""
+        try:
+            raise_if_not_of_rows(error)
+        except ThrottledError as busy:
+            busy.what = f"{name}: {message_of(error)}"
+            if self._waited + busy.seconds > _MOST_WAIT_SECONDS:
+                raise
+            self._waited += busy.seconds
+            self.begins(name)
+            time.sleep(busy.seconds)
+            return True
+        return False
+
+    def begins(self, name: str, rows: int = 0) -> None:
+        """What begins now, and of how many rows it is; 0: it may take any time."""
+        self._name = name
+        self._begins(rows)
+
+    def _begins(self, rows: int) -> None:
+        self._busy_with(self._name, rows if self._has_time_limit else 0)
 
     def _end_if_forked(self) -> None:
         """An operator has forked, and this is its child: the task, and what is told of it, are the parent's."""
@@ -161,7 +233,8 @@ class Chain:
             return (operator.mark if is_marked else operator.run)(part, self.ctx)
 
         started, cpu_started = time.perf_counter(), time.process_time()
-        made = self.attempt(operator.name, batch, call)
+        # Results that depend on the batch would depend on when a service was busy.
+        made = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
         one.seconds += time.perf_counter() - started
         one.cpu_seconds += time.process_time() - cpu_started
         one.rows_in += len(batch)

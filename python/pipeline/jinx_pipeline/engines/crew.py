@@ -63,10 +63,11 @@ class Crew:
         return sorted(late - live)
 
     def waited_for(self) -> dict[str, Any]:
-        """Who keeps the run waiting: workers that have not started, and the blocks that others work on."""
+        """Who keeps the run waiting: workers that have not started, and the blocks and operators that others are at."""
         return {
             "starting": list(self.starting),
             "working": {worker: lease.task.block for worker, lease in self.at_work.items()},
+            "operators": {worker: name for worker in self.at_work if (name := self.workers.busy_with(worker))},
         }
 
     def remove(self, worker: str) -> Lease | None:

@@ -18,7 +18,7 @@ from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeles
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.schedule.scheduler import Scheduler
-from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Verdict
+from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Verdict
 from jinx_pipeline.shuffle.phase import Phase
 
 _TICK_SECONDS = 0.5
@@ -348,7 +348,14 @@ class Driver:
     def _lost(self, attempt: int, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
         _discard(self._paths.pop(attempt))
         why = f"{cause.value}: {what}" if what else cause.value
-        for given_up in self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay):
+        try:
+            quarantined = self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay)
+        except RefusedError:
+            raise StoppedError(
+                f"a service keeps asking to wait, and no rows are done meanwhile ({what}); see to its quota or its "
+                f"load, and run again: the run is resumed"
+            ) from None
+        for given_up in quarantined:
             stage = self._segment.stages[given_up.task.stage]
             if isinstance(stage, Phase):
                 raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")

@@ -81,6 +81,7 @@ class _Local:
         return LocalWorkers(
             work_dir.path / "workers.log",
             memory_limit=self.memory(),
+            row_seconds=self.options.row_seconds,
             threads=self.options.threads,
             files=self.options.custom_operators,
             spare_pandas=is_spared(modules),
@@ -120,6 +121,7 @@ class _OnRay:
             files=files,
             spare_pandas=is_spared(modules),
             memory_limit=self.memory(),
+            row_seconds=self.options.row_seconds,
         )
 
     def _needs(self) -> dict[str, dict[str, float]]:

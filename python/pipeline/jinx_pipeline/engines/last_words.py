@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from jinx_pipeline.commit.work_dir import last_words_path
+from jinx_pipeline.engines.at_work import too_late
 from jinx_pipeline.engines.memory import private_bytes
 
 _WATCH_SECONDS = 0.1
@@ -22,10 +23,12 @@ class LastWords:
     Attributes:
         operator: What it was busy with.
         is_over_limit: Whether it has killed itself because it used more memory than it may.
+        late: What is said of it if it has killed itself because it took longer than it may.
     """
 
     operator: str = ""
     is_over_limit: bool = False
+    late: str = ""
 
 
 def last_words(part: str) -> LastWords:
@@ -43,6 +46,7 @@ class Teller:
         self._part = ""
         self._operator = ""
         self._tells_all = False
+        self._rows, self._since = 0, time.monotonic()
         # So that no task is blamed for another, and nothing is written over the last words.
         self._lock = Lock()
 
@@ -56,18 +60,32 @@ class Teller:
         with self._lock:
             self._part, self._operator, self._tells_all = part, "", tells_all
 
-    def busy_with(self, operator: str) -> None:
-        """An operator begins; nothing: the task has ended, and the process lives."""
+    def busy_with(self, operator: str, rows: int = 0) -> None:
+        """An operator begins with some rows, 0 if it may take any time; no name: the task has ended."""
         with self._lock:
-            self._operator = operator
+            is_new = operator != self._operator
+            self._operator, self._rows, self._since = operator, rows, time.monotonic()
             if not operator:
                 self._end()
-            elif self._tells_all:
+            elif self._tells_all and is_new:
                 self._tell(LastWords(operator))
 
     def die_above(self, limit: int) -> None:
         """From now on, end this process when it uses more memory of its own than this for a task, in bytes."""
         Thread(target=self._watch, args=(limit,), daemon=True, name="jinx-memory").start()
+
+    def die_after(self, row_seconds: float) -> None:
+        """From now on, end this process when it takes longer than this for each row in its hands."""
+        Thread(target=self._watch_time, args=(row_seconds,), daemon=True, name="jinx-time").start()
+
+    def _watch_time(self, row_seconds: float) -> None:
+        while True:
+            with self._lock:
+                is_late = self._rows and time.monotonic() - self._since > row_seconds * self._rows
+                if is_late and self._part:
+                    self._tell(LastWords(self._operator, late=too_late(row_seconds, self._rows)))
+                    os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(_WATCH_SECONDS)
 
     def _watch(self, limit: int) -> None:
         while True:

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.at_work import AtWork, shared_file
+from jinx_pipeline.engines.at_work import AtWork, shared_file, too_late
 from jinx_pipeline.engines.memory import over_limit, private_bytes
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Request
@@ -39,6 +39,9 @@ class _Process:
     known_stages: set[str] = field(default_factory=set[str])
     over_limit: bool = False
     gpu: str | None = None
+    step: tuple[int, int] = (0, 0)
+    step_since: float = 0.0
+    late: str = ""
 
 
 class LocalWorkers:
@@ -47,6 +50,7 @@ class LocalWorkers:
     Args:
         log: The file to which workers write what operators print; its last 10 MB and those before them are kept.
         memory_limit: Bytes of memory of its own that a worker may use before it is killed; None: no limit.
+        row_seconds: A worker that has taken longer for each row in its hands is killed; None: no limit.
         threads: Threads that one worker's kernels use.
         files: Python files with operators that the workers are to load.
         spare_pandas: Whether no operator can need pandas; see `pandas_import`.
@@ -57,11 +61,13 @@ class LocalWorkers:
         log: Path,
         *,
         memory_limit: int | None = None,
+        row_seconds: float | None = None,
         threads: int = 1,
         files: tuple[str, ...] = (),
         spare_pandas: bool = False,
     ) -> None:
         self.log = log
+        self._row_seconds = row_seconds
         self.may_lack_room = False
         self._memory_limit = memory_limit
         self._threads = threads
@@ -131,7 +137,7 @@ class LocalWorkers:
 
     def events(self, timeout: float) -> list[Event]:
         """What workers have answered, and which have died."""
-        self._enforce_memory_limit()
+        self._enforce_limits()
         self._rotate_log()
         by_pipe = {process.answers: process for process in self._processes.values()}
         found: list[Event] = []
@@ -177,19 +183,42 @@ class LocalWorkers:
         if process.over_limit:
             limit = self._memory_limit or 0
             return Died(process.name, Cause.MEMORY, over_limit(limit), operator)
+        if process.late:
+            return Died(process.name, Cause.TIMEOUT, process.late, operator)
         what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         return Died(process.name, Cause.DIED, what, operator)
 
-    def _enforce_memory_limit(self) -> None:
+    def busy_with(self, worker: str) -> str:
+        """The operator that a worker is busy with."""
+        return self._processes[worker].at_work.get()
+
+    def _enforce_limits(self) -> None:
         now = time.monotonic()
-        if self._memory_limit is None or now - self._last_look < _WATCH_SECONDS:
+        if now - self._last_look < _WATCH_SECONDS:
             return
         self._last_look = now
         for process in self._processes.values():
-            used = private_bytes(process.process.pid)
-            if used > self._memory_limit and not process.over_limit:
-                process.over_limit = True
-                process.process.kill()
+            self._enforce_memory_limit(process)
+            self._enforce_row_seconds(process, now)
+
+    def _enforce_memory_limit(self, process: _Process) -> None:
+        if self._memory_limit is None or process.over_limit:
+            return
+        if private_bytes(process.process.pid) > self._memory_limit:
+            process.over_limit = True
+            process.process.kill()
+
+    def _enforce_row_seconds(self, process: _Process, now: float) -> None:
+        """Kill a worker that hangs: it may do anything, such as wait for a pipe, so only its progress tells."""
+        step = process.at_work.step()
+        if step != process.step:
+            process.step, process.step_since = step, now
+        _, rows = step
+        if self._row_seconds is None or not rows or process.late:
+            return
+        if now - process.step_since > self._row_seconds * rows:
+            process.late = too_late(self._row_seconds, rows)
+            process.process.kill()
 
     def _rotate_log(self) -> None:
         """Keep the end of a log that has grown long under another name, and begin it again.

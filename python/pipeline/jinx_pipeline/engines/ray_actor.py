@@ -26,6 +26,7 @@ class RayActor:
         files: Python files with operators.
         spare_pandas: See `pandas_import.spare`.
         memory_limit: Bytes of memory that it may use, besides what Ray uses in its process; None: no limit.
+        row_seconds: It ends itself when it takes longer for each row in its hands; None: no limit.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class RayActor:
         files: tuple[str, ...],
         spare_pandas: bool,
         memory_limit: int | None,
+        row_seconds: float | None = None,
     ) -> None:
         # Before anything is imported that reads them.
         os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -49,6 +51,7 @@ class RayActor:
         self._files = files
         self._spare_pandas = spare_pandas
         self._memory_limit = memory_limit
+        self._row_seconds = row_seconds
         self._teller: Any = None
         self._runner: Any = None
 
@@ -91,6 +94,8 @@ class RayActor:
             if taken > self._memory_limit:
                 return f"a worker takes {taken:,} bytes before its first task, more than memory={self._memory_limit:,}"
             self._teller.die_above(of_ray + self._memory_limit)
+        if self._row_seconds is not None:
+            self._teller.die_after(self._row_seconds)
         self._runner = runner
         return None
 

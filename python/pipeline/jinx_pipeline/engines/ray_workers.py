@@ -84,6 +84,7 @@ class RayWorkers:
         files: Python files with operators that the workers are to load.
         spare_pandas: See `pandas_import.spare`.
         memory_limit: Bytes of memory of its own that a worker may use before it ends itself; None: no limit.
+        row_seconds: A worker ends itself when it takes longer for each row in its hands; None: no limit.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class RayWorkers:
         files: tuple[str, ...] = (),
         spare_pandas: bool = False,
         memory_limit: int | None = None,
+        row_seconds: float | None = None,
     ) -> None:
         self.may_lack_room = True
         self._cluster = cluster
@@ -110,6 +112,7 @@ class RayWorkers:
         self._files = files
         self._spare_pandas = spare_pandas
         self._memory_limit = memory_limit
+        self._row_seconds = row_seconds
         self._ray.cloudpickle.register_pickle_by_value(ray_actor)
         # One class for all, so that Ray sends its code once.
         self._actor_class = self._ray.remote(max_restarts=0, max_task_retries=0)(ray_actor.RayActor)
@@ -155,6 +158,7 @@ class RayWorkers:
             files=self._files,
             spare_pandas=self._spare_pandas,
             memory_limit=self._memory_limit,
+            row_seconds=self._row_seconds,
         )
         return _Actor(name, pool, handle, handle.hello.remote(self._check), avoided, time.monotonic())
 
@@ -320,6 +324,8 @@ class RayWorkers:
         if words.is_over_limit:
             limit = self._memory_limit or 0
             return self._gone(actor, Cause.MEMORY, over_limit(limit), words.operator)
+        if words.late:
+            return self._gone(actor, Cause.TIMEOUT, words.late, words.operator)
         return self._gone(actor, Cause.DIED, one_line(error), words.operator)
 
     def _short_of_memory(self, actor: _Actor, error: Exception) -> Died:
@@ -336,6 +342,11 @@ class RayWorkers:
     def _gone(self, actor: _Actor, cause: Cause, what: str, operator: str = "") -> Died:
         self._actors.pop(actor.name, None)
         return Died(actor.name, cause, what, operator)
+
+    def busy_with(self, worker: str) -> str:
+        """Not known of another machine before its task ends."""
+        del worker
+        return ""
 
     def kill(self, worker: str) -> None:
         """End a worker at once."""

@@ -34,7 +34,9 @@ class _AskingNobody(Context):
         raise PermissionError(f"the probe does not ask {url}")
 
 
-def run_probe(probe: Probe, source: OpenSource, path: Path, device: str, busy_with: Callable[[str], None]) -> Receipt:
+def run_probe(
+    probe: Probe, source: OpenSource, path: Path, device: str, busy_with: Callable[[str, int], None]
+) -> Receipt:
     """Measure operators; `read_findings` gives what is found, also while this runs and when its process has ended.
 
     One that fails on the rows is left out of what is found: the run will say which row it is. One that takes too long
@@ -55,7 +57,7 @@ def run_probe(probe: Probe, source: OpenSource, path: Path, device: str, busy_wi
     ctx = _AskingNobody(seed=probe.seed, device=device, threads=probe.threads)
     try:
         for number, operator in zip(probe.numbers, probe.operators, strict=True):
-            busy_with(str(number))
+            busy_with(str(number), 0)
             faulthandler.dump_traceback_later(probe.seconds, exit=True, file=2)
             try:
                 made, found = _measured(operator, batch, ctx, probe.memory)

@@ -33,7 +33,7 @@ def run_task(
     path: Path,
     ctx: Context,
     *,
-    busy_with: Callable[[str], None] = lambda _: None,
+    busy_with: Callable[[str, int], None] = lambda *_: None,
 ) -> Receipt:
     """Run a stage on some rows and write what remains.
 
@@ -54,7 +54,7 @@ def run_task(
     done: list[Batch] = []
     for batch in _batches(stage, source, task, chain):
         done += chain.run(batch)
-    busy_with(WRITING)
+    chain.begins(WRITING)
     written = _finish(Output(stage, source), stage, path, done, chain)
     rows_out = written.samples if written is not None else 0
     return Receipt(
@@ -113,9 +113,8 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
     for number in range(task.first, task.first + task.rows):
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
-        chain.busy_with(operator.name)
         try:
-            samples = operator.run(group, chain.ctx).to_samples()
+            samples = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
             made += samples
             numbers += [number] * len(samples)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - as in `Chain.attempt`

@@ -26,10 +26,10 @@ class TaskRunner:
     """Stages that a worker knows, and datasets that it has open.
 
     Args:
-        busy_with: Told the name of what begins, and an empty one at the end of a task.
+        busy_with: Told the name of what begins and its rows, as `Chain` does, and an empty one at the end of a task.
     """
 
-    def __init__(self, busy_with: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, busy_with: Callable[[str, int], None] = lambda *_: None) -> None:
         keep_freed_memory()
         self._busy_with = busy_with
         self._stages: dict[str, Any] = {}
@@ -65,7 +65,7 @@ class TaskRunner:
         try:
             return "receipt", attempt, self._receipt(stage, source, task, Path(path))
         except ThrottledError as error:
-            return "throttled", attempt, error.seconds
+            return "throttled", attempt, error.seconds, error.what
         except MachineError as error:
             return *_fatal(attempt, error.cause), error.operator
         except MemoryError:
@@ -75,7 +75,7 @@ class TaskRunner:
                 return _fatal(attempt, error)
             return "failed", attempt, message_of(error)
         finally:
-            self._busy_with("")
+            self._busy_with("", 0)
 
     def _receipt(self, stage: Any, source: Any, task: Any, path: Path) -> Receipt:
         if isinstance(stage, Phase):
@@ -105,7 +105,7 @@ def event_of(worker: str, answer: Answer) -> Event:
     if kind == "receipt":
         return Finished(worker, answer[1], answer[2])
     if kind == "throttled":
-        return Failed(worker, answer[1], Cause.THROTTLED, seconds=answer[2])
+        return Failed(worker, answer[1], Cause.THROTTLED, answer[3], seconds=answer[2])
     if kind == "memory":
         return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
     if kind == "fatal":

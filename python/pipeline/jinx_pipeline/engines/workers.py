@@ -87,7 +87,7 @@ class Died:
 
     Attributes:
         worker: Which.
-        cause: NODE, NODE_MEMORY, MEMORY or DIED.
+        cause: NODE, NODE_MEMORY, MEMORY, TIMEOUT or DIED.
         what: What is known, such as the signal.
         operator: What it was busy with, if that is known.
     """
@@ -124,6 +124,10 @@ class Workers(Protocol):
 
     def events(self, timeout: float) -> list[Event]:
         """What has happened; waits up to `timeout` seconds for something."""
+        ...
+
+    def busy_with(self, worker: str) -> str:
+        """The operator that a worker is busy with; nothing if that is not known."""
         ...
 
     def kill(self, worker: str) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +18,10 @@ T = TypeVar("T")
 
 # Models of this process by what loaded them, name and device: a batch must not load its model again.
 _MODELS: dict[tuple[str, str, str], Any] = {}
+
+
+def _nobody_is_told(rows: int) -> None:
+    """Outside a run there is no time limit."""
 
 
 class Context:
@@ -44,7 +48,17 @@ class Context:
         self.device = device
         self.threads = threads
         self.media_dir = None if media_dir is None else Path(media_dir)
+        # Told of how many rows what begins is, for the time that it may take; 0: any time.
+        self.begins: Callable[[int], None] = _nobody_is_told
         self._answers = Answers(None if answers_dir is None else Path(answers_dir))
+
+    def each(self, rows: Iterable[T]) -> Iterator[T]:
+        """The rows of a batch, for an operator that takes one after another: `row_seconds` is then for each of them."""
+        count = 0
+        for count, row in enumerate(rows, 1):  # noqa: B007 - it is used after the loop
+            self.begins(1)
+            yield row
+        self.begins(count)
 
     def rng(self, sample_id: str, purpose: str = "") -> "np.random.Generator":
         """Random numbers for one sample, whatever worker or batch it is in.
@@ -87,6 +101,7 @@ class Context:
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
     ) -> Any:
         """What a model behind a URL answers; see `Answers.ask`. In a run the same request is usually paid for once."""
+        self.begins(0)  # it has a time limit of its own
         return self._answers.ask(url, request, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: str, load: Callable[[str, str], T]) -> T:
@@ -100,6 +115,7 @@ class Context:
             Exception: It cannot be loaded, which stops a run: no row would fare better.
         """
         key = (f"{load.__module__}.{load.__qualname__}", name, self.device)
+        self.begins(0)  # how long it takes, only the operator knows
         if key not in _MODELS:
             try:
                 _MODELS[key] = load(name, self.device)

@@ -40,7 +40,7 @@ class MediaFilter(Filter):
         return (self.role,)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        found = [[self.measure_medium(medium) for medium in media] for media in batch.media(self.role)]
+        found = [[self.measure_medium(medium) for medium in media] for media in ctx.each(batch.media(self.role))]
         return {name: [[one[name] for one in sample] for sample in found] for name in self.stats}
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":

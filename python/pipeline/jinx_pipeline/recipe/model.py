@@ -93,6 +93,9 @@ class Options:
             many as the cluster has room for, by `ray_resources`, `memory` and what operators declare.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory, or on
             Ray what its node has.
+        row_seconds: A worker that finishes no row for so long is ended, and the row that hangs is left out; an operator
+            that takes a batch at once may take so long for each of its rows. None: no limit. There is none either in
+            stages whose operators declare a GPU or memory, and for operators that use `ctx.model` or `ctx.ask`.
         threads: Threads with which a worker reads and computes.
         batch_rows: Rows that operators see at once; None: what the operators ask for, or fewer where memory is short
             and no result depends on it.
@@ -111,6 +114,7 @@ class Options:
     seed: int = 0
     workers: int | None = None
     memory: int | str | None = None
+    row_seconds: float | None = 300.0
     threads: int = 1
     batch_rows: int | None = None
     block_rows: int | None = None
@@ -129,6 +133,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} is at least {least}, not {value}")
+        if self.row_seconds is not None and not (isfinite(self.row_seconds) and self.row_seconds > 0):
+            raise ValueError(f"row_seconds is a number above 0, or none for no limit, not {self.row_seconds}")
         if self.seed >= 1 << 64:
             raise ValueError(f"seed is at most 2**64 - 1, not {self.seed}")
         if self.memory is not None:

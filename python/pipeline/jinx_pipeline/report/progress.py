@@ -11,6 +11,8 @@ _LINE_SECONDS = 60.0
 _REDRAW_SECONDS = 0.2
 # With less done than this, an estimate would only mislead.
 _MIN_SHARE = 0.01
+# Of what a run waits for, so many are named.
+_MOST_NAMED = 3
 
 
 class Progress:
@@ -58,6 +60,8 @@ class Progress:
             self._kept += facts["rows_out"]
         elif kind == "bad_row":
             self._bad += 1
+        elif kind == "waiting" and not self._silent:
+            sys.stderr.write(f"{_waiting_text(facts)}\n")
 
     def tick(self) -> None:
         """Show it, if it is time."""
@@ -88,3 +92,14 @@ class Progress:
         bad = f", {self._bad:,} failed" if self._bad else ""
         done = f"{self._title}{share:4.0%} {self._done_rows:,} samples, {self._kept:,} kept{bad}"
         return f"{done}, {rate:,.0f} samples/s{left}"
+
+
+def _waiting_text(facts: dict[str, Any]) -> str:
+    """Which operators and blocks are waited for, of the workers that were idle for long."""
+    names = facts.get("operators", {})
+    at = [f"{names.get(worker) or worker} at block {block:,}" for worker, block in facts["working"].items()]
+    at += [f"{worker} to start" for worker in facts["starting"]]
+    more = f" and {len(at) - _MOST_NAMED:,} more" if len(at) > _MOST_NAMED else ""
+    return (
+        f"nothing was finished for {facts['seconds']:g} s; waiting for {', '.join(at[:_MOST_NAMED]) or 'a retry'}{more}"
+    )

@@ -1,5 +1,7 @@
 """The images, audios and videos of a sample: read when they are touched, decoded once."""
 
+import os
+import stat
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
@@ -77,7 +79,7 @@ class Media:
             self._data = fetch(path, self._roles)
             return self._data
         try:
-            return self._roles.media_path(path).read_bytes()
+            return _read(self._roles.media_path(path))
         except OSError as error:
             raise MediaError(f"{self.path}: {error.strerror or error}") from error
 
@@ -113,9 +115,18 @@ class Media:
         return opened
 
     def open(self) -> BytesIO | str:
-        """For libraries that take a path or a file object."""
+        """For libraries that take a path or a file object.
+
+        Raises:
+            MediaError: It is not a regular file.
+        """
         file = self.file
-        return BytesIO(self.bytes) if file is None else str(file)
+        if file is None:
+            return BytesIO(self.bytes)
+        # What is missing, the library says.
+        if file.exists() and not file.is_file():
+            raise MediaError(_not_regular(file))
+        return str(file)
 
     def _opened(self) -> "Image":
         if self._image is None:
@@ -183,6 +194,24 @@ def _data_and_path(value: Any) -> tuple[Any, Any]:
     if data is None and isinstance(value.get("data"), str):  # sound in a message for OpenAI's API
         data = _decoded(value["data"])
     return data, path
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a regular file: a pipe or a device would have no end, or nobody who writes.
+
+    Raises:
+        MediaError: It is something else.
+        OSError: It cannot be read.
+    """
+    # A pipe is opened without a writer, to be refused.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - of a descriptor
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise MediaError(_not_regular(path))
+        return file.read()
+
+
+def _not_regular(path: Path) -> str:
+    return f"{path}: not a regular file; media are read from regular files alone"
 
 
 def _decoded(text: str) -> bytes:

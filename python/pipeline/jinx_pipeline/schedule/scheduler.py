@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 
-from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Task, Verdict
+from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Task, Verdict
 
 
 @dataclass(slots=True, eq=False)
@@ -20,6 +20,8 @@ class _Piece:
     strikes: int = 0
     nodes_lost: int = 0
     memory_kills: int = 0
+    throttles: int = 0
+    receipts_then: int = 0
     leases: dict[int, str] = field(default_factory=dict[int, str])
 
 
@@ -47,6 +49,7 @@ class _Stage:
         on_the_way: Blocks that wait here or run in the stage before.
         seconds: Time that finished tasks took ...
         rows: ... for this many rows.
+        receipts: How many they were.
         paused_until: A service asked all of us to wait until then; 0 if none did.
         allowed: After that, how many of its tasks may run at a time; it grows with each receipt. None: any number.
     """
@@ -55,6 +58,7 @@ class _Stage:
     running: dict[_Piece, None] = field(default_factory=dict["_Piece", None])
     seconds: float = 0.0
     rows: int = 0
+    receipts: int = 0
     paused_until: float = 0.0
     allowed: int | None = None
 
@@ -144,6 +148,7 @@ class Scheduler:
         stage = self._stages[piece.task.stage]
         stage.seconds += max(now - running.started, 0.0)
         stage.rows += piece.task.rows
+        stage.receipts += 1
         if stage.allowed is not None:
             stage.allowed += 1
         self._withdraw(piece)
@@ -158,6 +163,9 @@ class Scheduler:
             cause: Why.
             now: The time.
             delay: Of THROTTLED: how long the service asked to wait.
+
+        Raises:
+            RefusedError: Its service has asked for that too often.
         """
         running = self._leases.pop(attempt, None)
         if running is None:
@@ -176,6 +184,7 @@ class Scheduler:
             piece.task = replace(piece.task, batch_share=2)
             delay = 0.0
         elif cause is Cause.THROTTLED:
+            self._count_throttle(piece)
             delay = max(delay, limits.backoff_seconds)
             self._slow_down(piece.task.stage, now + delay)
         else:
@@ -241,6 +250,14 @@ class Scheduler:
                 if len(piece.leases) < limits.copies and now - oldest > late and worker not in piece.leases.values():
                     return self._hand_out(piece, worker, now)
         return None
+
+    def _count_throttle(self, piece: _Piece) -> None:
+        stage = self._stages[piece.task.stage]
+        if piece.receipts_then != stage.receipts:  # its service works
+            piece.receipts_then, piece.throttles = stage.receipts, 0
+        piece.throttles += 1
+        if piece.throttles >= self._limits.throttles:
+            raise RefusedError
 
     def _slow_down(self, number: int, until: float) -> None:
         """Nothing of a stage begins until then, and half as much at a time afterwards."""

@@ -48,8 +48,13 @@ class Cause(Enum):
     DIED = "the worker died"
     FAILED = "the task failed"
     MEMORY = "the worker exceeded its memory limit"
+    TIMEOUT = "the worker exceeded its time limit"
     NODE_MEMORY = "the node was short of memory"  # perhaps through others: bounded, with growing delays
     THROTTLED = "a service asked to wait"
+
+
+class RefusedError(Exception):
+    """A service has asked to wait so often that it is not asked again."""
 
 
 class Verdict(Enum):
@@ -85,6 +90,8 @@ class Limits:
         straggler_factor: A lease is late after this many times the mean time of its rows ...
         straggler_seconds: ... and after this many seconds.
         memory_kills: How often a task may end because its node was short of memory until that counts as a failure.
+        throttles: How often the services of a task may ask to wait, while no task of its stage is finished, until the
+            run stops.
         backoff_seconds: The first delay after a lost node, or one short of memory; it doubles.
         max_backoff_seconds: The longest delay.
     """
@@ -96,5 +103,6 @@ class Limits:
     straggler_factor: float = 4.0
     straggler_seconds: float = 5.0
     memory_kills: int = 6
+    throttles: int = 30
     backoff_seconds: float = 0.5
     max_backoff_seconds: float = 60.0

@@ -45,12 +45,12 @@ def keys_of(parts: tuple[str, ...], other: tuple[str, ...] = (), memory: int | N
 
 
 def run_phase(
-    phase: Phase, source: Source, task: Task, path: Path, *, busy_with: Callable[[str], None] = lambda _: None
+    phase: Phase, source: Source, task: Task, path: Path, *, busy_with: Callable[[str, int], None] = lambda *_: None
 ) -> Receipt:
     """Take the share that a task names and write what is found in it."""
     started, cpu = time.perf_counter(), time.process_time()
     operator = phase.operator
-    busy_with(operator.name)
+    busy_with(operator.name, 0)
     found = operator.look(keys_of(source.parts, phase.other), task.first, phase.shares)
     size = _write(path, found)
     seconds = time.perf_counter() - started

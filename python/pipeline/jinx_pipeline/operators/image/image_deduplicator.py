@@ -39,7 +39,8 @@ class ImageDeduplicator(HashDeduplicator):
 
     def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
         found = [
-            [perceptual_hash(image.image(), self.method).hex() for image in images] for images in batch.media("images")
+            [perceptual_hash(image.image(), self.method).hex() for image in images]
+            for images in ctx.each(batch.media("images"))
         ]
         keys = [" ".join(one) for one in found]
         if self.consider_text:

@@ -37,7 +37,7 @@ class ScriptSplitter(Splitter):
         samples = batch.samples()
         parents: list[int] = []
         children: list[tuple[dict[str, Any], list[str]]] = []
-        for at, stored in enumerate(samples):
+        for at, stored in enumerate(ctx.each(samples)):
             sample = EditableSample(stored)
             for made in _results(function(sample), self.name):
                 parents.append(at)

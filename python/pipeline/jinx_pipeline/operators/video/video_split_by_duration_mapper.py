@@ -79,7 +79,7 @@ class VideoSplitByDurationMapper(Splitter):
             if has_text:
                 columns[text_column].append(text)
 
-        for at, media in enumerate(batch.media("videos")):
+        for at, media in enumerate(ctx.each(batch.media("videos"))):
             sample = samples[at]
             text = sample.get(text_column, REMOVED) if has_text else None
             if self.keep_original_sample:
