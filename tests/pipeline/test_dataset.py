@@ -41,7 +41,8 @@ def test_another_function_is_another_recipe(flow):
     def digest(least):
         return flow.filter(lambda sample: sample["n"] > least).recipe.digest
 
-    assert digest(1) == digest(1) != digest(2)
+    assert len({digest(1) for _ in range(50)}) == 1
+    assert digest(1) != digest(2)
     assert flow.map(lambda sample: {"a": 1}).recipe.digest != flow.map(lambda sample: {"a": 2}).recipe.digest
 
 

@@ -72,7 +72,8 @@ fn move_bases(path: &Path) {
     let Some(view) = &before.view else { return };
     let places: Vec<_> =
         (0..view.bases.len()).map(|i| (format!("../{i}.jinx"), format!("/new/{i}.jinx"))).collect();
-    assert!(rewrite_bases(path, &places).is_ok());
+    let id = before.id.clone().unwrap_or_default();
+    assert!(rewrite_bases(path, &id, &places).is_ok());
     let after = opened();
     assert!(after.is_some_and(|after| {
         let same = after.view.as_ref().is_some_and(|now| {

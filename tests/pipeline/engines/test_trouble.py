@@ -147,7 +147,7 @@ def test_media_that_are_pipes_or_devices_cost_their_rows_alone(tmp_path, kind):
     places = [str(tmp_path / "pipe"), "/dev/zero"]
     source = tmp_path / "in.jsonl"
     source.write_text("".join(json.dumps({"n": n, kind: [place]}) + "\n" for n, place in enumerate(places)))
-    flow = jp.Dataset.load(source)
+    flow = jp.Dataset.load(source, roles=jp.Roles(media_outside=True))
     operator = jp.ops.ImageShapeFilter(min_width=1) if kind == "images" else jp.ops.AudioDurationFilter(min_duration=0)
     with pytest.warns(jp.BadRowsWarning):
         result = flow.process(operator).export(tmp_path / "out.jinx", workers=1, row_seconds=None)

@@ -1,6 +1,7 @@
 """A checked recipe."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -230,5 +231,6 @@ def _shown(value: Any) -> Any:
     try:
         json.dumps(value)
     except (TypeError, ValueError):
-        return getattr(value, "__qualname__", None) or repr(value)[:200]
+        # Without addresses, which are others in each process: the digest of the operator covers what is behind them.
+        return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:200]
     return value
