@@ -255,3 +255,22 @@ def test_what_map_returns_is_merged(ds):
 def test_an_error_in_a_function_is_not_hidden(ds):
     with pytest.raises(AttributeError, match="wdith"):
         ds.map(lambda sample: {"n": sample.wdith}).column_names  # noqa: B018 - a property
+
+
+@pytest.mark.parametrize("kind", ["memory", "saved"])
+def test_a_column_that_one_of_several_datasets_hides_is_missing_there(tmp_path, kind):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"n": n, "x": n, "s": f"s{n}"} for n in range(4))
+    whole = jinx.open(tmp_path / "a.jinx")
+    parts = [whole.select([0, 1]).drop_columns(["x", "s"]), whole.select([2, 3]).with_columns({"x": [7, 8]})]
+    if kind == "saved":
+        for i, part in enumerate(parts):
+            part.save(tmp_path / f"v{i}.jinx")
+        parts = [jinx.open(tmp_path / f"v{i}.jinx") for i in range(2)]
+    both = jinx.concat(parts)
+    assert [dict(one) for one in both] == [{"n": 0}, {"n": 1}, {"n": 2, "s": "s2", "x": 7}, {"n": 3, "s": "s3", "x": 8}]
+    assert list(both.column("s")) == [None, None, "s2", "s3"]
+    assert np.ma.asarray(both.column("x")).tolist() == [None, None, 7, 8]
+    assert list(both.filter("x >= 0").column("n")) == [2, 3]
+    assert list(both.filter("len(s) > 0").column("n")) == [2, 3]
+    assert [one["n"] for one in both.sort("x", reverse=True)][:2] == [3, 2]

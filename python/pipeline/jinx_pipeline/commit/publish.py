@@ -5,7 +5,9 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import numpy as np
@@ -13,10 +15,13 @@ import numpy as np
 import jinx
 from jinx._suggest import hint
 from jinx_pipeline.commit.work_dir import remove_part
-from jinx_pipeline.plan.source import ID, ROW, OpenSource, Source
+from jinx_pipeline.operators.source import ABSENT, absent_columns
+from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource, Source
 from jinx_pipeline.recipe.model import Export, ExportKind
 
 _SHARD_BYTES = 1_000_000_000
+# Rows whose missing columns are looked up at a time.
+_COPIED_ROWS = 10_000
 _SUFFIXES: dict[ExportKind, str] = {"jsonl": ".jsonl", "parquet": ".parquet", "webdataset": ".tar", "mds": ""}
 _WRITTEN = {"", ".jinx", *_SUFFIXES.values()}
 # Names that `jinx.convert` has for formats.
@@ -95,7 +100,16 @@ def _copied(export: Export, parts: Sequence[Path], base: tuple[str, ...], option
 
 
 def _copy_all(writer: jinx.Writer, dataset: "jinx.Dataset") -> None:
-    writer.copy(dataset, drop=[name for name in (ROW, ID) if name in dataset.column_names])
+    hidden = [name for name in PRIVATE if name in dataset.column_names]
+    if ABSENT not in hidden:
+        writer.copy(dataset, drop=hidden)
+        return
+    for first in range(0, len(dataset), _COPIED_ROWS):
+        positions = np.arange(first, min(first + _COPIED_ROWS, len(dataset)))
+        absent = absent_columns(dataset, positions) or []
+        # Rows one after another that lack the same columns.
+        for names, found in groupby(zip(positions, absent, strict=True), lambda one: one[1]):
+            writer.copy(dataset, [int(position) for position, _ in found], drop=[*hidden, *names])
 
 
 def group_parts(export: Export, blocks: Sequence[Sequence[Path]], writer: Mapping[str, Any]) -> list[list[Path]] | None:
@@ -203,7 +217,7 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Publi
         return Published(export.path, done.samples, done.bytes, done.shards)
     made = source.dataset
     rows = np.asarray(made.column(ROW), dtype=np.int64)
-    names = [name for name in made.column_names if name not in {ROW, ID}]
+    names = [name for name in made.column_names if name not in PRIVATE]
     own = source.own_columns()
     lacking = [name for name in whole.column_names if name not in names]
     view = whole if len(rows) == len(whole) and bool((rows == np.arange(len(rows))).all()) else whole.select(rows)
@@ -218,11 +232,18 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Publi
 
 def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Published:
     dataset = _dataset(parts, base)
-    hidden = [name for name in (ROW, ID) if name in dataset.column_names]
+    hidden = [name for name in PRIVATE if name in dataset.column_names]
     options: dict[str, Any] = {"overwrite": export.overwrite, "output_format": _FORMATS.get(export.kind, export.kind)}
     if export.shard_size is not None:
         options["shard_size"] = export.shard_size
-    done = jinx.convert(dataset.drop_columns(hidden) if hidden else dataset, export.path, **options)
+    with TemporaryDirectory(prefix=".absent.", dir=parts[0].parent if parts else None) as folder:
+        if ABSENT in hidden:
+            # Of a view, a column that some samples lack is null in them.
+            with jinx.Writer(Path(folder) / "whole") as writer:
+                _copy_all(writer, dataset)
+                writer.close()
+            dataset, hidden = jinx.open(Path(folder) / "whole"), []
+        done = jinx.convert(dataset.drop_columns(hidden) if hidden else dataset, export.path, **options)
     return Published(export.path, done.samples, done.bytes, done.shards)
 
 

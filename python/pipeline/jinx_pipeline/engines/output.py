@@ -1,5 +1,6 @@
 """Writing the output of a task: a saved view of positions and changed columns, or the samples as they are stored."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import jinx
 from jinx._results import WriteResult
 from jinx._views.save import write as write_view
 from jinx_pipeline.operators.batch import REMOVED, STATS, Batch
-from jinx_pipeline.plan.source import ID, ROW, OpenSource
+from jinx_pipeline.operators.source import ABSENT, absent_columns
+from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource
 from jinx_pipeline.plan.stage import Stage
 
 
@@ -30,7 +32,7 @@ class Output:
         writing = [] if stage.measure_only else stage.operators
         writes = {stage.roles.column(name) for operator in writing for name in operator.writes}
         self._declared = [name for name in sorted(writes) if name in self._stored]
-        self._hidden = [name for name in (ROW, ID) if name in self._stored]
+        self._hidden = [name for name in PRIVATE if name in self._stored]
 
     def write_rows(self, path: Path, batches: Sequence[Batch]) -> WriteResult:
         """The samples of batches as a dataset; nothing is decoded that did not change."""
@@ -39,7 +41,7 @@ class Output:
                 if batch.source is not self._dataset:
                     writer.write_many(self._made(batch))
                     continue
-                columns = self._columns(batch)
+                columns = self._with_absent(batch, self._columns(batch))
                 for start, stop, marks in _runs(columns, len(batch)):
                     replace = {name: values[start:stop] for name, values in columns.items() if name not in marks}
                     drop = [name for name, mark in marks.items() if mark is REMOVED and name in self._stored]
@@ -54,19 +56,7 @@ class Output:
         if base is None:
             raise ValueError("a view needs a base")
         rows = np.concatenate([self._source.input_rows(batch.positions) for batch in batches])
-        found = [self._columns(batch) for batch in batches]
-        names = list(dict.fromkeys([*self._source.own_columns(), *(name for one in found for name in one)]))
-        own: dict[str, Any] = {}
-        dropped: list[str] = []
-        for name in names:
-            values: list[Any] = []
-            for batch, columns in zip(batches, found, strict=True):
-                values += self._whole(batch, name, columns.get(name))
-            if all(value is REMOVED for value in values):
-                if name in base.column_names:
-                    dropped.append(name)
-                continue
-            own[name] = [None if value is REMOVED else value for value in values]
+        own, dropped = self._own_columns(batches, base)
         own[ROW] = rows
         # Positions are rows, unless the source has names of its own.
         if any(batch.is_named for batch in batches):
@@ -78,6 +68,29 @@ class Output:
             view = view.drop_columns(dropped)
         # No name of a part is that of an input.
         return write_view(view.with_columns(own), str(path))
+
+    def _own_columns(self, batches: Sequence[Batch], base: jinx.Dataset) -> tuple[dict[str, Any], list[str]]:
+        """The columns that a view of batches has of its own, and those of the base that all their rows lack."""
+        found = [self._columns(batch) for batch in batches]
+        names = list(dict.fromkeys([*self._source.own_columns(), *(name for one in found for name in one)]))
+        own: dict[str, Any] = {}
+        dropped: list[str] = []
+        absent: list[list[str]] = [[] for batch in batches for _ in range(len(batch))]
+        for name in names:
+            values: list[Any] = []
+            for batch, columns in zip(batches, found, strict=True):
+                values += self._whole(batch, name, columns.get(name))
+            if all(value is REMOVED for value in values):
+                if name in base.column_names:
+                    dropped.append(name)
+                continue
+            own[name] = [None if value is REMOVED else value for value in values]
+            for at, value in enumerate(values):
+                if value is REMOVED:
+                    absent[at].append(name)
+        if any(absent):
+            own[ABSENT] = [json.dumps(names, ensure_ascii=False) if names else None for names in absent]
+        return own, dropped
 
     def _made(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
         """Samples that are not rows of the dataset."""
@@ -105,7 +118,19 @@ class Output:
     def _values(self, batch: Batch, name: str) -> list[Any]:
         """The stored values of a column; REMOVED where a sample has none."""
         samples = self._dataset.take(batch.positions, [name])
-        return [sample.get(name, REMOVED) for sample in samples]
+        values = [sample.get(name, REMOVED) for sample in samples]
+        absent = absent_columns(self._dataset, batch.positions)
+        if absent is None:
+            return values
+        return [REMOVED if name in names else value for value, names in zip(values, absent, strict=True)]
+
+    def _with_absent(self, batch: Batch, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """The same, and what samples lack of the stored columns that are not written."""
+        absent = absent_columns(self._dataset, batch.positions) or []
+        for name in dict.fromkeys(name for names in absent for name in names):
+            if name not in columns:
+                columns[name] = [REMOVED if name in names else _KEPT for names in absent]
+        return columns
 
     def _whole(self, batch: Batch, name: str, values: list[Any] | None) -> list[Any]:
         """The values of a column that is the view's own, those that did not change included."""

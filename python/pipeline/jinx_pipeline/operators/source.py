@@ -1,7 +1,8 @@
 """What a batch reads from: a jinx dataset, or a list of dicts."""
 
+import json
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
+
+# Own column of parts that are saved views: the columns, as a JSON list, that a sample lacks though others have them.
+ABSENT: Final = "__jinx_absent__"
 
 # Of a larger dataset they would take too much of a worker's memory.
 _MOST_NUMBERS = 16_000_000
@@ -61,6 +65,14 @@ def source_of(origin: Any) -> Source:
     raise TypeError(f"samples are a jinx dataset or a list of dicts, not {type(origin).__name__}")
 
 
+def absent_columns(dataset: "jinx.Dataset", positions: "Positions") -> list[list[str]] | None:
+    """The columns that each sample lacks though its part has them; None if no part says so."""
+    if ABSENT not in dataset.column_names:
+        return None
+    stored = [sample.get(ABSENT) for sample in dataset.take(positions, [ABSENT])]
+    return [[] if names is None else json.loads(names) for names in stored]
+
+
 class ListSource:
     """A list of dicts."""
 
@@ -105,7 +117,11 @@ class DatasetSource:
         return self.origin.column_names
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
-        return list(self.origin.select(positions))
+        samples: list[MutableMapping[str, Any]] = list(self.origin.select(positions))
+        for sample, names in zip(samples, absent_columns(self.origin, positions) or (), strict=False):
+            for name in names:
+                sample.pop(name, None)
+        return samples
 
     def values(self, positions: "Positions", name: str) -> list[Any]:
         return [sample.get(name) for sample in self.origin.take(positions, [name])]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jinx_pipeline.operators.source import DatasetSource
+from jinx_pipeline.operators.source import ABSENT, DatasetSource
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Own columns of parts that are saved views: the row of the pipeline's input, and the sample's id where a splitter ran.
 ROW: Final = "__jinx_row__"
 ID: Final = "__jinx_id__"
+# Columns of parts that no output has.
+PRIVATE: Final = (ROW, ID, ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class OpenSource:
         if not self.source.parts or self.base is None:
             return []
         own = self.dataset.info().own_columns
-        return [name for name in own if name not in {ROW, ID}]
+        return [name for name in own if name not in PRIVATE]
 
 
 def open_all(paths: tuple[str, ...], *, each: bool = False) -> "jinx.Dataset":

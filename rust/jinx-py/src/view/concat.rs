@@ -128,14 +128,22 @@ impl Rows for ConcatRows {
         let mut measured = Vec::new();
         for position in positions {
             let (part, position) = self.locate(position)?;
-            measured.extend(part.measure(&mut std::iter::once(position), path, kind)?);
+            match path.first() {
+                Some(name) if part.hides(name) => measured.push(None),
+                _ => measured.extend(part.measure(&mut std::iter::once(position), path, kind)?),
+            }
         }
         Ok(measured)
     }
 
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
         let mut columns = Vec::with_capacity(self.parts.len());
+        let name = path.first().and_then(Option::as_deref);
         for part in self.parts.iter().filter(|part| part.files().samples > 0) {
+            // Its files have values that it does not show.
+            if name.is_some_and(|name| part.hides(name)) {
+                return Ok(None);
+            }
             let Some(column) = part.column(path, kind)? else { return Ok(None) };
             columns.push((column, part.files().samples));
         }
