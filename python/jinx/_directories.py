@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import NoReturn
 
 from jinx import _core
 from jinx._convert.formats import FORMATS, format_of
@@ -33,6 +34,7 @@ def files_in(directory: str, format: str | None = None) -> list[tuple[str, str]]
     Raises:
         ValueError: There are files of several formats, or JINX files outside the directory's top level.
         FileNotFoundError: No file has a known format.
+        OSError: A directory cannot be listed.
     """
     if format in {None, "jinx"} and has_manifest(directory):
         return _shards(directory)
@@ -74,7 +76,7 @@ def _shards(directory: str) -> list[tuple[str, str]]:
 
 def _walk(directory: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
-    for where, directories, names in os.walk(directory):
+    for where, directories, names in os.walk(directory, onerror=_raise):
         if set(names) >= _OF_WORK:
             directories.clear()
             continue
@@ -84,6 +86,11 @@ def _walk(directory: str) -> list[tuple[str, str]]:
             if kind is not None:
                 found.append((os.path.join(where, name), kind))  # noqa: PTH118 - str in, str out
     return found
+
+
+def _raise(error: OSError) -> NoReturn:
+    """What cannot be listed may hold data: it is never left out in silence."""
+    raise error
 
 
 def _without_notes(names: Sequence[str]) -> list[str]:

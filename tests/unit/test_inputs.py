@@ -416,7 +416,7 @@ def test_a_manifest_says_what_a_directory_holds(tmp_path):
     assert len(jinx.open(tmp_path / "data")) == len(list(jinx.stream(tmp_path / "data"))) == 1
     (tmp_path / "rows.jsonl").write_text('{"a": 2}\n')
     with pytest.raises(ValueError, match=r"different formats \(jinx: data/shard-\d+.jinx, jsonl: data/more.jsonl"):
-        jinx.convert(tmp_path, tmp_path / "out.jinx")
+        jinx.convert(tmp_path, tmp_path.with_suffix(".jinx"))
 
 
 def test_an_empty_name_is_no_input(tmp_path, capsys):
