@@ -16,7 +16,7 @@ from jinx._cli.program import COMMANDS, jinx
 from jinx._convert.options import types_and_options
 from jinx_pipeline.cli.ops import described
 from jinx_pipeline.operators import names, operator_class
-from jinx_pipeline.operators.parameters import describe
+from jinx_pipeline.operators.api.parameters import describe
 from jinx_pipeline.recipe.model import Export, Options, SourceSpec
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import VALIDATORS

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jinx_pipeline.operators.registry import create
+from jinx_pipeline.operators.api.registry import create
 
 
 def results(operator: str, parameters: dict[str, Any], kind: str, samples: list[dict[str, Any]]) -> Any:

@@ -64,9 +64,9 @@ def ours(texts: list[str], repeats: int) -> dict[str, float]:
     """Our operators on Arrow strings, a thousand at a time; medians of several passes."""
     import pyarrow as pa
 
-    from jinx_pipeline.operators.batch import Batch
-    from jinx_pipeline.operators.context import Context
-    from jinx_pipeline.operators.registry import create
+    from jinx_pipeline.operators.api.batch import Batch
+    from jinx_pipeline.operators.api.context import Context
+    from jinx_pipeline.operators.api.registry import create
 
     ctx = Context(threads=1)
     parts = [pa.array(texts[at : at + BATCH], pa.large_string()) for at in range(0, len(texts), BATCH)]

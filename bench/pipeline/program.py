@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.watched import watched
+from jinx_pipeline.worker.periodic_call import calling_every
 
 _SECONDS = 0.1
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -49,7 +49,7 @@ def measured(command: list[str], environment: dict[str, str] | None = None, fold
         nonlocal peak
         peak = max(peak, memory_of(process.pid))
 
-    with watched(look, _SECONDS):
+    with calling_every(look, _SECONDS):
         output = process.communicate()[0]
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system

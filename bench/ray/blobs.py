@@ -128,7 +128,7 @@ def _into_page_cache(data: Path) -> None:
 @contextmanager
 def _messages(sent: list[int]) -> Generator[None]:
     """Count the bytes of the requests to actors and of their answers."""
-    from jinx_pipeline.engines import ray_workers
+    from jinx_pipeline.engines.ray import worker_actors as ray_workers
 
     submit, event_of = ray_workers.RayWorkers.submit, ray_workers.event_of
 

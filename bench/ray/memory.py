@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.pipeline.program import children_of, private_bytes
-from jinx_pipeline.engines.watched import watched
+from jinx_pipeline.worker.periodic_call import calling_every
 
 _LOOK_SECONDS = 0.1
 
@@ -34,7 +34,7 @@ class Memory:
 def memory_seen() -> Generator[Memory]:
     """What is seen while this context lasts, in which this process is the driver."""
     memory = Memory()
-    with watched(memory.look, _LOOK_SECONDS):
+    with calling_every(memory.look, _LOOK_SECONDS):
         yield memory
 
 

@@ -4,9 +4,9 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.ray.work import BLOCK_ROWS, PACK, Work, packed
-from jinx_pipeline.operators.batch import REMOVED, Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Mapper
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Mapper
 
 
 class Working(Mapper):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinx_pipeline import ops
     from jinx_pipeline.dataset import BadRowsWarning, Dataset
-    from jinx_pipeline.engines.ray_cluster import Ray
+    from jinx_pipeline.engines.ray.cluster import Ray
     from jinx_pipeline.operators import (
         Aggregator,
         Batch,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         load_file,
         register,
     )
+    from jinx_pipeline.recipe.errors import RecipeError
     from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec
-    from jinx_pipeline.recipe.places import RecipeError
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.run import ChangedError, Run, RunResult, StoppedError
     from jinx_pipeline.sample.roles import Roles
@@ -59,9 +59,9 @@ _HOMES = {
     "Operator": "jinx_pipeline.operators",
     "Options": "jinx_pipeline.recipe.model",
     "ParameterError": "jinx_pipeline.operators",
-    "Ray": "jinx_pipeline.engines.ray_cluster",
+    "Ray": "jinx_pipeline.engines.ray.cluster",
     "Recipe": "jinx_pipeline.recipe.model",
-    "RecipeError": "jinx_pipeline.recipe.places",
+    "RecipeError": "jinx_pipeline.recipe.errors",
     "RequiredColumns": "jinx_pipeline.sample.validators",
     "Roles": "jinx_pipeline.sample.roles",
     "Run": "jinx_pipeline.run",

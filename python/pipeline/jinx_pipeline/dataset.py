@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 import jinx
-from jinx_pipeline.engines.ray_cluster import Ray
-from jinx_pipeline.operators.base import Operator
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.kinds import FusedOp
+from jinx_pipeline.engines.ray.cluster import Ray
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.operators.script.function_op import KeepIf, MergeColumns, function_operator
+from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
-from jinx_pipeline.recipe.places import Place
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
@@ -136,7 +136,7 @@ class Dataset:
         """
         if engine is not None:
             options["engine"] = engine
-        from jinx_pipeline.commit.publish import kind_of, refuse_other_name
+        from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 
         if options.get("ray_address") is not None and options.get("engine", self.recipe.options.engine) == "local":
             raise ValueError("ray_address is for the engine ray; add engine='ray'")
@@ -200,7 +200,7 @@ class Dataset:
         Raises:
             TypeError: An operator looks at all samples; run the dataset first.
         """
-        from jinx_pipeline.operators.context import Context
+        from jinx_pipeline.operators.api.context import Context
         from jinx_pipeline.plan.media_root import with_media_root
         from jinx_pipeline.plan.planner import GLOBAL_KINDS
 
@@ -353,7 +353,7 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
 def _operator(one: Any) -> Operator:
     if isinstance(one, Operator):
         return one
-    from jinx_pipeline.operators.registry import create
+    from jinx_pipeline.operators.api.registry import create
 
     if isinstance(one, str):
         return create(one)

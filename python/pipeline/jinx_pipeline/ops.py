@@ -3,10 +3,10 @@
 import re
 from typing import TYPE_CHECKING
 
-from jinx_pipeline.operators.registry import UnknownOperatorError, names, operator_class
+from jinx_pipeline.operators.api.registry import UnknownOperatorError, names, operator_class
 
 if TYPE_CHECKING:
-    from jinx_pipeline.operators.base import Operator
+    from jinx_pipeline.operators.api.operator import Operator
 
 
 def __getattr__(name: str) -> "type[Operator]":

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.commit.journal import Journal
-from jinx_pipeline.commit.ledger import Ledger
-from jinx_pipeline.commit.publish import kind_at
-from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.output_kind import kind_at
 from jinx_pipeline.recipe.write import from_data
 from jinx_pipeline.run_plan import START_OVER, run_of
+from jinx_pipeline.runlog.journal import Journal
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.work_dir import WorkDir
 
 
 def recipe_in(folder: Path, **overrides: Any) -> Recipe:

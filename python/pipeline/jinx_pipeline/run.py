@@ -6,21 +6,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx_pipeline.commit.claim import Claim, ClaimedError
-from jinx_pipeline.commit.journal import Journal
-from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.place import refuse_below_file, refuse_folder_of
-from jinx_pipeline.commit.publication import LostOutputError, Publication
-from jinx_pipeline.commit.work_dir import WorkDir, publish_text
-from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
-from jinx_pipeline.operators.answers import Answers
-from jinx_pipeline.operators.keyed import Keyed
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.global_ops.decisions import Decisions
+from jinx_pipeline.global_ops.look_task import LookTask
+from jinx_pipeline.operators.api.keyed import Keyed
+from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
@@ -37,15 +33,22 @@ from jinx_pipeline.plan.probe import declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.publish.destination import refuse_below_file, refuse_folder_of
+from jinx_pipeline.publish.publication import LostOutputError, Publication
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.report.figures import totals
 from jinx_pipeline.report.progress import MODES, Progress
 from jinx_pipeline.run_plan import START_OVER, ChangedError, grown_plan, input_has_grown, known_plan, new_plan
 from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
+from jinx_pipeline.runlog.journal import Journal
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
-from jinx_pipeline.shuffle.phase import Phase
-from jinx_pipeline.shuffle.step import Decisions
+from jinx_pipeline.store.file_lock import FileLock, LockedError
+
+if TYPE_CHECKING:
+    from jinx_pipeline.model.receipt import BadRow
 
 _STRIKES_OF_A_LOOK = 5
 
@@ -66,7 +69,7 @@ class _Job:
     work_dir: WorkDir
     ledger: Ledger
     plan: Plan
-    crew: Crew
+    crew: WorkerPool
     worker_counts: Mapping[str, int]
     progress: Progress
     rows: SourceRows
@@ -196,7 +199,7 @@ class Run:
             progress = Progress(self.progress, plan.rows, log)
             try:
                 rows = SourceRows(opened.inputs)
-                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, rows, engine.memory())
+                job = _Job(work_dir, ledger, plan, WorkerPool(workers), counts, progress, rows, engine.memory())
                 return self._segments(job, base, first_block)
             finally:
                 workers.close()
@@ -253,7 +256,7 @@ class Run:
             named=(other or job.rows).named,
         ).run()
 
-    def _look(self, job: "_Job", segment: int, phase: Phase, made: Source) -> list[Path]:
+    def _look(self, job: "_Job", segment: int, phase: LookTask, made: Source) -> list[Path]:
         """Run the tasks of a look at the keys of what a segment has made."""
         number = segment + len(job.plan.segments)
         job.progress.phase(phase.operator.name, phase.shares)
@@ -298,8 +301,8 @@ def claimed_output(export: Export, work_dir: Path) -> Generator[None]:
     out = Path(export.path)
     refuse_folder_of(out)
     try:
-        claim = Claim(out.with_name(f".{out.name}.pipeline"), str(work_dir))
-    except ClaimedError as error:
+        claim = FileLock(out.with_name(f".{out.name}.pipeline"), str(work_dir))
+    except LockedError as error:
         raise RuntimeError(
             f"{out}: another run writes this output, with the working directory {error}; wait for it, or stop it"
         ) from None

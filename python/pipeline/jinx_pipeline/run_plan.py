@@ -10,22 +10,22 @@ from pathlib import Path
 import numpy as np
 
 import jinx
-from jinx_pipeline.commit.journal import Journal
-from jinx_pipeline.commit.place import refuse_place
-from jinx_pipeline.commit.publication import remove_hidden
-from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.engine import Engine
-from jinx_pipeline.engines.probing import probed
+from jinx_pipeline.engines.local.probe import probed
+from jinx_pipeline.global_ops.decisions import publish_order
 from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refuse_impossible
 from jinx_pipeline.plan.probe import declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.publish.destination import refuse_place
+from jinx_pipeline.publish.publication import remove_hidden
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.write import as_data
+from jinx_pipeline.runlog.journal import Journal
+from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.sample.validators import validate
-from jinx_pipeline.shuffle.step import publish_order
 
 START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
 

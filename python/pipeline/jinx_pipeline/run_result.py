@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.work_dir import publish_text
+from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.figures import OperatorTotals
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.work_dir import publish_text
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from jinx_pipeline.operators.busy import BUSY_STATUSES, PAUSE_SECONDS, BusyError, seconds_to_wait
+from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, PAUSE_SECONDS, BusyError, seconds_to_wait
 from jinx_pipeline.optional import require
 
 # Requests of one worker on the way at a time: as many as Serve lets one replica work on at a time by default.

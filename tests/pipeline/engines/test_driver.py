@@ -5,15 +5,16 @@ import time
 
 import pytest
 
-from jinx_pipeline.commit.journal import Journal
-from jinx_pipeline.commit.ledger import Ledger, Receipt
-from jinx_pipeline.commit.work_dir import WorkDir
-from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
-from jinx_pipeline.engines.workers import Died, Failed, Finished, Ready
+from jinx_pipeline.engines.worker_backend import Died, Failed, Finished, Ready
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.runlog.journal import Journal
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause, Limits
 
@@ -60,11 +61,11 @@ def run(tmp_path):
     with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path, "r") as journal:
 
         def go(workers, *segments, count=2, pools=("cpu",), **more):
-            crew, ledger = Crew(workers), Ledger(work_dir, journal)
+            pool, ledger = WorkerPool(workers), Ledger(work_dir, journal)
             for number, blocks in enumerate(segments):
                 stages = [Stage([], [], Roles(), "rows", pool=pool) for pool in pools]
                 segment = Segment(number, stages, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
-                Driver(segment, crew, dict.fromkeys(pools, count), ledger, work_dir, **more).run()
+                Driver(segment, pool, dict.fromkeys(pools, count), ledger, work_dir, **more).run()
                 assert len(ledger.done(number, dict(segment.blocks), 1)) == blocks
 
         yield go

@@ -6,10 +6,10 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.commit.ledger import Receipt
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
-from jinx_pipeline.engines.workers import Finished
+from jinx_pipeline.engines.worker_backend import Finished
+from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Verdict
 
@@ -109,7 +109,7 @@ def test_an_operator_that_forks_and_returns_in_the_child(data, tmp_path):
 
 def test_a_second_answer_to_a_task_is_ignored(data, tmp_path, monkeypatch):
     """Of a copy of a worker, say; the first one counts."""
-    from jinx_pipeline.engines.local import LocalWorkers
+    from jinx_pipeline.engines.local.worker_processes import LocalWorkers
 
     real = LocalWorkers.events
 

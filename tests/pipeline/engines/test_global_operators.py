@@ -7,7 +7,7 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.recipe.places import RecipeError
+from jinx_pipeline.recipe.errors import RecipeError
 from pipeline.made import Killer, digest, loaded_operators, rows_of, write_input
 
 

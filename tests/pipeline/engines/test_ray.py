@@ -10,10 +10,10 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.ray_check import node_check
-from jinx_pipeline.engines.ray_cluster import Cluster
-from jinx_pipeline.engines.ray_workers import RayWorkers
-from jinx_pipeline.engines.workers import Died, Ready, Request
+from jinx_pipeline.engines.ray.cluster import Cluster
+from jinx_pipeline.engines.ray.node_check import node_check
+from jinx_pipeline.engines.ray.worker_actors import RayWorkers
+from jinx_pipeline.engines.worker_backend import Died, Ready, Request
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Options

@@ -8,7 +8,7 @@ import pytest
 import jinx_pipeline as jp
 from jinx_pipeline.cli.program import run as run_program
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.ray_cluster import connected
+from jinx_pipeline.engines.ray.cluster import connected
 from pipeline.made import write_input
 
 RECIPE = "dataset: {{path: {data}}}\nprocess:\n  - text_length_filter: {{min_len: 1}}\nexport: {{path: {out}}}\n"
@@ -75,7 +75,7 @@ def test_without_ray_installed_the_error_says_what_to_install(data, tmp_path, mo
 )
 def test_a_process_that_is_connected_to_another_cluster(monkeypatch, address, is_refused):
     ray = connected_to("10.0.0.1:6379")
-    monkeypatch.setattr("jinx_pipeline.engines.ray_cluster.require", lambda *_, **__: ray)
+    monkeypatch.setattr("jinx_pipeline.engines.ray.cluster.require", lambda *_, **__: ray)
     if not is_refused:
         with connected(address) as cluster:
             assert cluster.nodes() == []

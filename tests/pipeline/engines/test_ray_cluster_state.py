@@ -14,10 +14,10 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines import ray_cluster
-from jinx_pipeline.engines.ray_check import node_check
-from jinx_pipeline.engines.ray_cluster import Cluster, connected
-from jinx_pipeline.operators.base import Resources
+from jinx_pipeline.engines.ray import cluster as ray_cluster
+from jinx_pipeline.engines.ray.cluster import Cluster, connected
+from jinx_pipeline.engines.ray.node_check import node_check
+from jinx_pipeline.operators.api.operator import Resources
 from pipeline.made import lines_of, loaded_operators, write_input
 
 STORE = 80_000_000
@@ -118,10 +118,10 @@ def test_a_library_that_does_not_load_is_named(tmp_path, monkeypatch, error):
 
     class Broken:
         def find_spec(self, name, *_):
-            if name == "jinx_pipeline.engines.task_runner":
+            if name == "jinx_pipeline.worker.task_runner":
                 raise error
 
-    monkeypatch.delitem(sys.modules, "jinx_pipeline.engines.task_runner", raising=False)
+    monkeypatch.delitem(sys.modules, "jinx_pipeline.worker.task_runner", raising=False)
     monkeypatch.setattr("sys.meta_path", [Broken(), *sys.meta_path])
     assert f"jinx-pipeline cannot be imported there ({type(error).__name__}: {error}); install it" in check()
 

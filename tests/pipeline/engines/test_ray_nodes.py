@@ -16,13 +16,13 @@ import jinx_pipeline as jp
 from bench.pipeline.documents import write as write_documents
 from bench.pipeline.text import RECIPE
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.ray_workers import RayWorkers
+from jinx_pipeline.engines.ray.worker_actors import RayWorkers
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.recipe.read import read_recipe
 from jinx_pipeline.run import Run
 from jinx_pipeline.schedule.task import Cause
+from pipeline.global_ops.everything import OPTIONS, chain, divide_much, write_data
 from pipeline.made import digest, lines_of, loaded_operators, write_input
-from pipeline.shuffle.everything import OPTIONS, chain, divide_much, write_data
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
@@ -301,7 +301,7 @@ import sys
 from pathlib import Path
 from pytest import MonkeyPatch
 import jinx_pipeline as jp
-from pipeline.shuffle.everything import OPTIONS, chain, divide_much
+from pipeline.global_ops.everything import OPTIONS, chain, divide_much
 
 if __name__ == "__main__":
     data, hold, out, address = sys.argv[1:]

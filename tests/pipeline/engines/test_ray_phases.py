@@ -5,8 +5,8 @@ import os
 import pytest
 
 import jinx_pipeline as jp
+from pipeline.global_ops.everything import OPTIONS, chain, divide_much, shares_of, write_data
 from pipeline.made import digest
-from pipeline.shuffle.everything import OPTIONS, chain, divide_much, shares_of, write_data
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 

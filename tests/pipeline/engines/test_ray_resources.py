@@ -6,9 +6,9 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.engines.engine import _OnRay
-from jinx_pipeline.engines.ray_cluster import Cluster
-from jinx_pipeline.engines.ray_room import Room
-from jinx_pipeline.operators.base import Resources
+from jinx_pipeline.engines.ray.capacity import Capacity
+from jinx_pipeline.engines.ray.cluster import Cluster
+from jinx_pipeline.operators.api.operator import Resources
 from jinx_pipeline.plan.planner import refuse_impossible
 from jinx_pipeline.plan.probe import declared
 from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step
@@ -61,8 +61,8 @@ def test_nodes_that_vanish_do_not_stop_a_run(monkeypatch):
     nodes = [{"Alive": True, "NodeID": "0", "Resources": {"CPU": 2}}]
     ray = SimpleNamespace(nodes=lambda: nodes, exceptions=SimpleNamespace(RayError=OSError))
     cluster = Cluster(ray)
-    monkeypatch.setattr("jinx_pipeline.engines.ray_room._ASK_SECONDS", 0.0)
-    room = Room(cluster, {"cpu": CPU}, None)
+    monkeypatch.setattr("jinx_pipeline.engines.ray.capacity._ASK_SECONDS", 0.0)
+    room = Capacity(cluster, {"cpu": CPU}, None)
     nodes.clear()
     cluster.refresh()
     assert dict(room) == {"cpu": 2, "gpu": 0}

@@ -14,7 +14,7 @@ import jinx_pipeline as jp
 from jinx_pipeline import serving
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
-from jinx_pipeline.operators.busy import BusyError
+from jinx_pipeline.operators.api.retry_after import BusyError
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.serving import Served, asked_to_wait
 from pipeline.made import rows_of, write_input

@@ -7,7 +7,7 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import BadRowsWarning, Dataset
-from jinx_pipeline.engines import parcel, ray_workers
+from jinx_pipeline.engines.ray import spilled_value, worker_actors
 from pipeline.made import digest, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
@@ -103,10 +103,12 @@ def test_many_rows_with_long_errors(data, tmp_path):
 
 
 def test_a_source_of_many_parts(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(parcel, "_MOST_BYTES", 1000)  # in the driver, instead of a thousand parts
+    monkeypatch.setattr(spilled_value, "_MOST_BYTES", 1000)  # in the driver, instead of a thousand parts
     flow = Dataset.load(data).process([jp.create("sort", by=["-len(text)"]), jp.ops.TextLengthFilter(max_len=75)])
-    sent, pack = [], parcel.packed
-    monkeypatch.setattr(ray_workers, "packed", lambda value, path: sent.append(path.name) or pack(value, path))
+    sent, pack = [], spilled_value.spilled_if_large
+    monkeypatch.setattr(
+        worker_actors, "spilled_if_large", lambda value, path: sent.append(path.name) or pack(value, path)
+    )
     local, on_ray = same_as_the_local_engine(flow, tmp_path, block_rows=20)
     assert on_ray.rows_out == local.rows_out
     # What the sort looks at, and what remains; each once.

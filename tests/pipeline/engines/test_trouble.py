@@ -15,7 +15,7 @@ from PIL import Image
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import StoppedError
-from jinx_pipeline.operators.base import Resources
+from jinx_pipeline.operators.api.operator import Resources
 from pipeline.made import rows_of
 
 

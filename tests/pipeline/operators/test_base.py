@@ -13,8 +13,9 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.operators import names, operator_class, registry
-from jinx_pipeline.operators.parameters import describe, fitted, hints_of
+from jinx_pipeline.operators import names, operator_class
+from jinx_pipeline.operators.api import registry
+from jinx_pipeline.operators.api.parameters import describe, fitted, hints_of
 
 SAMPLES = [{"id": 1, "text": "a text of some length"}, {"id": 2, "text": "short"}, {"id": 3, "text": "é" * 12}]
 

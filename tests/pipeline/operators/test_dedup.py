@@ -10,7 +10,7 @@ from PIL import Image
 import jinx_pipeline as jp
 from jinx_pipeline.dedup.exact import hash_table
 from jinx_pipeline.dedup.near import band_table, best_bands
-from jinx_pipeline.operators.keyed import Keys
+from jinx_pipeline.operators.api.keyed import Keys
 
 RANDOM = random.Random(5)
 WORDS = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3000)]

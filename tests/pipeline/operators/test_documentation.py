@@ -8,7 +8,7 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.operators import Filter, names, operator_class
-from jinx_pipeline.operators.condition_filter import ConditionFilter
+from jinx_pipeline.operators.api.condition_filter import ConditionFilter
 
 BUILT_IN = [name for name in names() if operator_class(name).__module__.startswith("jinx_pipeline.operators.")]
 

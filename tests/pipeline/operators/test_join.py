@@ -4,7 +4,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.operators.keyed import Keys
+from jinx_pipeline.operators.api.keyed import Keys
 
 
 def write(path, samples):

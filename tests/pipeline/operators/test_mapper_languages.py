@@ -4,7 +4,7 @@
 import pytest
 
 import jinx_pipeline as jp
-from jinx_pipeline.operators.registry import names, operator_class
+from jinx_pipeline.operators.api.registry import names, operator_class
 
 TEXTS = {
     "english": "Dr. Ray’s report — see https://ex.org/a. Write to a.b@ex.org, 10.0.0.1!\nIt rained. It rained.",

@@ -9,8 +9,8 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.dedup.near import best_bands
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
 
 Pair = tuple[int, int]
 

@@ -8,7 +8,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.operators.keyed import Keys
+from jinx_pipeline.operators.api.keyed import Keys
 from jinx_pipeline.operators.order import ranked, sort_keys
 from jinx_pipeline.operators.order.sort_keys import Edges
 

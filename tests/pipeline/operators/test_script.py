@@ -5,7 +5,7 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators import ScriptOp
-from jinx_pipeline.operators.code_digest import code_digest
+from jinx_pipeline.operators.api.code_digest import code_digest
 
 SAMPLES = [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}, {"id": 3, "tags": ["b", "c"]}]
 

@@ -7,13 +7,13 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators import Resources
-from jinx_pipeline.plan.describe import describe
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import Findings, Measured
+from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
-from jinx_pipeline.recipe.places import RecipeError
 from jinx_pipeline.recipe.read import read_recipe
+from jinx_pipeline.report.plan_page import describe
 from jinx_pipeline.sample.roles import Roles
 
 

@@ -28,12 +28,12 @@ def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool,
     thresholds without computing them again.
     """
     import jinx
-    from jinx_pipeline.commit.place import refuse_folder_of
-    from jinx_pipeline.commit.work_dir import publish_text
+    from jinx_pipeline.publish.destination import refuse_folder_of
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.report.analysis import analysis
-    from jinx_pipeline.report.measured import measure
     from jinx_pipeline.report.page import page
+    from jinx_pipeline.report.stored_stats import measure
+    from jinx_pipeline.runlog.work_dir import publish_text
 
     refuse_folder_of(Path(report))
     what = read_recipe(recipe, **options)

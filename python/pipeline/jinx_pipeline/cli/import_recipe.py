@@ -23,7 +23,7 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
     """
     from jinx._outputs import refuse_input
     from jinx._sizes import counted
-    from jinx_pipeline.recipe.from_elsewhere import imported
+    from jinx_pipeline.recipe.import_data_juicer import imported
     from jinx_pipeline.recipe.yaml_text import read_yaml
 
     target = Path(out)

@@ -16,7 +16,7 @@ from jinx_pipeline.cli.running import examples, print_json
 def ops(words: tuple[str, ...], *, as_json: bool) -> None:
     """List operators, find those about WORDS, or describe the one of this name."""
     from jinx._suggest import hint
-    from jinx_pipeline.operators.registry import full_name, names
+    from jinx_pipeline.operators.api.registry import full_name, names
 
     known = names()
     if len(words) == 1 and (name := full_name(words[0])) in known:
@@ -40,8 +40,8 @@ def ops(words: tuple[str, ...], *, as_json: bool) -> None:
 
 def described(name: str) -> dict[str, Any]:
     """Facts about an operator."""
-    from jinx_pipeline.operators.parameters import describe, hints_of
-    from jinx_pipeline.operators.registry import operator_class
+    from jinx_pipeline.operators.api.parameters import describe, hints_of
+    from jinx_pipeline.operators.api.registry import operator_class
 
     cls: Any = operator_class(name)
     hints = hints_of(cls)

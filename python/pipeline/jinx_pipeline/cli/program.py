@@ -35,7 +35,7 @@ def pipeline(debug: bool) -> None:  # noqa: FBT001 - click passes flags as argum
 
 def _explain(error: Exception) -> Failure | None:
     from jinx_pipeline.engines.driver import RepairError, StoppedError
-    from jinx_pipeline.recipe.places import RecipeError
+    from jinx_pipeline.recipe.errors import RecipeError
 
     if isinstance(error, RecipeError):
         return Failure(str(error).splitlines(), 2)

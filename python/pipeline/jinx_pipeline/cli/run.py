@@ -43,8 +43,8 @@ def run(
     The output appears when everything is written, and not before. A row on which an operator fails is left out and
     reported; no other row is lost, and the exit code is 1 if there are more of them than --max-bad-rows.
     """
-    from jinx_pipeline.commit.publish import kind_at
     from jinx_pipeline.recipe.model import Export
+    from jinx_pipeline.recipe.output_kind import kind_at
     from jinx_pipeline.recipe.shipped import shipped
     from jinx_pipeline.run import Run
 
@@ -66,7 +66,7 @@ def run(
     if what.export is None:
         raise click.UsageError(f"{recipe} has no export; name an output: --out out.jinx")
     if from_stats is not None:
-        from jinx_pipeline.report.measured import from_stats as use_stats
+        from jinx_pipeline.report.stored_stats import from_stats as use_stats
 
         what = use_stats(what, from_stats)
     if overwrite:

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from jinx_pipeline.cli.running import print_json, print_kept_none
-from jinx_pipeline.engines.trace import around_change
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.run import Run
+from jinx_pipeline.worker.row_examples import around_change
 
 _EXAMPLES = 3
 _WIDTH = 80

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.work_dir import WorkDir, last_words_path, remove_part, signatures_path
-from jinx_pipeline.engines.crew import Crew
-from jinx_pipeline.engines.error_text import plain_text
-from jinx_pipeline.engines.run_task import row_of
-from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
+from jinx_pipeline.engines.worker_backend import Died, Event, Failed, FatalEvent, Finished, Ready, Request
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.global_ops.look_task import LookTask
+from jinx_pipeline.model.error_text import plain_text
+from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.work_dir import WorkDir, crash_note_path, remove_part, signatures_path
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Verdict
-from jinx_pipeline.shuffle.phase import Phase
+from jinx_pipeline.worker.map_task import row_of
 
 _TICK_SECONDS = 0.5
 # Workers that die before their first task have a broken environment: after so many the run stops, unless others work.
@@ -65,7 +66,7 @@ class Segment:
     """
 
     number: int
-    stages: Sequence[Stage | Phase]
+    stages: Sequence[Stage | LookTask]
     source: Source
     blocks: Mapping[int, int]
     is_look: bool = False
@@ -111,7 +112,7 @@ class Driver:
     def __init__(
         self,
         segment: Segment,
-        crew: Crew,
+        crew: WorkerPool,
         counts: Mapping[str, int],
         ledger: Ledger,
         work_dir: WorkDir,
@@ -122,7 +123,7 @@ class Driver:
         named: Callable[[BadRow], BadRow] = lambda bad: bad,
     ) -> None:
         self._segment = segment
-        self._crew = crew
+        self._workers = crew
         self._counts = counts
         self._ledger = ledger
         self._work_dir = work_dir
@@ -159,7 +160,7 @@ class Driver:
             return
         self._last_news = time.monotonic()
         for number, stage in enumerate(self._segment.stages):
-            self._crew.workers.load_stage(self._key(number), stage)
+            self._workers.workers.load_stage(self._key(number), stage)
         try:
             while not self._scheduler.finished:
                 self._staff()
@@ -182,11 +183,11 @@ class Driver:
         patience = patience if patience > 0 else _TICK_SECONDS
         if self._untold:
             patience = min(patience, max(self._tell_at - now, 0.0))
-        news = self._crew.workers.events(patience)
+        news = self._workers.workers.events(patience)
         self._tell_what_is_waited_for(bool(news))
         for event in news:
             # Its worker may have been ended because of an event that came together with this one.
-            if event.worker in self._crew.pool_of:
+            if event.worker in self._workers.pool_of:
                 self._handle(event)
 
     def _tell(self) -> None:
@@ -204,7 +205,7 @@ class Driver:
             self._last_news = now
         elif now - self._last_news >= _QUIET_SECONDS:
             self._last_news = now
-            self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._crew.waited_for()})
+            self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._workers.waited_for()})
 
     def _key(self, stage: int) -> str:
         return f"{self._segment.number}.{stage}"
@@ -214,39 +215,39 @@ class Driver:
         if time.monotonic() < self._start_again_at:
             return
         for pool, count in self._counts.items():
-            wanted = min(count, self._crew.busy(pool) + self._scheduler.waiting(pool))
-            for _ in range(wanted - self._crew.size(pool)):
-                self._crew.start(pool)
+            wanted = min(count, self._workers.busy(pool) + self._scheduler.waiting(pool))
+            for _ in range(wanted - self._workers.size(pool)):
+                self._workers.start(pool)
 
     def _hand_out(self) -> None:
-        for pool, idle in self._crew.idle.items():
+        for pool, idle in self._workers.idle.items():
             while idle:
                 worker = next(iter(idle))
                 lease = self._scheduler.lease(worker, pool, time.monotonic())
                 if lease is None:
                     break  # nor is there one for the others of this pool
-                self._crew.works(worker, lease)
-                self._crew.workers.submit(worker, self._request(lease))
+                self._workers.works(worker, lease)
+                self._workers.workers.submit(worker, self._request(lease))
 
     def _make_room(self) -> None:
         """Where no worker of a pool can start, others may hold what it needs, or be before it in the queue for that."""
         now = time.monotonic()
-        if not self._crew.workers.may_lack_room or now - self._made_room_at < _MAKE_ROOM_SECONDS:
+        if not self._workers.workers.may_lack_room or now - self._made_room_at < _MAKE_ROOM_SECONDS:
             return
         self._made_room_at = now
-        starved = self._crew.starved(_STARVED_SECONDS)
+        starved = self._workers.starved(_STARVED_SECONDS)
         if not starved:
             return
         useless = [
             worker
-            for worker, pool in self._crew.pool_of.items()
-            if pool not in starved and worker not in self._crew.at_work and not self._scheduler.waiting(pool)
+            for worker, pool in self._workers.pool_of.items()
+            if pool not in starved and worker not in self._workers.at_work and not self._scheduler.waiting(pool)
         ]
         # Those that wait themselves first: they hold nothing.
-        useless.sort(key=lambda worker: worker not in self._crew.starting)
+        useless.sort(key=lambda worker: worker not in self._workers.starting)
         if useless:
             self._observer.event("made room", {"worker": useless[0], "for": starved})
-            self._crew.kill(useless[0])
+            self._workers.kill(useless[0])
 
     def _request(self, lease: Lease) -> Request:
         task, segment = lease.task, self._segment
@@ -271,7 +272,7 @@ class Driver:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
-            self._crew.waits(event.worker)
+            self._workers.waits(event.worker)
             self._failed_starts = 0
             self._observer.event("ready", {"worker": event.worker, **({"node": event.node} if event.node else {})})
         elif isinstance(event, Finished | Failed) and not self._has_lease(event):
@@ -280,30 +281,30 @@ class Driver:
         elif isinstance(event, Finished):
             self._finished(event)
         elif isinstance(event, Failed):
-            self._crew.waits(event.worker)
+            self._workers.waits(event.worker)
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
             self._lost(event.attempt, event.cause, event.seconds, what=event.what)
-        elif isinstance(event, Hopeless):
+        elif isinstance(event, FatalEvent):
             self._hopeless(event)
         else:
             self._died(event)
 
-    def _hopeless(self, event: Hopeless) -> None:
+    def _hopeless(self, event: FatalEvent) -> None:
         """Stop, unless it was a few rows, and no more than a few such tasks one after another."""
-        lease = self._crew.at_work.get(event.worker)
+        lease = self._workers.at_work.get(event.worker)
         are_few = lease is not None and lease.task.rows < _UNFIT_ROWS
         if not event.operator or lease is None or not are_few or self._unfit_tasks >= _UNFIT_TASKS:
             raise StoppedError(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
         self._unfit_tasks += 1
-        self._crew.waits(event.worker)
+        self._workers.waits(event.worker)
         self._lost(lease.attempt, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
 
     def _has_lease(self, event: Finished | Failed) -> bool:
-        lease = self._crew.at_work.get(event.worker)
+        lease = self._workers.at_work.get(event.worker)
         return lease is not None and lease.attempt == event.attempt
 
     def _finished(self, event: Finished) -> None:
-        lease = self._crew.waits(event.worker)
+        lease = self._workers.waits(event.worker)
         self._unfit_tasks = 0
         verdict = self._scheduler.receipt(event.attempt, event.receipt.rows_out, time.monotonic())
         path = self._paths.pop(event.attempt)
@@ -321,14 +322,14 @@ class Driver:
     def _end_copies(self) -> None:
         """Workers whose task another one has finished are freed for other work."""
         for attempt, worker in self._scheduler.take_withdrawn():
-            lease = self._crew.at_work.get(worker)
+            lease = self._workers.at_work.get(worker)
             if lease is not None and lease.attempt == attempt:
-                self._crew.kill(worker)
+                self._workers.kill(worker)
                 _discard(self._paths.pop(attempt))
 
     def _died(self, event: Died) -> None:
-        was_starting, pool = event.worker in self._crew.starting, self._crew.pool_of[event.worker]
-        lease = self._crew.remove(event.worker)
+        was_starting, pool = event.worker in self._workers.starting, self._workers.pool_of[event.worker]
+        lease = self._workers.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
         if lease is not None:
             self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
@@ -340,7 +341,7 @@ class Driver:
         delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
-        if self._failed_starts >= most and not self._crew.at_work and not self._crew.idle.get(pool):
+        if self._failed_starts >= most and not self._workers.at_work and not self._workers.idle.get(pool):
             log = self._work_dir.path / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             raise StoppedError(f"workers end before their first task ({what}){see}")
@@ -357,7 +358,7 @@ class Driver:
             ) from None
         for given_up in quarantined:
             stage = self._segment.stages[given_up.task.stage]
-            if isinstance(stage, Phase):
+            if isinstance(stage, LookTask):
                 raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
             row, counted = self._input_row(given_up)
             bad = BadRow(row, operator, plain_text(why), counted=counted)
@@ -399,5 +400,5 @@ class Driver:
 def _discard(path: str) -> None:
     """Remove what an attempt has written."""
     remove_part(Path(path))
-    for made in (signatures_path(Path(path)), last_words_path(Path(path))):
+    for made in (signatures_path(Path(path)), crash_note_path(Path(path))):
         made.unlink(missing_ok=True)

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Protocol
 
 from jinx._sizes import parse_size
-from jinx_pipeline.commit.work_dir import WorkDir
-from jinx_pipeline.engines.local import LocalWorkers, usable_cores, visible_gpus
-from jinx_pipeline.engines.memory import memory_share
-from jinx_pipeline.engines.pandas_import import is_spared
-from jinx_pipeline.engines.ray_check import node_check
-from jinx_pipeline.engines.ray_cluster import Cluster, connected
-from jinx_pipeline.engines.ray_needs import needs_by_pool
-from jinx_pipeline.engines.ray_room import Room
-from jinx_pipeline.engines.ray_workers import RayWorkers
-from jinx_pipeline.engines.workers import Workers
-from jinx_pipeline.operators.base import Resources
+from jinx_pipeline.engines.local.worker_processes import LocalWorkers, usable_cores, visible_gpus
+from jinx_pipeline.engines.ray.capacity import Capacity
+from jinx_pipeline.engines.ray.cluster import Cluster, connected
+from jinx_pipeline.engines.ray.node_check import node_check
+from jinx_pipeline.engines.ray.pool_resources import needs_by_pool
+from jinx_pipeline.engines.ray.worker_actors import RayWorkers
+from jinx_pipeline.engines.worker_backend import Workers
+from jinx_pipeline.operators.api.operator import Resources
 from jinx_pipeline.recipe.model import Options
+from jinx_pipeline.runlog.work_dir import WorkDir
+from jinx_pipeline.worker.memory import memory_share
+from jinx_pipeline.worker.pandas_import import is_spared
 
 
 class Engine(Protocol):
@@ -95,7 +95,7 @@ class _OnRay:
     declared: Mapping[str, Resources] = field(default_factory=dict[str, Resources])
 
     def counts(self) -> Mapping[str, int]:
-        return Room(self.cluster, self._needs(), self.options.workers)
+        return Capacity(self.cluster, self._needs(), self.options.workers)
 
     def memory(self) -> int | None:
         return None if self.options.memory is None else parse_size(self.options.memory)

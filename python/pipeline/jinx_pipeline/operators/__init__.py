@@ -1,10 +1,11 @@
 """Operators: what is done to samples, with no knowledge of files and engines."""
 
-from jinx_pipeline.operators.base import Operator, Resources
-from jinx_pipeline.operators.batch import REMOVED, STATS, Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter
-from jinx_pipeline.operators.kinds import (
+from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter
+from jinx_pipeline.operators.api.media_filter import MediaFilter
+from jinx_pipeline.operators.api.operator import Operator, Resources
+from jinx_pipeline.operators.api.operator_kinds import (
     Aggregator,
     Deduplicator,
     FusedOp,
@@ -14,9 +15,8 @@ from jinx_pipeline.operators.kinds import (
     Splitter,
     TextMapper,
 )
-from jinx_pipeline.operators.media_filter import MediaFilter
-from jinx_pipeline.operators.parameters import ParameterError, Range, Share, ShareLimit
-from jinx_pipeline.operators.registry import (
+from jinx_pipeline.operators.api.parameters import ParameterError, Range, Share, ShareLimit
+from jinx_pipeline.operators.api.registry import (
     UnknownOperatorError,
     create,
     load_file,

@@ -16,9 +16,9 @@ import jinx
 from jinx._outputs import refuse_input, refuse_within
 from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
+from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
-from jinx_pipeline.recipe.places import Place
-from jinx_pipeline.sample.content import content_identity
+from jinx_pipeline.sample.content_identity import content_identity
 
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")

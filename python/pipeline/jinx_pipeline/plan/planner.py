@@ -6,15 +6,15 @@ from itertools import groupby
 from typing import Any
 
 from jinx._suggest import some_of
-from jinx_pipeline.operators.base import Operator
-from jinx_pipeline.operators.filter import Filter
-from jinx_pipeline.operators.join.taken import ColumnTakenError
-from jinx_pipeline.operators.keyed import Divided, Edits, Keyed
+from jinx_pipeline.operators.api.filter import Filter
+from jinx_pipeline.operators.api.keyed import Divided, Edits, Keyed
+from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.probe import Findings, findings_from, places_by_pool
 from jinx_pipeline.plan.stage import Stage, may_move, pool_of
+from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
-from jinx_pipeline.recipe.places import Place, RecipeError
 
 VERSION = 3
 GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
@@ -420,7 +420,7 @@ def writer_options(recipe: Recipe, export: Export | None) -> dict[str, Any]:
 
 def stat_paths(operators: list[Operator]) -> list[str]:
     """The numeric statistics that these operators add, as paths for the index."""
-    from jinx_pipeline.operators.batch import STATS
+    from jinx_pipeline.operators.api.batch import STATS
 
     return [
         f"{STATS}.{name}"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jinx_pipeline.operators.base import Operator, Resources
-from jinx_pipeline.operators.filter import Filter
-from jinx_pipeline.operators.kinds import FusedOp
+from jinx_pipeline.operators.api.filter import Filter
+from jinx_pipeline.operators.api.operator import Operator, Resources
+from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 from jinx_pipeline.plan.stage import may_move, pool_of
 from jinx_pipeline.recipe.model import Recipe

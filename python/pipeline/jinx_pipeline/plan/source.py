@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jinx_pipeline.operators.source import ABSENT, DatasetSource
+from jinx_pipeline.operators.api.sample_source import ABSENT, DatasetSource
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
-from jinx_pipeline.commit.ledger import BadRow
+from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.inputs import Input
 
 # In place of an operator's name, for rows of the sources.

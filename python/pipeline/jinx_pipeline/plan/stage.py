@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.sample.roles import Roles
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import jinx
-from jinx_pipeline.commit.publish import build_shards, group_parts, kind_of, publish
 from jinx_pipeline.optional import require
+from jinx_pipeline.publish.outputs import build_shards, group_parts, publish
 from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.output_kind import kind_of
 
 _ray_data: Any = require("ray.data", extra="ray", what="jinx_pipeline.ray_data")
 _ray_block: Any = require("ray.data.block", extra="ray", what="jinx_pipeline.ray_data")

@@ -9,9 +9,9 @@ from math import isfinite
 from typing import Any, Literal, get_type_hints
 
 from jinx._sizes import parse_size
-from jinx_pipeline.operators.base import Operator
-from jinx_pipeline.operators.parameters import fitted
-from jinx_pipeline.recipe.places import Place
+from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.parameters import fitted
+from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
 

@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from jinx._sizes import parse_size
 from jinx._suggest import hint
-from jinx_pipeline.commit.publish import kind_of, refuse_other_name
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import UnknownOperatorError, create, load_file
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import UnknownOperatorError, create, load_file
+from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
-from jinx_pipeline.recipe.places import Place, RecipeError
+from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import VALIDATORS, Validator
@@ -286,7 +286,7 @@ class _Checker:
 
 
 def _fitting(name: str, value: Any, kind: Any) -> Any:
-    from jinx_pipeline.operators.parameters import fitted
+    from jinx_pipeline.operators.api.parameters import fitted
 
     if name in _SIZES and value is not None:
         parse_size(value if isinstance(value, int | str) else str(value))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Options, Recipe
-from jinx_pipeline.recipe.places import Place, RecipeError
 
 
 def as_data(recipe: Recipe) -> dict[str, Any]:

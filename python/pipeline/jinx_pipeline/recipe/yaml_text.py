@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from jinx_pipeline.recipe.places import Place, RecipeError
+from jinx_pipeline.recipe.errors import Place, RecipeError
 
 MAX_BYTES = 1 << 20  # recipes are written by people
 MAX_VALUES = 100_000  # aliases may make a small file large

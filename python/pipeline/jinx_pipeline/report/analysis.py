@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx_pipeline.operators.batch import STATS
-from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.operators.api.batch import STATS
+from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.recipe.model import Recipe
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from jinx_pipeline.commit.ledger import Ledger
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.runlog.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx._sizes import natural_size
-from jinx_pipeline.engines.trace import shown
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
+from jinx_pipeline.worker.row_examples import shown
 
 if TYPE_CHECKING:
     import jinx
@@ -188,7 +188,7 @@ def _extremes(dataset: "jinx.Dataset", recipe: Recipe, one: Statistic) -> str:
 
 def _look(dataset: "jinx.Dataset", recipe: Recipe, row: int) -> str:
     """A thumbnail of the sample's first image, and the beginning of its text."""
-    from jinx_pipeline.operators.batch import Batch
+    from jinx_pipeline.operators.api.batch import Batch
 
     batch = Batch(dataset, [row], recipe.roles)
     names = set(batch.column_names)

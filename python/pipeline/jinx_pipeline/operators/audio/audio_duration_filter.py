@@ -2,8 +2,8 @@
 
 import sys
 
-from jinx_pipeline.operators.media_filter import MediaFilter
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.media_filter import MediaFilter
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
 

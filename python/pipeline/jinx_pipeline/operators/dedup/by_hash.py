@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from jinx_pipeline.dedup.exact import HASH, hash_table
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.dedup.equal_keys import EqualKeysDeduplicator
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.needed_files import NeededFile, needed
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.evaluation_texts import load_evaluation_index, stamp
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.needed_files import NeededFile, needed
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.by_hash import HashDeduplicator
-from jinx_pipeline.operators.registry import register
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from jinx import kernels
 from jinx_pipeline.dedup.frequent import KEYS, count_keys, frequent_in, frequent_keys, key_table
 from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.keyed import Decision, Divided, Keys
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.part_deduplicator import PartDeduplicator
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.keyed import Decision, Divided, Keys
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.part_deduplicator import PartDeduplicator
+from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,12 +6,12 @@ import pyarrow as pa
 
 from jinx import kernels
 from jinx_pipeline.dedup.near import band_table, best_bands
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.needed_files import NeededFile
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.equal_keys import EqualKeysDeduplicator
-from jinx_pipeline.operators.needed_files import NeededFile
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 from jinx_pipeline.operators.text.tokens import needed_tokenizer, numbered_tokens
 

@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.document_minhash_deduplicator import DocumentMinhashDeduplicator
-from jinx_pipeline.operators.registry import register
 
 _UID = "uid"
 

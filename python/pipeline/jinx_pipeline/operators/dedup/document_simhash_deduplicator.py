@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from jinx import kernels
 from jinx_pipeline.dedup.signatures import columns_of, count_rows
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Deduplicator, Duplicates
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 

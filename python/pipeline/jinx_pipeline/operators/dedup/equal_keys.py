@@ -10,8 +10,8 @@ import pyarrow as pa
 from jinx_pipeline.dedup.near import first_of_clusters
 from jinx_pipeline.dedup.pairs import equal_pairs, joined_pairs
 from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, count_rows
-from jinx_pipeline.operators.keyed import Decision, Divided, Keys
-from jinx_pipeline.operators.kinds import Deduplicator, Duplicates
+from jinx_pipeline.operators.api.keyed import Decision, Divided, Keys
+from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
 
 
 class EqualKeysDeduplicator(Deduplicator, Divided):

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.condition_filter import ConditionFilter
-from jinx_pipeline.operators.parameters import check_bounds
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.condition_filter import ConditionFilter
+from jinx_pipeline.operators.api.parameters import check_bounds
+from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
     import numpy.typing as npt

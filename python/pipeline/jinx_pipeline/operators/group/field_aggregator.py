@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Aggregator
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Aggregator
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 
 
 @register("field_aggregator")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.equal_values import EqualValues
-from jinx_pipeline.operators.key_texts import exact_texts
-from jinx_pipeline.operators.keyed import Decision, Keys
-from jinx_pipeline.operators.kinds import Grouper
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.equal_values import EqualValues
+from jinx_pipeline.operators.api.key_texts import exact_texts
+from jinx_pipeline.operators.api.keyed import Decision, Keys
+from jinx_pipeline.operators.api.operator_kinds import Grouper
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
     import numpy.typing as npt

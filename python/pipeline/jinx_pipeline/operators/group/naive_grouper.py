@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx_pipeline.operators.kinds import Grouper
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.operator_kinds import Grouper
+from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
     import numpy.typing as npt

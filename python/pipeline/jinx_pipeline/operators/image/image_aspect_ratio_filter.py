@@ -1,7 +1,7 @@
 """image_aspect_ratio_filter."""
 
-from jinx_pipeline.operators.media_filter import MediaFilter
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.media_filter import MediaFilter
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.sample.media import Media
 
 

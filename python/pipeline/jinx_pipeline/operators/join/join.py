@@ -14,16 +14,16 @@ from jinx import kernels
 from jinx._suggest import some_of
 from jinx_pipeline.dedup.exact import HASH, hash_table
 from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.key_texts import equal_texts
+from jinx_pipeline.operators.api.keyed import Decision, Divided, Edits, Keyed, Keys
+from jinx_pipeline.operators.api.operator_kinds import Mapper
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.operators.join.matches import Matches, matched
-from jinx_pipeline.operators.join.taken import ColumnTakenError
-from jinx_pipeline.operators.key_texts import equal_texts
-from jinx_pipeline.operators.keyed import Decision, Divided, Edits, Keyed, Keys
-from jinx_pipeline.operators.kinds import Mapper
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
-from jinx_pipeline.sample.content import content_identity
+from jinx_pipeline.sample.content_identity import content_identity
 from jinx_pipeline.sample.paths import parse, text_of
 from jinx_pipeline.sample.roles import ROLES
 

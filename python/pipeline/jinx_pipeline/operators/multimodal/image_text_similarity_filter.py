@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from jinx_pipeline.operators.base import Resources
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import AnyOrAll, Filter, Stats
-from jinx_pipeline.operators.media_filter import any_or_all_of
-from jinx_pipeline.operators.needed_files import NeededFile
-from jinx_pipeline.operators.parameters import Range
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import AnyOrAll, Filter, Stats
+from jinx_pipeline.operators.api.media_filter import any_or_all_of
+from jinx_pipeline.operators.api.needed_files import NeededFile
+from jinx_pipeline.operators.api.operator import Resources
+from jinx_pipeline.operators.api.parameters import Range
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.tokens import chunks, without_tokens
 

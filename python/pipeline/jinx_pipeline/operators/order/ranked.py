@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from jinx import _core
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.keyed import Divided, Keys
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.keyed import Divided, Keys
 from jinx_pipeline.operators.order.sort_keys import Edges, key_columns, python_keys
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx import _core
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Selector
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Selector
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,10 +6,10 @@ from typing import Literal
 import pyarrow as pa
 
 from jinx._dataset.sort_order import parse_key
-from jinx_pipeline.operators.keyed import Decision, Keys
+from jinx_pipeline.operators.api.keyed import Decision, Keys
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.order.ranked import Ranked
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
 
 
 @register("sort")

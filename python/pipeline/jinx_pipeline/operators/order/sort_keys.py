@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.api.batch import Batch
 
 if TYPE_CHECKING:
     import numpy.typing as npt

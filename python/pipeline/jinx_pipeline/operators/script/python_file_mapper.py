@@ -8,8 +8,8 @@ from symtable import symtable
 from typing import Any
 
 from jinx._suggest import hint
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import module_of_file, register
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import module_of_file, register
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 
 

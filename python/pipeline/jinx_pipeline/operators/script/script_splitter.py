@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx_pipeline.operators.batch import REMOVED, Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Splitter
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Splitter
 from jinx_pipeline.operators.script.editable_sample import EditableSample, own_copy
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.equal_values import EqualValues
-from jinx_pipeline.operators.keyed import Decision, Keys
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.equal_values import EqualValues
+from jinx_pipeline.operators.api.keyed import Decision, Keys
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
 
 

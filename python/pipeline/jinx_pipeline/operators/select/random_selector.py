@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Selector
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Selector
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import math
 
-from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import ParameterError
 
 
 def check_size(operator: str, ratio: float | None, number: int | None, names: tuple[str, str]) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.keyed import Decision, Keys
+from jinx_pipeline.operators.api.keyed import Decision, Keys
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.order.ranked import Ranked
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
 
 

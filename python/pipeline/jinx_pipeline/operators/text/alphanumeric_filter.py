@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats, inside
-from jinx_pipeline.operators.needed_files import NeededFile
-from jinx_pipeline.operators.parameters import ParameterError, Range, Share, ShareLimit, check_bounds, fitted
-from jinx_pipeline.operators.ratios import shares
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats, inside
+from jinx_pipeline.operators.api.needed_files import NeededFile
+from jinx_pipeline.operators.api.parameters import ParameterError, Range, Share, ShareLimit, check_bounds, fitted
+from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.text.ratios import shares
 from jinx_pipeline.operators.text.tokens import count_tokens, needed_tokenizer
 
 if TYPE_CHECKING:

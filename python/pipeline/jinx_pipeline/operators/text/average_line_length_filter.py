@@ -3,11 +3,11 @@
 import sys
 
 from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.ratios import shares
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.text.ratios import shares
 
 
 @register("average_line_length_filter", modality="text")

@@ -1,11 +1,11 @@
 """character_repetition_filter."""
 
 from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.parameters import ParameterError, Share, ShareLimit
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.parameters import ParameterError, Share, ShareLimit
+from jinx_pipeline.operators.api.registry import register
 
 
 @register("character_repetition_filter", modality="text")

@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Edited, TextMapper
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.optional import require
 
 

@@ -3,10 +3,10 @@
 import pyarrow as pa
 
 from jinx import kernels
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Edited
-from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.found_replacer import FoundReplacer
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Edited
+from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.text.pattern_replacer import FoundReplacer
 
 
 @register("clean_email_mapper", modality="text")

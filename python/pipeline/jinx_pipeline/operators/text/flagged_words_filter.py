@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from jinx_pipeline.operators.parameters import Share, ShareLimit
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.parameters import Share, ShareLimit
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 
 

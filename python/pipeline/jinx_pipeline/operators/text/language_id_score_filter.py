@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.parameters import Share
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.parameters import Share
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.optional import require
 
 if TYPE_CHECKING:

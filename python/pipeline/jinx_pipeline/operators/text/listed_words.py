@@ -4,11 +4,11 @@ from abc import abstractmethod
 from pathlib import Path
 
 from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.parameters import Share, ShareLimit
-from jinx_pipeline.operators.ratios import shares
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.parameters import Share, ShareLimit
+from jinx_pipeline.operators.text.ratios import shares
 from jinx_pipeline.operators.text.words import word_list
 
 

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 from jinx import kernels
 from jinx.errors import InvalidError
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.parameters import ParameterError
 
 
 def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pattern") -> None:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 
 from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.needed_files import NeededFile, needed
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.needed_files import NeededFile, needed
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.tokens import load_tokenizer, needed_tokenizer
 
 

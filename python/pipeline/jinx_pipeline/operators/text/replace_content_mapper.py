@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Edited, TextMapper
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 

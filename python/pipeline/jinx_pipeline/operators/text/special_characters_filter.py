@@ -1,12 +1,12 @@
 """special_characters_filter."""
 
 from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.parameters import Share, ShareLimit
-from jinx_pipeline.operators.ratios import shares
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.parameters import Share, ShareLimit
+from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.text.ratios import shares
 
 
 @register("special_characters_filter", modality="text")

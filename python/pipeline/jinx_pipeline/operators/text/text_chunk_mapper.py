@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Splitter
-from jinx_pipeline.operators.needed_files import NeededFile
-from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.needed_files import NeededFile
+from jinx_pipeline.operators.api.operator_kinds import Splitter
+from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 from jinx_pipeline.operators.text.tokens import load_tokenizer, needed_tokenizer
 

@@ -2,11 +2,11 @@
 
 import sys
 
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.needed_files import NeededFile
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.filter import Filter, Stats
+from jinx_pipeline.operators.api.needed_files import NeededFile
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.tokens import count_tokens, needed_tokenizer
 
 

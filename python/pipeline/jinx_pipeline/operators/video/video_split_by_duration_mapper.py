@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from jinx_pipeline.operators.batch import REMOVED, Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Splitter
-from jinx_pipeline.operators.parameters import ParameterError, Range
-from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Splitter
+from jinx_pipeline.operators.api.parameters import ParameterError, Range
+from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.clips import cut, spans
 from jinx_pipeline.operators.video.container import duration_of, opened
 from jinx_pipeline.sample.paths import Steps, find, replaced

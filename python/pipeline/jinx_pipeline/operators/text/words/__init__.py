@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import ParameterError
 
 BUILT_IN = ("ar", "de", "en", "es", "fr", "hi", "zh")
 """The languages with built-in lists."""

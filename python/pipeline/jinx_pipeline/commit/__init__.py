@@ -1,1 +1,0 @@
-"""What is kept of finished work, and how the output appears: whole, once, in the order of the input."""

@@ -1,0 +1,1 @@
+"""Worker actors on a Ray cluster."""

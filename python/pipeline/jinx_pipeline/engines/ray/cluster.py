@@ -1,0 +1,258 @@
+"""The Ray engine: which cluster, and whether it can run a recipe."""
+
+import os
+import socket
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import Any
+
+from jinx_pipeline.engines.ray.pool_resources import Needs, how_many
+from jinx_pipeline.optional import require
+
+_CONNECT_SECONDS = 5.0
+_CHECK_SECONDS = 60.0
+# How often the cluster is asked for its nodes.
+_LOOK_SECONDS = 0.5
+# How long the end of a run waits for an answer that it does not need.
+_END_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Run on a Ray cluster: `ds.export("/shared/out.jinx", engine=jp.Ray())`.
+
+    Inputs, the working directory, the output and files with operators must be on storage that every node sees.
+
+    Attributes:
+        address: `"auto"`: the cluster that this process is connected to, that `RAY_ADDRESS` names or that runs on this
+            machine; `"local"`: one is started for this run on this machine; or `"host:port"`.
+        workers: How many without a GPU; None: as many as the cluster has room for, and more when nodes join. More
+            than there is room for wait for nodes, which makes a cluster grow that scales itself.
+        resources: What one worker takes, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; if not given, what
+            operators declare. `GPU` and `accelerator_type:...` are for workers with a GPU alone.
+    """
+
+    address: str = "auto"
+    workers: int | None = None
+    resources: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def options(self) -> dict[str, Any]:
+        """The same as options of a recipe."""
+        found: dict[str, Any] = {"engine": "ray", "ray_address": self.address, "ray_resources": dict(self.resources)}
+        return found if self.workers is None else {**found, "workers": self.workers}
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The cluster when it was asked last."""
+
+    nodes: list[dict[str, Any]]
+    leaving: set[str]
+
+
+class Cluster:
+    """A cluster that this process is connected to.
+
+    Ray answers questions about nodes only when its head does, which may take half a minute after the head process was
+    restarted. So `nodes`, `is_alive` and `leaving` tell what was seen last, and `watched` keeps that fresh.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self.ray = ray
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask the cluster now; this may take as long as its head does not answer."""
+        alive = [node for node in self.ray.nodes() if node["Alive"]]
+        self._seen = _Seen(alive, self._draining())
+
+    def _draining(self) -> set[str]:
+        with suppress(AttributeError, self.ray.exceptions.RayError):
+            # Ray has no public way to ask; its own training library asks like this, too. Not through `ray://`.
+            return set(self.ray._private.state.state.get_draining_nodes())
+        return set()
+
+    @contextmanager
+    def watched(self) -> Generator["Cluster"]:
+        """Ask the cluster twice a second, in a thread that nobody waits for."""
+        ended = Event()
+
+        def watch() -> None:
+            while not ended.wait(_LOOK_SECONDS):
+                # While nobody answers, what was seen last counts.
+                with suppress(Exception):
+                    self.refresh()
+
+        thread = Thread(target=watch, name="jinx-ray-nodes", daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            ended.set()
+            thread.join(_END_SECONDS)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes that are alive, as Ray describes them."""
+        return self._seen.nodes
+
+    def is_alive(self, node_id: str) -> bool:
+        """Whether a node is known and alive."""
+        return any(node["NodeID"] == node_id for node in self.nodes())
+
+    def leaving(self) -> set[str]:
+        """The ids of nodes that are being drained: they work for a while, and are to get nothing new."""
+        return self._seen.leaving
+
+    def able(self, needs: Needs) -> list[dict[str, Any]]:
+        """The nodes that can hold a worker with such needs when nothing else runs there."""
+        return [node for node in self.nodes() if how_many(node["Resources"], needs)]
+
+    def require_able(self, needs: Needs) -> None:
+        """Refuse needs that no node has.
+
+        Raises:
+            RuntimeError: No node can hold a worker with such needs.
+        """
+        if self.able(needs):
+            return
+        wanted = {name: amount for name, amount in needs.items() if amount > 0}
+        most = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in wanted}
+        asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
+        there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
+        raise RuntimeError(
+            f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
+        )
+
+    def _own_node(self) -> str | None:
+        """The node of this process, which is checked without a task; None: this process is outside the cluster."""
+        if self.ray.util.client.ray.is_connected():
+            return None  # this process talks to a cluster that it is no part of
+        return self.ray.get_runtime_context().get_node_id()
+
+    def check_nodes(self, check: Callable[[], str | None], pools: Iterable[Needs]) -> None:
+        """Run a check on this machine, and on every node that can get work.
+
+        Args:
+            check: It.
+            pools: What a worker of each pool needs.
+
+        Raises:
+            RuntimeError: A node does not pass, or does not answer; it is named.
+        """
+        from ray.util import scheduling_strategies  # pyright: ignore[reportMissingImports] - the extra `ray`
+
+        own = self._own_node()
+        problem = check() if own is not None else None
+        if problem is not None:
+            raise RuntimeError(problem)
+        remote = self.ray.remote(num_cpus=0, max_retries=0)(check)
+        calls: dict[Any, dict[str, Any]] = {}
+        self.refresh()
+        able = {node["NodeID"]: node for needs in pools for node in self.able(needs)}
+        for node_id, node in able.items():
+            if node_id != own:
+                strategy = scheduling_strategies.NodeAffinitySchedulingStrategy(node_id, soft=False)
+                calls[remote.options(scheduling_strategy=strategy).remote()] = node
+        answered, silent = self.ray.wait(list(calls), num_returns=len(calls), timeout=_CHECK_SECONDS)
+        for call in answered:
+            try:
+                problem = self.ray.get(call)
+            except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):
+                continue  # it is gone; should it come back, its workers are checked
+            except self.ray.exceptions.RayError as error:
+                problem = f"node {calls[call]['NodeManagerAddress']}: {one_line(error)}"
+            if problem is not None:
+                raise RuntimeError(problem)
+        for call in silent:
+            where = calls[call]["NodeManagerAddress"]
+            raise RuntimeError(f"node {where} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
+
+
+@contextmanager
+def connected(address: str) -> Generator[Cluster]:
+    """Connect to a cluster; one that was started for this is ended, a connection of the caller's is used and kept.
+
+    Raises:
+        ConnectionError: Nobody answers at the address, or the cluster has another version of Ray or Python.
+        ImportError: Ray is not installed.
+    """
+    ray = require("ray", extra="ray", what="engine: ray")
+    if ray.is_initialized():
+        _refuse_another(ray, address)
+        with Cluster(ray).watched() as cluster:
+            yield cluster
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    _knock(address)
+    more = {"include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="warning", **more)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        what = " ".join(str(error).split())  # of a cluster of another version, the two versions on several lines
+        raise ConnectionError(
+            f"the Ray cluster at address {address!r} cannot be used: {what}{_advice(error)}"
+        ) from None
+    try:
+        with Cluster(ray).watched() as cluster:
+            yield cluster
+    finally:
+        ray.shutdown()
+
+
+def _refuse_another(ray: Any, address: str) -> None:
+    """A process is connected to one cluster at a time."""
+    if address == "auto":
+        return
+    connected_to = str(ray.get_runtime_context().gcs_address)
+    is_client = address.startswith("ray://")
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    known_host, _, known_port = connected_to.rpartition(":")
+    # The port of `ray://` is another one on the same machine.
+    same_port = ray.util.client.ray.is_connected() if is_client else port == known_port
+    if same_port and _ip(ray, host) == _ip(ray, known_host):
+        return
+    raise ConnectionError(
+        f"this process is connected to the Ray cluster at {connected_to} already, and the run is to use {address}; "
+        "call ray.shutdown() first, or use the address 'auto' to run on the connected one"
+    )
+
+
+def _ip(ray: Any, host: str) -> str:
+    """The address of a host, so that two names of it are equal."""
+    with suppress(OSError):
+        found = socket.gethostbyname(host)
+        return ray.util.get_node_ip_address() if found.startswith("127.") else found
+    return host
+
+
+def _advice(error: BaseException) -> str:
+    """What to do about it, as far as that can be told."""
+    if "Version mismatch" in str(error):
+        return "; all nodes and this machine need the same versions of Ray and Python"
+    cause: BaseException | None = error
+    while cause is not None:
+        if "AuthenticationError" in f"{type(cause).__name__}: {cause}":
+            return "; it asks for a token: set RAY_AUTH_MODE=token, and give this process the token of the cluster"
+        cause = cause.__cause__
+    return ""
+
+
+def _knock(address: str) -> None:
+    """Ray itself waits for minutes when nobody answers."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ConnectionError(
+            f"no Ray cluster answers at {address}: {error.strerror or error}; start one with `ray start --head`"
+        ) from None
+
+
+def one_line(error: BaseException) -> str:
+    """The last line of what Ray says, which is what happened; the others are its traceback."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

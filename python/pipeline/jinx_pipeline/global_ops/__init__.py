@@ -1,0 +1,1 @@
+"""Global operators: decided once, over keys of all rows; media are never read."""

@@ -1,0 +1,1 @@
+"""Plain records that all layers share."""

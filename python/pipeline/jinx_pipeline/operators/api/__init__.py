@@ -1,0 +1,1 @@
+"""What an operator is, and what it is given."""

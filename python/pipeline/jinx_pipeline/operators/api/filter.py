@@ -1,0 +1,115 @@
+"""Filters: statistics of each sample, and which statistics are kept."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.parameters import check_bounds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Mask = npt.NDArray[np.bool_]
+
+AnyOrAll = Literal["any", "all"]
+Stats: TypeAlias = "Mapping[str, Any]"
+
+
+class Filter(Operator):
+    """Keeps some samples, by statistics that it computes.
+
+    A subclass names its statistics with their Arrow types in `stats` (`{"text_len": "int64"}`; `list<int64>` for one
+    with a value per image) and computes them. `bounds` says between which two parameters each lies, both included;
+    override `keep` for other conditions.
+
+    Attributes:
+        stats: The statistics by name, with their types.
+        bounds: For a statistic, the names of the parameters that are its least and its largest value.
+        thresholds: More parameters that only `keep` looks at.
+    """
+
+    kind = "filter"
+    commutes = True
+    stats: ClassVar[Mapping[str, str]] = {}
+    bounds: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    thresholds: ClassVar[tuple[str, ...]] = ("any_or_all",)
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        for low, high in self.bounds.values():
+            check_bounds(self, low, high)
+
+    @abstractmethod
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        """The statistics by name: an array or list with a value (None: there is none) for each sample."""
+
+    def keep(self, stats: Mapping[str, pa.Array]) -> "Mask":
+        """Which samples to keep, bool of shape (n,).
+
+        Args:
+            stats: The statistics of n samples.
+        """
+        masks = [inside(stats[name], *self.bound(name)) for name in self.bounds]
+        return np.logical_and.reduce(masks)
+
+    def bound(self, name: str) -> tuple[float, float]:
+        """The least and the largest value of a statistic that is kept."""
+        low, high = self.bounds[name]
+        return getattr(self, low), getattr(self, high)
+
+    @property
+    def stats_digest(self) -> str:
+        """As `digest`, without the parameters that only `keep` looks at: equal where the statistics are equal."""
+        ignored = {name for pair in self.bounds.values() for name in pair} | set(self.thresholds)
+        return self._digest_of({name: value for name, value in self.parameters.items() if name not in ignored})
+
+    def measure(self, batch: Batch, ctx: Context) -> Batch:
+        """The batch with this filter's statistics; those that are known are not computed again."""
+        digest = self.stats_digest
+        if all(batch.known_stats.get(name) == digest and name in batch.stats for name in self.stats):
+            return batch
+        found = self.compute_stats(batch, ctx)
+        return batch.with_stats({name: _as_arrow(found[name], kind) for name, kind in self.stats.items()}, digest)
+
+    def run(self, batch: Batch, ctx: Context) -> Batch:
+        measured = self.measure(batch, ctx)
+        return measured.take(self.keep({name: measured.stats[name] for name in self.stats}))
+
+    def mark(self, batch: Batch, ctx: Context) -> Batch:
+        return self.measure(batch, ctx)
+
+
+def inside(values: pa.Array, low: float, high: float) -> "Mask":
+    """Which numbers lie between two bounds, both included; a missing one does not."""
+    numbers = _floats(values)
+    return (numbers >= low) & (numbers <= high)
+
+
+def _floats(values: pa.Array) -> "npt.NDArray[Any]":
+    """The numbers as an ndarray that compares exactly; NaN for a missing one."""
+    if values.null_count:
+        return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return values.to_numpy(zero_copy_only=False)
+
+
+_TYPES = {
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "bool": pa.bool_(),
+    "string": pa.string(),
+    "list<int64>": pa.list_(pa.int64()),
+    "list<float64>": pa.list_(pa.float64()),
+    "list<string>": pa.list_(pa.string()),
+}
+
+
+def _as_arrow(values: Any, kind: str) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values.cast(_TYPES[kind]) if isinstance(values, pa.Array) else pa.array(values, _TYPES[kind])

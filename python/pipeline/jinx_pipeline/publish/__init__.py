@@ -1,0 +1,1 @@
+"""The output of a run, made of its parts."""

@@ -1,0 +1,316 @@
+"""Recipes of Data-Juicer and MLDataForge as ours, with what could not be taken over."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# Keys of Data-Juicer's recipes that say how to run, not what to do: ours has other means for them.
+_OF_THE_RUN = [
+    "project_name",
+    "executor_type",
+    "op_fusion",
+    "fusion_strategy",
+    "use_cache",
+    "use_checkpoint",
+    "temp_dir",
+    "ds_cache_dir",
+    "cache_compress",
+    "open_monitor",
+    "turbo",
+    "skip_op_error",
+    "adaptive_batch_size",
+    "suffixes",
+    "eoc_special_token",
+    "image_special_token",
+    "audio_special_token",
+    "video_special_token",
+    "ray_address",
+    "export_in_parallel",
+    "data_probe_algo",
+    "data_probe_ratio",
+    "debug",
+    "percentiles",
+    "export_original_dataset",
+    "save_stats_in_one_file",
+    "keep_hashes_in_res_ds",
+    "open_insight_mining",
+    "op_list_to_mine",
+    "op_list_to_trace",
+    "config",
+    "auto",
+    "auto_num",
+    "hpo_config",
+    "load_dataset_kwargs",
+]
+# Parameters of every operator there; here the planner, the worker or the recipe decides.
+_OF_ALL_OPERATORS = [
+    "num_proc",
+    "batch_size",
+    "batch_mode",
+    "cpu_required",
+    "mem_required",
+    "gpu_required",
+    "num_cpus",
+    "num_gpus",
+    "memory",
+    "accelerator",
+    "skip_op_error",
+    "turbo",
+    "work_dir",
+    "runtime_env",
+    "ray_execution_mode",
+    "index_key",
+    "auto_op_parallelism",
+]
+# Parameters that choose among implementations of the same, or say what these may take.
+_OF_IMPLEMENTATIONS = [
+    "video_backend",
+    "trust_remote_code",
+    "backend",
+    "redis_address",
+    "ray_batch_size",
+    "minhash_batch_size",
+    "merge_batch_size",
+    "union_find_parallel_num",
+    "union_threshold",
+    "max_pending_edge_buffer_task",
+    "num_edge_buffer_task_ratio",
+    "max_pending_filter_tasks",
+    "num_filter_task_ratio",
+    "actor_memory",
+    "task_memory",
+    "memory_per_sample",
+]
+_TAKEN = [
+    "np",
+    "process",
+    "dataset_path",
+    "dataset",
+    "export_path",
+    "export_shard_size",
+    "keep_stats_in_res_ds",
+    "seed",
+    "work_dir",
+    "custom_operator_paths",
+    "open_tracer",
+    "trace_num",
+    "text_keys",
+    "image_key",
+    "audio_key",
+    "video_key",
+]
+
+
+@dataclass
+class Imported:
+    """A recipe from elsewhere.
+
+    Attributes:
+        recipe: In our form, as plain data.
+        remarks: What was not taken over, a line each.
+        notes: Options of our recipe that the other one only implies, a line each.
+        left_out: Entries of `process` that were not taken over, each with the number of those before it that were.
+        files: Files of Python code that the recipe held, by name; they run only if the user keeps them.
+    """
+
+    recipe: dict[str, Any]
+    remarks: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+    left_out: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    files: dict[str, str] = field(default_factory=dict[str, str])
+
+    def text(self) -> str:
+        """The recipe as YAML, with a comment in the place of each operator that was left out."""
+        sections: list[str] = []
+        for name, value in self.recipe.items():
+            if name != "process" or not self.left_out:
+                sections.append(_yaml({name: value}))
+                continue
+            entries = [*(_yaml([one]) for one in value), ""]
+            for place, what in reversed(self.left_out):
+                entries[place] = f"# left out, there is no such operator: {what}\n{entries[place]}"
+            sections.append(f"process:\n{''.join(entries)}")
+        return "".join(sections)
+
+
+def imported(data: Mapping[str, Any], stem: str) -> Imported:
+    """Our form of a recipe.
+
+    Args:
+        data: The other one, as it was read.
+        stem: How to name files with code.
+
+    Raises:
+        ValueError: It is neither Data-Juicer's nor MLDataForge's.
+    """
+    if isinstance(data.get("steps"), list):
+        return _from_mldataforge(data, stem)
+    if isinstance(data.get("process"), list):
+        return _from_data_juicer(data, stem)
+    raise ValueError("neither a recipe of Data-Juicer (process) nor a pipeline of MLDataForge (steps)")
+
+
+def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
+    dataset: dict[str, Any] = {}
+    made = Imported({"dataset": dataset, "process": []})
+    _data_juicer_sources(data, dataset, made)
+    dataset |= _data_juicer_roles(data, made)
+    for entry in data["process"]:
+        _data_juicer_step(entry, made, stem)
+    if data.get("export_path"):
+        made.recipe["export"] = {"path": data["export_path"], "keep_stats": bool(data.get("keep_stats_in_res_ds"))}
+        if data.get("export_shard_size"):
+            made.recipe["export"]["shard_size"] = data["export_shard_size"]
+        made.notes.append(
+            "export.keep_stats: statistics of filters stay in the output (keep_stats_in_res_ds)"
+            if made.recipe["export"]["keep_stats"]
+            else "export.keep_stats: false: Data-Juicer leaves the statistics of filters out of the output by default"
+        )
+    options = {"seed": "seed", "work_dir": "work_dir", "custom_operators": "custom_operator_paths"}
+    made.recipe |= {ours: data[theirs] for ours, theirs in options.items() if data.get(theirs)}
+    if data.get("open_tracer"):
+        made.recipe["trace"] = data.get("trace_num", 10)
+        made.notes.append(
+            f"trace: {made.recipe['trace']}: so many examples of what each operator changed or dropped (open_tracer)"
+        )
+    _data_juicer_workers(data.get("np"), made)
+    if any(_is_of_media(step) for step in made.recipe["process"]):
+        made.notes.append(
+            "dataset.media_root: media are read below the directory of the input alone; if the data names other files, "
+            "by absolute paths for instance, write dataset: {media_root: DIRECTORY} or {media_outside: true}"
+        )
+    made.remarks += [f"{name}: not taken over" for name in data if name not in {*_TAKEN, *_OF_THE_RUN}]
+    return made
+
+
+def _is_of_media(step: Any) -> bool:
+    """Whether an operator of the recipe reads images, audios or videos."""
+    from jinx_pipeline.operators.api.registry import operator_class
+
+    name = step if isinstance(step, str) else next(iter(step))
+    return operator_class(name).modality in {"image", "audio", "video", "multimodal"}
+
+
+def _data_juicer_workers(processes: Any, made: Imported) -> None:
+    if type(processes) is int and processes >= 1:
+        made.recipe["workers"] = processes
+    elif processes is not None:
+        made.remarks.append(f"np: {processes}: not taken over; write workers: N for N processes")
+
+
+def _data_juicer_roles(data: Mapping[str, Any], made: Imported) -> dict[str, Any]:
+    keys = data.get("text_keys")
+    text = keys[0] if isinstance(keys, list) and keys else keys
+    if isinstance(keys, list) and len(keys) > 1:
+        made.remarks.append(f"text_keys: only the first of {', '.join(map(str, keys))} was taken over")
+    named = {"text": text, **{role: data.get(f"{role[:-1]}_key") for role in ("images", "audios", "videos")}}
+    return {role: value for role, value in named.items() if value and value != role}
+
+
+def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made: Imported) -> None:
+    configs = data.get("dataset", {}).get("configs", []) if isinstance(data.get("dataset"), dict) else []
+    if configs:
+        sources: list[dict[str, Any]] = []
+        for at, one in enumerate(configs):
+            if one.get("type", "local") != "local" or "path" not in one:
+                made.remarks.append(
+                    f"dataset.configs[{at}]: only local files are read; convert it with jinx convert first"
+                )
+                continue
+            source = {"path": one["path"]}
+            source |= {"weight": one["weight"]} if "weight" in one else {}
+            sources.append(source)
+        dataset["sources"] = sources
+        return
+    words = str(data.get("dataset_path") or "").split()
+    if len(words) > 1:
+        pairs = list(zip(words[::2], words[1::2], strict=False))
+        dataset["sources"] = [{"path": path, "weight": float(weight)} for weight, path in pairs]
+    else:
+        dataset["path"] = words[0] if words else "TODO.jinx"
+        if not words:
+            made.remarks.append("dataset_path: there is none; write the path of the input in place of TODO.jinx")
+
+
+def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
+    from jinx_pipeline.operators.api.parameters import ParameterError, hints_of
+    from jinx_pipeline.operators.api.registry import UnknownOperatorError, operator_class
+    from jinx_pipeline.recipe.read import FUSED
+
+    name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
+    if name in FUSED:  # the planner fuses all that it can
+        for inner in (given or {}).get("fused_op_list") or []:
+            _data_juicer_step(inner, made, stem)
+        return
+    parameters = {key: value for key, value in (given or {}).items() if key not in _OF_ALL_OPERATORS}
+    if name == "python_lambda_mapper":
+        file = f"{stem}_lambda_{len(made.files)}.py"
+        made.files[file] = (
+            f"# From a recipe: python_lambda_mapper {{lambda_str: {parameters.get('lambda_str', '')!r}}}.\n"
+            "# Write it as a function; code in a recipe is never run.\n\n\n"
+            "def process(sample):\n    raise NotImplementedError\n"
+        )
+        made.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
+        made.remarks.append(f"{name}: write the function in {file}")
+        return
+    try:
+        cls = operator_class(name)
+        known = hints_of(cls)
+        for key in [key for key in parameters if key in _OF_IMPLEMENTATIONS and key not in known]:
+            del parameters[key]
+            made.remarks.append(f"{name}.{key}: not taken over; it chooses how the same is computed")
+        cls(**parameters)
+    except UnknownOperatorError:
+        made.remarks.append(f"{name}: there is no such operator yet; it was left out")
+        made.left_out.append((len(made.recipe["process"]), json.dumps({name: given}, ensure_ascii=False, default=str)))
+        return
+    except (ParameterError, TypeError, ValueError) as error:
+        made.remarks.append(f"{error}; check this parameter")
+    except ImportError as error:
+        made.remarks.append(str(error))
+    made.recipe["process"].append({name: parameters} if parameters else name)
+
+
+def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
+    """Steps that follow each other through one named sink become one recipe."""
+    made = Imported({"process": []})
+    expected: str | None = None
+    for at, step in enumerate(data["steps"]):
+        sources = [
+            one if isinstance(one, str) else one.get("path") or one.get("name") for one in step.get("sources", [])
+        ]
+        if at == 0:
+            made.recipe["dataset"] = (
+                {"path": sources[0]} if len(sources) == 1 else {"sources": [{"path": p} for p in sources]}
+            )
+        elif sources != [expected]:
+            made.remarks.append(f"steps[{at}]: does not continue step {at - 1}; import it as a recipe of its own")
+            break
+        for name in ("shuffle", "index", "sort_key"):
+            if step.get(name) is not None:
+                made.remarks.append(f"steps[{at}].{name}: not taken over; use jinx shuffle or jinx sort on the output")
+        for code in _listed(step.get("transformations")):
+            file = f"{stem}_step_{len(made.files)}.py"
+            made.files[file] = f"# From a pipeline of MLDataForge. Read it before you run it.\n{code}\n"
+            made.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
+            if "flushable" in code:
+                made.remarks.append(f"{file}: flushable transformations collect samples; ours see one at a time")
+        sink = step.get("sink")
+        path = sink.get("path") if isinstance(sink, dict) else sink
+        expected = (sink.get("name") if isinstance(sink, dict) else None) or path
+        if path is not None and (isinstance(sink, dict) or "." in path):
+            made.recipe["export"] = {"path": path.replace("{part}", "part")}
+    if made.files:
+        made.remarks.append(f"code was written to {', '.join(made.files)}; it runs only because the recipe names it")
+    return made
+
+
+def _yaml(value: Any) -> str:
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+
+
+def _listed(value: Any) -> list[str]:
+    return [] if value is None else [value] if isinstance(value, str) else list(value)

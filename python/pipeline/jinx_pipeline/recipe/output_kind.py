@@ -1,0 +1,62 @@
+"""The kind of an output, from its name."""
+
+import os
+from typing import get_args
+
+from jinx._suggest import hint
+from jinx_pipeline.recipe.model import ExportKind
+
+_SUFFIXES: dict[ExportKind, str] = {"jsonl": ".jsonl", "parquet": ".parquet", "webdataset": ".tar", "mds": ""}
+_WRITTEN = {"", ".jinx", *_SUFFIXES.values()}
+
+
+def kind_of(path: str) -> ExportKind:
+    """The kind of an output, from its name: the suffix, or JINX.
+
+    Raises:
+        ValueError: It is no name, or the suffix is not that of a format which is written.
+    """
+    suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - a string in a recipe
+    if os.path.basename(path.rstrip("/")) in {"", ".", "..", "-"}:  # noqa: PTH119
+        raise ValueError(f"{path!r} is not a name for an output; name a file or a directory")
+    # A directory of shards may be called data-v1.2.
+    if suffix not in _WRITTEN and not suffix[1:].isdecimal():
+        raise ValueError(
+            f"{path}: {suffix} is not written; write .jinx, .jsonl, .parquet or .tar, or no suffix for a directory"
+        )
+    found: list[ExportKind] = [kind for kind, one in _SUFFIXES.items() if one and one == suffix]
+    return found[0] if found else "jinx"
+
+
+def refuse_other_name(path: str, kind: ExportKind) -> None:
+    """Refuse a name that says another kind.
+
+    Raises:
+        ValueError: It does, its suffix is not that of a format which is written, or there is no such kind.
+    """
+    if kind not in get_args(ExportKind):
+        kinds = get_args(ExportKind)
+        raise ValueError(f"kind is one of {', '.join(kinds)}, not {kind!r}{hint(str(kind), kinds)}")
+    if kind_at(path, kind) == kind and (kind != "view" or path.endswith(".jinx")):
+        return
+    wanted = _NAMES.get(kind) or f"the name of {kind} ends in {_SUFFIXES[kind]}"
+    raise ValueError(f"{path}: not a name for kind: {kind}; {wanted}")
+
+
+_NAMES: dict[ExportKind, str] = {
+    "jinx": "JINX is one file, whose name ends in .jinx, or a directory without a suffix",
+    "view": "a saved view is one file, whose name ends in .jinx",
+    "mds": "MDS is a directory, without a suffix",
+}
+
+
+def kind_at(path: str, kind: ExportKind) -> ExportKind:
+    """The kind of an output that goes to another path: `kind`, unless the suffix says otherwise.
+
+    Raises:
+        ValueError: As `kind_of`.
+    """
+    found = kind_of(path)
+    has_suffix = bool(os.path.splitext(path)[1])  # noqa: PTH122 - a string in a recipe
+    fits = kind == "view" or (kind == "mds" and not has_suffix)
+    return kind if found == "jinx" and fits else found

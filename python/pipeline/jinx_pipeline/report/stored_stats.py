@@ -1,0 +1,86 @@
+"""Measuring a dataset with the filters of a recipe, and using what was measured."""
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.operators.api.filter import Filter
+from jinx_pipeline.plan.inputs import content_of
+from jinx_pipeline.plan.media_root import with_media_root
+from jinx_pipeline.plan.planner import GLOBAL_KINDS
+from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
+from jinx_pipeline.recipe.output_kind import refuse_other_name
+from jinx_pipeline.run import Run, RunResult
+from jinx_pipeline.runlog.work_dir import publish_text
+
+
+def measurable(recipe: Recipe, out: str) -> Recipe:
+    """The recipe that measures: mappers and filters up to the first operator that makes samples or sees all of them.
+
+    Nothing is dropped. The output is a view of the input with statistics; what mappers change is not in it.
+    """
+    steps = []
+    for step in recipe.steps:
+        if step.operator.kind in GLOBAL_KINDS or step.operator.kind == "splitter":
+            break
+        steps.append(step)
+    refuse_other_name(out, "view")
+    export = Export(out, "view", keep_stats=True, overwrite=True)
+    return replace(recipe, steps=tuple(steps), export=export, measure_only=True)
+
+
+def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool = False) -> RunResult:
+    """Measure the input of a recipe; the output can be used by `from_stats`."""
+    what = measurable(recipe, out)
+    result = Run(what, progress=progress, restart=restart)()
+    facts = {"statistics": reusable(what), "input": _input_of(recipe)}
+    publish_text(_facts_path(out), json.dumps(facts, indent=1) + "\n")
+    return result
+
+
+def reusable(recipe: Recipe) -> dict[str, str]:
+    """Statistics of the input as it is, with the digest of their filter: those before any mapper."""
+    found: dict[str, str] = {}
+    for step in recipe.steps:
+        if not isinstance(step.operator, Filter):
+            break
+        found |= dict.fromkeys(step.operator.stats, step.operator.stats_digest)
+    return found
+
+
+def from_stats(recipe: Recipe, path: str) -> Recipe:
+    """The recipe on the output of `measure`: filters whose statistics are there do not compute them again.
+
+    Raises:
+        FileNotFoundError: The path was not written by `measure`.
+        ValueError: The statistics are of another input.
+    """
+    known = _facts_path(path)
+    if not os.path.lexists(path):
+        raise FileNotFoundError(f"{path}: no such file; make it with: jinx-pipeline analyze RECIPE --out {path}")
+    if not known.exists():
+        raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
+    facts = json.loads(known.read_text("utf-8"))
+    if facts.get("input") != _input_of(recipe):
+        names = ", ".join(source.path for source in recipe.sources)
+        raise ValueError(
+            f"the statistics in {path} are not of {names} as the recipe reads it: another input, other columns, or it "
+            f"has changed; make them again with: jinx-pipeline analyze RECIPE --out {path}"
+        )
+    # Media still lie where the recipe's own input is.
+    rooted = with_media_root(recipe)
+    return replace(rooted, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
+
+
+def _input_of(recipe: Recipe) -> dict[str, Any]:
+    """What was measured: the sources, how they are mixed, and where the texts and media are."""
+    mixed = [{**asdict(source), "path": None, "content": content_of(source.path)} for source in recipe.sources]
+    chosen = any(source.max_samples is not None for source in recipe.sources) or len(mixed) > 1
+    facts = {"sources": mixed, "seed": recipe.options.seed if chosen else None, "roles": asdict(recipe.roles)}
+    return json.loads(json.dumps(facts))
+
+
+def _facts_path(out: str) -> Path:
+    return Path(f"{out}.stats.json")

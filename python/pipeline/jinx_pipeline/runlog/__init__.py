@@ -1,0 +1,1 @@
+"""What a run has done: the record that restarts and resumes believe."""

@@ -1,0 +1,54 @@
+"""A worker of the local engine: `python -m jinx_pipeline.worker REQUESTS ANSWERS LIFELINE AT_WORK`, inherited files.
+
+It is started clean, so that scripts need no `__main__` guard and notebooks work. Operators arrive as cloudpickle.
+"""
+
+import os
+import sys
+import threading
+from multiprocessing.connection import Connection
+
+
+def main(arguments: list[str]) -> int:
+    """Answer requests until the driver closes the pipe."""
+    requests = Connection(int(arguments[0]), writable=False)
+    answers = Connection(int(arguments[1]), readable=False)
+    lifeline = int(arguments[2])
+    # What operators print belongs to the log, not into the pipe or the driver's standard output.
+    os.dup2(2, 1)
+    threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
+    return _serve(requests, answers, int(arguments[3]))
+
+
+def _die_with_the_driver(lifeline: int) -> None:
+    """The other end of this pipe is closed when the driver dies, however it dies."""
+    os.read(lifeline, 1)
+    os._exit(3)
+
+
+def _serve(requests: Connection, answers: Connection, at_work: int) -> int:
+    from jinx_pipeline.worker.activity import Activity
+    from jinx_pipeline.worker.pandas_import import spare
+    from jinx_pipeline.worker.task_runner import TaskRunner
+
+    runner = TaskRunner(Activity(at_work).set)
+    answers.send(("ready", os.getpid()))
+    while True:
+        try:
+            kind, *content = requests.recv()
+        except EOFError:
+            return 0
+        if kind == "path":
+            sys.path[:] = content[0]
+            continue
+        if kind == "spare":
+            spare()
+            continue
+        do = {"files": runner.load_files, "stage": runner.load_stage, "task": runner.run}[kind]
+        answer = do(*content)
+        if answer is not None:
+            answers.send(answer)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

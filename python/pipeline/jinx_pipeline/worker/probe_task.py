@@ -1,0 +1,117 @@
+"""The worker's part of the probe: each operator on a few rows, with its time and memory."""
+
+import faulthandler
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jinx_pipeline.model.receipt import Receipt
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, Probe, findings_from
+from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.worker.freed_memory import give_freed_memory_back
+from jinx_pipeline.worker.operator_chain import resident_bytes
+from jinx_pipeline.worker.periodic_call import calling_every
+
+# No operator is watched for much longer.
+_SECONDS = 0.1
+_LOOK_SECONDS = 0.002
+# Of the memory that a worker may use, so much is for the rows of one operator.
+_SHARE_OF_MEMORY = 0.25
+
+
+class _AskingNobody(Context):
+    """Services behind URLs cost money, and their time says nothing about this machine."""
+
+    def ask(self, url: str, *_: Any, **__: Any) -> Any:
+        raise PermissionError(f"the probe does not ask {url}")
+
+
+def run_probe(
+    probe: Probe, source: OpenSource, path: Path, device: str, busy_with: Callable[[str, int], None]
+) -> Receipt:
+    """Measure operators; `read_findings` gives what is found, also while this runs and when its process has ended.
+
+    One that fails on the rows is left out of what is found: the run will say which row it is. One that takes too long
+    ends this process, whatever it is doing.
+
+    Args:
+        probe: The operators.
+        source: The input.
+        path: The part.
+        device: Where models run.
+        busy_with: Told the place of each operator in the recipe.
+    """
+    start = resident_bytes()
+    rows = min(PROBE_ROWS, len(source))
+    chosen = np.sort(np.random.default_rng(probe.seed).choice(len(source), size=rows, replace=False))
+    positions = np.concatenate([source.positions(int(at), 1) for at in chosen])
+    batch = Batch(source.dataset, positions, probe.roles, ids=source.ids(positions))
+    ctx = _AskingNobody(seed=probe.seed, device=device, threads=probe.threads)
+    try:
+        for number, operator in zip(probe.numbers, probe.operators, strict=True):
+            busy_with(str(number), 0)
+            faulthandler.dump_traceback_later(probe.seconds, exit=True, file=2)
+            try:
+                made, found = _measured(operator, batch, ctx, probe.memory)
+            except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001, S112 - as in `Chain.attempt`
+                continue
+            _add(path, Findings({number: found}, start))
+            if len(made):
+                batch = made
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return Receipt(part=path.name, rows_out=1)
+
+
+def _add(path: Path, findings: Findings) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(findings)) + "\n")
+
+
+def read_findings(path: Path) -> Findings:
+    """What a probe has found so far; nothing if there is no part."""
+    whole, _, _ = path.read_text("utf-8").rpartition("\n") if path.exists() else ("", "", "")
+    each = [findings_from(json.loads(line)) for line in whole.splitlines()]
+    operators = {place: measured for one in each for place, measured in one.operators.items()}
+    return Findings(operators, max((one.start_bytes for one in each), default=0))
+
+
+def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None) -> tuple[Batch, Measured]:
+    """What an operator makes of as many rows as time and memory allow, with what it took."""
+    # By itself: what operators share, such as decoded images, counts for each of them.
+    batch, one = batch.forgotten(), batch.take([0]).forgotten()
+    give_freed_memory_back()
+    before = resident_bytes()
+    operator.mark(one, ctx)  # imports packages and loads models
+    held = max(resident_bytes() - before, 0)
+    seconds, row_bytes, _ = _timed(operator, one.forgotten(), ctx)
+    most = _SECONDS / max(seconds, 1e-9)
+    if memory is not None and row_bytes:
+        most = min(most, memory * _SHARE_OF_MEMORY / row_bytes)
+    rows = min(max(int(most), 1), len(batch))
+    seconds, taken, made = _timed(operator, batch.take(range(rows)), ctx)
+    return made.forgotten(), Measured(round(rows / max(seconds, 1e-9), 1), taken // rows, held)
+
+
+def _timed(operator: Operator, batch: Batch, ctx: Context) -> tuple[float, int, Batch]:
+    """The seconds that it takes, the memory at its most above that before it, and what comes out."""
+    give_freed_memory_back()
+    before = most = resident_bytes()
+
+    def look() -> None:
+        nonlocal most
+        most = max(most, resident_bytes())
+
+    with calling_every(look, _LOOK_SECONDS):
+        started = time.perf_counter()
+        made = operator.mark(batch, ctx)
+        seconds = time.perf_counter() - started
+    return seconds, most - before, made

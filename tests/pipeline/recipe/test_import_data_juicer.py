@@ -1,0 +1,108 @@
+"""Recipes of Data-Juicer and MLDataForge become ours, and what is missing is said."""
+
+import pytest
+
+from jinx_pipeline.recipe.import_data_juicer import imported
+from jinx_pipeline.recipe.read import read_recipe, recipe_of
+
+
+def test_a_recipe_of_data_juicer():
+    made = imported(
+        {
+            "project_name": "demo",
+            "dataset_path": "in.jsonl",
+            "export_path": "out.jsonl",
+            "np": 4,
+            "text_keys": "content",
+            "image_key": "pictures",
+            "process": [
+                {"text_length_filter": {"min_len": 5, "num_proc": 3}},
+                {"sixth_sense_filter": {"min": 1}},
+                {"python_lambda_mapper": {"lambda_str": "lambda s: s"}},
+                "clean_links_mapper",
+            ],
+        },
+        "mine",
+    )
+    assert made.recipe["dataset"] == {"path": "in.jsonl", "text": "content", "images": "pictures"}
+    steps = made.recipe["process"]
+    assert steps[0] == {"text_length_filter": {"min_len": 5}}
+    assert steps[-1] == "clean_links_mapper"
+    assert any("sixth_sense_filter: there is no such operator yet" in one for one in made.remarks)
+    assert list(made.files) == ["mine_lambda_0.py"]
+    assert "lambda s: s" in made.files["mine_lambda_0.py"]
+    assert made.recipe["workers"] == 4
+    assert made.recipe["export"] == {"path": "out.jsonl", "keep_stats": False}
+    recipe = recipe_of({**made.recipe, "process": [steps[0], steps[-1]]})
+    assert [step.operator.name for step in recipe.steps] == ["text_length_filter", "clean_links_mapper"]
+
+
+def test_a_mixture_keeps_its_weights():
+    made = imported({"dataset_path": "0.3 a.jsonl 0.7 b.jsonl", "process": []}, "mine")
+    assert made.recipe["dataset"]["sources"] == [{"path": "a.jsonl", "weight": 0.3}, {"path": "b.jsonl", "weight": 0.7}]
+
+
+def test_a_pipeline_of_mldataforge():
+    code = "def process(sample):\n    return sample\n"
+    made = imported(
+        {
+            "steps": [
+                {"sources": ["in.jinx"], "transformations": code, "sink": {"name": "half"}},
+                {"sources": ["half"], "shuffle": 7, "transformations": [code], "sink": "out.jinx"},
+            ]
+        },
+        "mine",
+    )
+    assert made.recipe["dataset"] == {"path": "in.jinx"}
+    assert made.recipe["export"] == {"path": "out.jinx"}
+    assert [next(iter(step)) for step in made.recipe["process"]] == ["python_file_mapper"] * 2
+    assert all(code in text for text in made.files.values())
+    assert any("shuffle: not taken over" in one for one in made.remarks)
+
+
+def test_something_else_is_refused():
+    with pytest.raises(ValueError, match="neither a recipe of Data-Juicer"):
+        imported({"jobs": []}, "mine")
+
+
+def test_fused_operators_become_their_operators():
+    listed = [{"text_length_filter": {"min_len": 5}}, {"python_lambda_mapper": {"lambda_str": "lambda s: s"}}]
+    made = imported(
+        {"dataset_path": "a.jsonl", "process": [{"general_fused_op": {"batch_size": 9, "fused_op_list": listed}}]}, "x"
+    )
+    assert [next(iter(step)) for step in made.recipe["process"]] == ["text_length_filter", "python_file_mapper"]
+    assert list(made.files) == ["x_lambda_0.py"]
+
+
+def test_what_was_left_out_is_a_comment_in_its_place(tmp_path):
+    missing = {"sixth_sense_filter": {"min": 1, "name": "é: #"}}
+    theirs = {"dataset_path": "in.jinx", "np": "many", "process": ["clean_links_mapper", missing, "text_length_filter"]}
+    made = imported({**theirs, "process": [*theirs["process"], "seventh_sense_filter"]}, "mine")
+    assert made.text() == (
+        "dataset:\n  path: in.jinx\nprocess:\n- clean_links_mapper\n"
+        '# left out, there is no such operator: {"sixth_sense_filter": {"min": 1, "name": "é: #"}}\n'
+        "- text_length_filter\n"
+        '# left out, there is no such operator: {"seventh_sense_filter": null}\n'
+    )
+    (tmp_path / "ours.yaml").write_text(made.text(), "utf-8")
+    names = [step.operator.name for step in read_recipe(tmp_path / "ours.yaml").steps]
+    assert names == ["clean_links_mapper", "text_length_filter"]
+    assert "np: many: not taken over; write workers: N for N processes" in made.remarks
+    (tmp_path / "none.yaml").write_text(imported({**theirs, "process": [missing]}, "mine").text(), "utf-8")
+    assert not read_recipe(tmp_path / "none.yaml").steps
+
+
+def test_what_only_chooses_an_implementation_is_a_remark():
+    process = [{"video_duration_filter": {"min_duration": 2, "video_backend": "ffmpeg"}}]
+    made = imported({"dataset_path": "in.jinx", "process": process}, "mine")
+    assert made.recipe["process"] == [{"video_duration_filter": {"min_duration": 2}}]
+    assert made.remarks == ["video_duration_filter.video_backend: not taken over; it chooses how the same is computed"]
+    # Data-Juicer reads any file that the data names.
+    assert [note.partition(":")[0] for note in made.notes] == ["dataset.media_root"]
+
+
+def test_options_that_are_only_implied_are_explained():
+    made = imported({"dataset_path": "in.jinx", "export_path": "o.jsonl", "open_tracer": True, "process": []}, "mine")
+    assert (made.recipe["trace"], made.recipe["export"]["keep_stats"]) == (10, False)
+    assert [note.partition(":")[0] for note in made.notes] == ["export.keep_stats", "trace"]
+    assert not made.remarks

@@ -1,0 +1,120 @@
+"""The working directory: what it may be, and what a refused run leaves."""
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.global_ops import decisions, look_task
+from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
+from jinx_pipeline.worker import map_task as run_task
+from pipeline.made import digest, rows_of, write_input
+
+
+def test_a_folder_of_somebody_else_is_refused_and_stays_as_it_is(tmp_path):
+    data = write_input(tmp_path / "in.jinx", 5)
+    theirs = tmp_path / "project"
+    (theirs / "parts").mkdir(parents=True)
+    (theirs / "parts" / "mine.txt").write_text("mine")
+    (theirs / "recipe.json").write_text("{}")
+    with pytest.raises(ValueError, match="not the working directory of a run"):
+        Dataset.load(data).export(tmp_path / "out.jinx", work_dir=str(theirs), restart=True, workers=1)
+    assert sorted(str(one.relative_to(theirs)) for one in theirs.rglob("*")) == [
+        "parts",
+        "parts/mine.txt",
+        "recipe.json",
+    ]
+
+
+def test_an_empty_folder_and_an_earlier_one_are_taken(tmp_path):
+    for _ in range(2):
+        (tmp_path / "work").mkdir(exist_ok=True)
+        with WorkDir(tmp_path / "work") as work_dir:
+            work_dir.write_plan({})
+            assert work_dir.read_plan() == {}
+
+
+def test_a_refused_run_leaves_no_folder(tmp_path):
+    data = write_input(tmp_path / "in.jinx", 5)
+    (tmp_path / "out.jinx").write_text("here")
+    with pytest.raises(FileExistsError):
+        Dataset.load(data).export(tmp_path / "out.jinx", workers=1)
+    assert not (tmp_path / "out.jinx.work").exists()
+
+
+@pytest.mark.parametrize("kind", ["jinx", "view"])
+def test_an_output_never_replaces_an_input(tmp_path, kind):
+    data = write_input(tmp_path / "in.jinx", 5)
+    before = digest(data)
+    jinx.open(data)[:3].save(tmp_path / "view.jinx")
+    drop = jp.ops.TextLengthFilter(min_len=1000)
+    for source in (data, tmp_path / "view.jinx", str(tmp_path / "in*.jinx")):
+        with pytest.raises(ValueError, match="is also an input"):
+            Dataset.load(source).process(drop).export(data, kind=kind, overwrite=True, workers=1)
+    assert digest(data) == before
+    assert len(rows_of(tmp_path / "view.jinx")) == 3
+
+
+def test_a_full_disk_is_said_to_be_that_of_the_work_dir(tmp_path):
+    with pytest.raises(OSError, match="No space left") as caught, WorkDir(tmp_path / "out.work"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "out.work")
+
+
+@pytest.mark.parametrize(
+    ("write", "syncs_folder"),
+    [
+        (lambda path: publish_text(path, "text"), True),
+        (lambda path: decisions.publish_order(path, np.arange(3)), True),
+        (lambda path: look_task._write(path, pa.table({"a": [1]})), True),
+        # The part that comes next syncs it.
+        (lambda path: run_task._write_signatures(path, [pa.table({"a": [1]})]), False),
+    ],
+)
+def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, write, syncs_folder):
+    done = []
+    sync, replace = os.fsync, Path.replace
+
+    def seen_sync(file):
+        done.append(("sync", str(Path(f"/proc/self/fd/{file}").readlink())))
+        sync(file)
+
+    def seen_replace(self, target):
+        done.append(("replace", str(target)))
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", seen_sync)
+    monkeypatch.setattr(Path, "replace", seen_replace)
+    write(tmp_path / "file")
+    temporary = ("sync", str(tmp_path / ".file.tmp"))
+    assert done == [
+        temporary,
+        ("replace", str(tmp_path / "file")),
+        *([("sync", str(tmp_path))] if syncs_folder else []),
+    ]
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_path, monkeypatch):
+    done = []
+    for name in ("_write_signatures", "_write"):
+        real = getattr(run_task, name)
+        monkeypatch.setattr(run_task, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
+    from jinx_pipeline.operators.api.context import Context
+    from jinx_pipeline.plan.source import OpenSource, Source
+    from jinx_pipeline.plan.stage import Stage
+    from jinx_pipeline.sample.roles import Roles
+    from jinx_pipeline.schedule.task import Task
+
+    data = write_input(tmp_path / "in.jinx", 5)
+    stage = Stage([], [], Roles(), output="view", signatures=jp.ops.DocumentDeduplicator())
+    source = OpenSource(Source((str(data),)))
+    receipt = run_task.run_task(stage, source, Task(0, 0, 0, 5), tmp_path / "part.jinx", Context(seed=0))
+    assert (receipt.rows_out, done) == (5, ["_write_signatures", "_write"])
+    assert (tmp_path / "part.jinx.signatures").exists()

@@ -1,0 +1,83 @@
+"""What an error of an operator means for its task."""
+
+import math
+
+import pytest
+
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.worker.operator_chain import Chain, ThrottledError, raise_if_not_of_rows
+
+
+class OwnError(Exception):
+    def __init__(self, retry_after):
+        super().__init__("later")
+        self.retry_after = retry_after
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [(7, 7), (0.0, 0.5), (-1, 0.5), (math.inf, 600), (math.nan, 5), (1e9, 600)]
+)
+def test_a_service_is_waited_for_within_bounds(asked, given):
+    with pytest.raises(ThrottledError) as caught:
+        raise_if_not_of_rows(OwnError(asked))
+    assert caught.value.seconds == given
+
+
+def test_other_errors_are_of_rows():
+    raise_if_not_of_rows(OwnError("soon"))
+    raise_if_not_of_rows(ValueError("bad"))
+
+
+def test_a_worker_that_ray_ends_does_not_try_other_rows():
+    ended, own = SystemExit(1), SystemExit(1)
+    ended.ray_terminate_msg = "The process receives a SIGTERM."
+    with pytest.raises(SystemExit):
+        raise_if_not_of_rows(ended)
+    raise_if_not_of_rows(own)
+
+
+def made_chain():
+    stage = Stage([], [], Roles(), "rows")
+    return Chain(stage, Context(), lambda position: (position, "")), Batch([{"n": n} for n in range(8)])
+
+
+def test_rows_that_were_done_when_a_service_asks_to_wait_stay_done():
+    chain, batch = made_chain()
+    refused, seen = [], []
+
+    def ask(part):
+        numbers = part.column("n")
+        if len(numbers) > 2:
+            refused.append(len(numbers))
+            raise OwnError(0.0)
+        seen.extend(numbers)
+        return numbers
+
+    assert [made for _, made in chain.attempt("asks", batch, ask)] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert (refused, seen, chain.bad) == ([8, 4, 4], list(range(8)), [])
+
+
+def test_a_batch_on_which_the_result_depends_is_asked_for_again_as_a_whole():
+    chain, batch = made_chain()
+    tries = iter([True, False])
+
+    def ask(part):
+        if next(tries):
+            raise OwnError(0.0)
+        return len(part)
+
+    assert [made for _, made in chain.attempt("asks", batch, ask, is_divided=False)] == [8]
+
+
+def test_a_service_that_asks_for_more_time_than_a_worker_waits_is_told_to_the_driver():
+    chain, batch = made_chain()
+
+    def ask(_):
+        raise OwnError(61)
+
+    with pytest.raises(ThrottledError) as caught:
+        chain.attempt("asks", batch, ask)
+    assert (caught.value.seconds, caught.value.what, chain.bad) == (61, "asks: OwnError: later", [])
