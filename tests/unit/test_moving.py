@@ -144,6 +144,17 @@ def test_what_is_being_written_is_not_removed(kind, tmp_path, capsys):
     assert jinx.verify(path) == []
 
 
+@pytest.mark.parametrize("verb", ["cp", "mv", "rm"])
+def test_the_manifest_that_a_dead_writer_did_not_finish_is_in_nobodys_way(verb, shards, tmp_path):
+    before = names(shards)
+    (shards / ".jinx.json.tmp").write_text("{", "utf-8")
+    assert run([verb, str(shards), *([] if verb == "rm" else [str(tmp_path / "new")])]) == 0
+    assert shards.exists() == (verb == "cp")
+    if verb != "rm":
+        assert names(tmp_path / "new") == before
+        assert len(jinx.open(tmp_path / "new")) == 20
+
+
 def test_a_directory_does_not_move_into_itself(shards, tmp_path, capsys):
     assert run(["mv", str(shards), str(shards / "sub")]) != 0
     assert "into itself" in capsys.readouterr().err

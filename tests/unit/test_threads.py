@@ -10,13 +10,19 @@ import pytest
 import jinx
 
 READ_AND_LIST = """
-import sys, jinx
+import sys, time, jinx
 from pathlib import Path
 ds = jinx.open(sys.argv[1])
 ds.column("text")
 sum(len(sample["blob"]) for sample in ds.take(range(64)))
-names = {task.joinpath("comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
-print(*sorted(name for name in names if name.startswith("jinx")))
+def names():
+    found = {task.joinpath("comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
+    return sorted(name for name in found if name.startswith("jinx"))
+# A thread has its name when it first runs, which may take a while on a busy machine.
+end = time.monotonic() + 10
+while sys.argv[2] and not names() and time.monotonic() < end:
+    time.sleep(0.01)
+print(*names())
 """
 
 
@@ -27,7 +33,7 @@ def test_the_variable_of_rust_libraries_bounds_the_threads(tmp_path: Path, most:
     with jinx.Writer(path) as writer:
         writer.write_many({"text": f"text {i}", "blob": bytes(100_000)} for i in range(200))
     done = subprocess.run(
-        [sys.executable, "-c", READ_AND_LIST, str(path)],
+        [sys.executable, "-c", READ_AND_LIST, str(path), helpers],
         env={**os.environ, "RAYON_NUM_THREADS": most},
         check=True,
         capture_output=True,
@@ -75,3 +81,21 @@ def test_work_is_done_where_the_system_refuses_threads(tmp_path: Path) -> None:
         files = sorted(path for path in out.rglob("*") if path.is_file())
         found.append({str(path.relative_to(out)): path.read_bytes() for path in files})
     assert found[0] == found[1]
+
+
+LOAD = """
+import sys, jinx
+from jinx.torch import Loader
+loader = Loader(jinx.open(sys.argv[1]), 10, num_workers=10**12, prefetch_factor=1, collate_fn=list)
+print(sum(map(len, loader)))
+"""
+
+
+def test_no_more_threads_are_asked_for_after_one_was_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"n": i} for i in range(100))
+    command = [sys.executable, "-c", LOAD, str(tmp_path / "a.jinx")]
+    environment = {**os.environ, "RUST_MIN_STACK": REFUSED}
+    done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "100\n"

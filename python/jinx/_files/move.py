@@ -39,7 +39,8 @@ class Parts:
         """
         path = path.rstrip("/") or path
         if os.path.isdir(path):
-            names = os.listdir(path)
+            # A writer that is adding shards, or died then, leaves its temporary manifest.
+            names = [name for name in os.listdir(path) if name != ".jinx.json.tmp"]
             others = [name for name in names if not _is_ours(name)]
             if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
                 what = f"it holds {min(others)!r}" if others else "there is no .jinx file in it"
@@ -121,14 +122,14 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
 
     Raises:
         FileExistsError: The new name exists, and `overwrite` is not set.
-        MismatchError: A sidecar is missing.
+        MismatchError: A sidecar is missing, or another process changed the dataset meanwhile.
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
     known = bases_after_move(parts.path, target, copied) if parts.is_view else None
     parts.require_sidecars()
     if parts.is_directory:
-        _core.copy_directory(parts.files, target, overwrite)
+        _core.copy_directory(parts.path, target, overwrite)
     else:
         sidecar = parts.files[1] if len(parts.files) > 1 else None
         _core.copy_pair(parts.path, sidecar, target, overwrite)

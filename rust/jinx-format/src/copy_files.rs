@@ -4,14 +4,18 @@
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::io::{Contents, DirectoryWriter, PairWriter};
-use std::fs::{File, FileTimes};
+use jinx_core::io::{Contents, DirectoryWriter, FileOps, Identity, PairWriter, RealOps};
+use std::fs::{self, File, FileTimes};
 use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes copied between two checks for an interrupt.
 const STEP_BYTES: u64 = 64 << 20;
+
+/// A file, and what identified it when it was copied.
+type Copied = (PathBuf, Identity);
 
 /// Copies a main file and its sidecar to `target` and the sidecar's name next to it.
 ///
@@ -23,43 +27,83 @@ pub fn copy_pair(main: &Path, sidecar: Option<&Path>, target: &Path, overwrite: 
 
 pub(crate) fn copy_pair_into(mut writer: PairWriter, main: &Path, sidecar: Option<&Path>) -> Result<()> {
     let target = writer.main_path().to_owned();
-    copy_file(main, writer.main_file(), &target)?;
+    let mut copied = vec![(main.to_owned(), copy_file(main, writer.main_file(), &target)?)];
     if let Some(sidecar) = sidecar {
-        copy_file(sidecar, writer.sidecar_file()?, &target)?;
+        copied.push((sidecar.to_owned(), copy_file(sidecar, writer.sidecar_file()?, &target)?));
     }
-    // Another writer may have replaced the pair after its main file was copied.
-    match writer.written_ids() {
-        (Some(main_id), Some(sidecar_id)) if main_id != sidecar_id => {
-            Err(Error::mismatch("the dataset was replaced while it was copied; copy it again").in_file(main))
-        }
-        _ => writer.commit(),
-    }
+    let is_one_dataset = match writer.written_ids() {
+        (Some(main_id), Some(sidecar_id)) => main_id == sidecar_id,
+        // JINX 1.0 has no ids.
+        _ => copied.iter().all(is_unchanged),
+    };
+    if is_one_dataset { writer.commit() } else { Err(changed_meanwhile(main)) }
 }
 
-/// Copies the files of a directory of shards to the directory `target`.
+/// Copies a directory of shards to the directory `target`.
 ///
 /// # Errors
-/// As [`DirectoryWriter::begin`] and [`DirectoryWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.
-pub fn copy_directory(files: &[PathBuf], target: &Path, overwrite: bool) -> Result<()> {
-    let writer = DirectoryWriter::begin_with(target, overwrite, Contents::Pairs)?;
-    for file in files {
+/// As [`DirectoryWriter::begin`] and [`DirectoryWriter::commit`]; `Mismatch` when another writer replaced or extended the
+/// directory meanwhile; `Io` when a file cannot be read; `Interrupted`.
+pub fn copy_directory(directory: &Path, target: &Path, overwrite: bool) -> Result<()> {
+    copy_directory_on(Arc::new(RealOps), directory, target, overwrite)
+}
+
+/// As [`copy_directory`], through `ops`.
+///
+/// # Errors
+/// As [`copy_directory`].
+pub fn copy_directory_on(
+    ops: Arc<dyn FileOps>,
+    directory: &Path,
+    target: &Path,
+    overwrite: bool,
+) -> Result<()> {
+    let writer = DirectoryWriter::begin_on(ops, target, overwrite, Contents::Pairs)?;
+    let mut copied: Vec<Copied> = Vec::new();
+    for file in files_of(directory)? {
         let place = writer.path().join(file.file_name().unwrap_or_default());
         let mut made = writer.ops().create(&place).map_err(|error| Error::io(&place, &error))?;
-        copy_file(file, &mut made, target)?;
+        let identity = copy_file(&file, &mut made, target)?;
+        copied.push((file, identity));
     }
+    require_same(directory, &copied)?;
     writer.commit()
 }
 
-/// Copies content, permissions and the time of the last change; `target` is the output, for messages.
-pub(crate) fn copy_file(from: &Path, to: &mut File, target: &Path) -> Result<()> {
-    let mut copy = || -> Result<()> {
+/// The files of a directory of shards, without temporaries.
+pub(crate) fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Contents::Pairs.files_of(directory)?;
+    files.retain(|file| !file.file_name().unwrap_or_default().as_encoded_bytes().starts_with(b"."));
+    Ok(files)
+}
+
+/// All files that were copied were there together, if none has changed or gone since, and none has come.
+fn require_same(directory: &Path, copied: &[Copied]) -> Result<()> {
+    let is_complete = files_of(directory)?.iter().eq(copied.iter().map(|(file, _)| file));
+    if is_complete && copied.iter().all(is_unchanged) { Ok(()) } else { Err(changed_meanwhile(directory)) }
+}
+
+/// Whether the file that was copied still has its name and its content.
+fn is_unchanged((file, identity): &Copied) -> bool {
+    fs::metadata(file).is_ok_and(|metadata| Identity::from(&metadata) == *identity)
+}
+
+fn changed_meanwhile(source: &Path) -> Error {
+    Error::mismatch("the dataset was changed or replaced while it was copied; copy it again").in_file(source)
+}
+
+/// Copies content, permissions and the time of the last change, and returns what identified the file; `target` is the
+/// output, for messages.
+pub(crate) fn copy_file(from: &Path, to: &mut File, target: &Path) -> Result<Identity> {
+    let mut copy = || -> Result<Identity> {
         let mut source = File::open(from)?;
+        let metadata = source.metadata()?;
         while io::copy(&mut source.by_ref().take(STEP_BYTES), to)? == STEP_BYTES {
             interrupt::check()?;
         }
-        let metadata = source.metadata()?;
         to.set_permissions(metadata.permissions())?;
-        Ok(to.set_times(FileTimes::new().set_modified(metadata.modified()?))?)
+        to.set_times(FileTimes::new().set_modified(metadata.modified()?))?;
+        Ok(Identity::from(&metadata))
     };
     copy().map_err(|error| match error.cause() {
         Cause::Io(StorageFull | QuotaExceeded | FileTooLarge) => error.in_file(target),
@@ -76,8 +120,9 @@ mod tests {
     #[test]
     fn an_interrupted_copy_leaves_nothing() {
         let place = tempfile::tempdir().unwrap();
-        let [main, sidecar, target, directory] =
-            ["a.jinx", "a.binx", "b.jinx", "b"].map(|name| place.path().join(name));
+        let [source, target, directory] = ["a", "b.jinx", "b"].map(|name| place.path().join(name));
+        let [main, sidecar] = ["a.jinx", "a.binx"].map(|name| source.join(name));
+        fs::create_dir(&source).unwrap();
         fs::write(&main, "").unwrap();
         // The interrupt is checked after the first step.
         File::create(&sidecar).unwrap().set_len(STEP_BYTES + 1).unwrap();
@@ -85,14 +130,13 @@ mod tests {
         let stopped = thread::spawn(move || {
             interrupt::also_ask(|| true);
             let pair = copy_pair(&main, Some(&sidecar), &target, false);
-            [pair, copy_directory(&[main, sidecar], &directory, false)].map(Result::unwrap_err)
+            [pair, copy_directory(&source, &directory, false)].map(Result::unwrap_err)
         });
         for error in stopped.join().unwrap() {
             assert_eq!(error.cause(), Cause::Interrupted);
         }
-        let mut left: Vec<_> =
+        let left: Vec<_> =
             fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["a.binx", "a.jinx"]);
+        assert_eq!(left, ["a"]);
     }
 }

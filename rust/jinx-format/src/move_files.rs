@@ -3,7 +3,7 @@
 //! At every moment of a move, and after any crash, the new name has its old or its new dataset, and until it has the new
 //! one, the old name is complete. No writer of either name works meanwhile.
 
-use crate::copy_files::{copy_file, copy_pair_into};
+use crate::copy_files::{copy_file, copy_pair_into, files_of};
 use crate::identity::{JinxIdentity, sidecar_of};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::links::{give_name, is_refused_link, rename_file};
@@ -92,7 +92,7 @@ pub fn move_directory_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrit
     if is_inside(&to, &from) {
         return Err(Error::invalid("a directory cannot be moved into itself").in_file(to));
     }
-    let files = Contents::Pairs.files_of(&from)?;
+    let files = files_of(&from)?;
     let writer = DirectoryWriter::begin_on(Arc::clone(&ops), &to, overwrite, Contents::Pairs)?;
     for file in &files {
         let name = writer.path().join(file.file_name().unwrap_or_default());
@@ -109,29 +109,24 @@ pub fn move_directory_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrit
         .and_then(|work| ops.set_mode(&work, writer.path(), mode))
         .map_err(|error| Error::io(writer.path(), &error))?;
     writer.commit()?;
-    remove_files(&*ops, &from, files)?;
-    source.sync_parent()
+    source.remove()
 }
 
 /// Removes a directory of shards.
 ///
 /// # Errors
-/// `Invalid` when it holds other files; as [`DirectoryLock::take`]; `Io`.
+/// As [`DirectoryLock::take`] and [`DirectoryLock::remove`].
 pub fn remove_directory(directory: &Path) -> Result<()> {
-    let directory = directory.canonicalize().map_err(|error| Error::io(directory, &error))?;
-    let ops: Arc<dyn FileOps> = Arc::new(RealOps);
-    let held = DirectoryLock::take(Arc::clone(&ops), &directory, &JinxIdentity)?;
-    remove_files(&*ops, &directory, Contents::Pairs.files_of(&directory)?)?;
-    held.sync_parent()
+    remove_directory_on(Arc::new(RealOps), directory)
 }
 
-fn remove_files(ops: &dyn FileOps, directory: &Path, mut files: Vec<PathBuf>) -> Result<()> {
-    // Without the manifest, what is left after a crash is no part of a dataset that could be taken for the whole.
-    files.sort_by_key(|file| !file.ends_with("jinx.json"));
-    for file in &files {
-        ops.remove(file).map_err(|error| Error::io(file, &error))?;
-    }
-    ops.remove_directory(directory).map_err(|error| Error::io(directory, &error))
+/// As [`remove_directory`], through `ops`.
+///
+/// # Errors
+/// As [`remove_directory`].
+pub fn remove_directory_on(ops: Arc<dyn FileOps>, directory: &Path) -> Result<()> {
+    let directory = directory.canonicalize().map_err(|error| Error::io(directory, &error))?;
+    DirectoryLock::take(ops, &directory, &JinxIdentity)?.remove()
 }
 
 /// Moves a link to a directory.

@@ -10,9 +10,9 @@ use jinx_core::io::{FileOps, RealOps, sweep};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::bases::rewrite_bases_on;
-use jinx_format::copy_files::copy_pair;
+use jinx_format::copy_files::{copy_directory, copy_directory_on, copy_pair};
 use jinx_format::identity::{JinxIdentity, sidecar_of};
-use jinx_format::move_files::{move_directory_on, move_pair_on};
+use jinx_format::move_files::{move_directory_on, move_pair_on, remove_directory_on};
 use jinx_format::read::open::resolve;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::{Base, BaseKind, NewBase, NewView};
@@ -159,7 +159,7 @@ fn the_new_name_is_durable_before_the_old_one_goes() {
             seen.lock().unwrap().push(match call {
                 Call::Rename(_, new) | Call::Exchange(_, new) if new == target => "published",
                 Call::SyncDirectory(path) if path.ends_with("y") => "synced",
-                Call::Remove(path)
+                Call::Remove(path) | Call::Rename(path, _)
                     if path.starts_with(place.path().join("x"))
                         && !path.to_string_lossy().contains(".tmp") =>
                 {
@@ -177,6 +177,78 @@ fn the_new_name_is_durable_before_the_old_one_goes() {
         assert_eq!(steps[published + 1], "synced", "{steps:?}");
         assert!(!steps[..published].contains(&"removed"), "{steps:?}");
         assert_eq!(*steps.last().unwrap(), "source synced", "{steps:?}");
+    }
+}
+
+#[test]
+fn a_directory_goes_at_once_however_it_goes() {
+    for (is_moved, has_manifest, is_dead) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
+        for number in 0.. {
+            let place = tempfile::tempdir().unwrap();
+            let [from, to] = ["a", "b"].map(|name| place.path().join(name));
+            write(&from, 0..3);
+            if !has_manifest {
+                fs::remove_file(from.join("jinx.json")).unwrap();
+            }
+            let calls = Arc::new(AtomicUsize::new(0));
+            let (seen, shown) = (Arc::clone(&calls), from.clone());
+            let ops = move |_: Call<'_>| {
+                // What another process reads.
+                assert!(!shown.exists() || rows_in(&shown).unwrap() == expected(0..3));
+                match seen.fetch_add(1, Ordering::SeqCst) {
+                    at if at == number || (is_dead && at > number) => Err(io::Error::other("injected")),
+                    _ => Ok(()),
+                }
+            };
+            let _ = match is_moved {
+                true => move_directory_on(Arc::new(ops), &from, &to, true),
+                false => remove_directory_on(Arc::new(ops), &from),
+            };
+            assert!(!from.exists() || rows_in(&from).unwrap() == expected(0..3), "{number}");
+            // Nothing that is left is in the way of the next writer, or stays.
+            write(&from, 10..12);
+            assert_eq!(rows_in(&from).unwrap(), expected(10..12), "{number}");
+            sweep(place.path(), &JinxIdentity).unwrap();
+            let left = names_in(place.path());
+            assert!(left == ["a"] || (is_moved && left == ["a", "b"]), "{number}: {left:?}");
+            if calls.load(Ordering::SeqCst) <= number {
+                assert!(number > 5, "a lock, a rename, a sync and removals, but only {number} calls");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_a_directory_that_is_changed_meanwhile_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let [from, other, out] = ["a", "other", "out"].map(|name| place.path().join(name));
+    let changes: [fn(&Path, &Path); 3] = [
+        |from, other| RealOps.exchange(from, other).unwrap(),
+        |from, other| {
+            fs::copy(other.join("shard-00000.jinx"), from.join("shard-00003.jinx")).unwrap();
+        },
+        |from, _| fs::remove_file(from.join("shard-00000.jinx")).unwrap(),
+    ];
+    for change in changes {
+        write(&from, 0..3);
+        write(&other, 10..13);
+        copy_directory(&from, &out, true).unwrap();
+        assert_eq!(rows_in(&out).unwrap(), expected(0..3));
+        let is_done = AtomicBool::new(false);
+        let (source, other) = (from.clone(), other.clone());
+        let ops = move |call: Call<'_>| {
+            if matches!(call, Call::Create(path) if path.ends_with("shard-00002.jinx"))
+                && !is_done.swap(true, Ordering::SeqCst)
+            {
+                change(&source, &other);
+            }
+            Ok(())
+        };
+        let error = copy_directory_on(Arc::new(ops), &from, &out, true).unwrap_err();
+        assert_eq!(error.cause(), Cause::Mismatch, "{error}");
+        assert_eq!(rows_in(&out).unwrap(), expected(0..3), "the old copy stays");
+        fs::remove_dir_all(&from).unwrap();
     }
 }
 

@@ -1,7 +1,9 @@
 //! Keeps writers from a dataset that is about to get another name.
 
 use super::append::remove_unlisted;
-use super::directory_paths::{DirectoryPaths, remove_marked_work};
+use super::contents::Contents;
+use super::directory::mark;
+use super::directory_paths::{DirectoryPaths, remove_dataset, remove_marked_work};
 use super::lock::{Lock, wait_for_finisher};
 use super::ops::{FileOps, if_there, look};
 use super::pair_names::PairIdentity;
@@ -60,7 +62,7 @@ impl PairLock {
 pub struct DirectoryLock {
     ops: Arc<dyn FileOps>,
     paths: DirectoryPaths,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl DirectoryLock {
@@ -75,15 +77,25 @@ impl DirectoryLock {
         paths.recover(&*ops)?;
         remove_unlisted(&*ops, &paths.target, &lock, identity)?;
         remove_marked_work(&*ops, &paths, &lock)?;
-        Ok(Self { ops, paths, _lock: lock })
+        Ok(Self { ops, paths, lock })
     }
 
-    /// Makes it durable that the directory is gone.
+    /// Removes the directory. It gets a hidden name first: without some of its shards it would be another dataset.
     ///
     /// # Errors
-    /// `Io` when the operating system refuses.
-    pub fn sync_parent(self) -> Result<()> {
-        let parent = &self.paths.parent;
-        self.ops.sync_directory(parent).map_err(|error| Error::io(parent, &error))
+    /// `Invalid` when it holds files that are not part of a dataset; `Io` when the operating system refuses.
+    pub fn remove(mut self) -> Result<()> {
+        let DirectoryPaths { parent, target, work, .. } = &self.paths;
+        Contents::Pairs.files_of(target)?;
+        remove_dataset(&*self.ops, work, Contents::Pairs)?;
+        mark(&mut self.lock, Contents::Anything)?;
+        self.ops.rename(target, work).map_err(|error| Error::io(target, &error))?;
+        self.ops.sync_directory(parent).map_err(|error| Error::io(parent, &error))?;
+        let removed = remove_dataset(&*self.ops, work, Contents::Pairs);
+        if removed.is_err() {
+            // What has appeared in it meanwhile is not ours.
+            self.lock.clear()?;
+        }
+        removed
     }
 }

@@ -215,7 +215,7 @@ impl Drop for DirectoryWriter {
 }
 
 /// Writes into the lock whether the work directory may hold anything: then all of it goes when this writer dies.
-fn mark(lock: &mut Lock, contents: Contents) -> Result<()> {
+pub(crate) fn mark(lock: &mut Lock, contents: Contents) -> Result<()> {
     lock.clear()?;
     if contents == Contents::Anything {
         let written = lock.file_mut().write_all(b"anything");

@@ -106,10 +106,10 @@ pub fn copy_pair(
     py.detach(|| copy_files::copy_pair(&main, sidecar.as_deref(), &target, overwrite)).into_py_result()
 }
 
-/// Copies the files of a directory of shards.
+/// Copies a directory of shards.
 #[pyfunction]
-pub fn copy_directory(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
-    py.detach(|| copy_files::copy_directory(&files, &target, overwrite)).into_py_result()
+pub fn copy_directory(py: Python<'_>, source: PathBuf, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| copy_files::copy_directory(&source, &target, overwrite)).into_py_result()
 }
 
 /// Moves a pair.

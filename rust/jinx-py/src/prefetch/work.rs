@@ -99,11 +99,14 @@ impl Threads {
         let (sender, queue) = unbounded::<Weak<dyn Work>>();
         for _ in 0..count {
             let queue = queue.clone();
-            let _ = thread::Builder::new().name(name.into()).spawn(move || {
+            let started = thread::Builder::new().name(name.into()).spawn(move || {
                 for work in queue {
                     do_wanted(&work);
                 }
             });
+            if started.is_err() {
+                break;
+            }
         }
         Self { sender, queue: Arc::new(queue), process: std::process::id() }
     }
