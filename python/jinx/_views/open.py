@@ -14,6 +14,7 @@ from jinx._reopen import rebuild
 from jinx._views.bases import (
     Base,
     ViewFooter,
+    bases_of,
     candidates,
     directory_id,
     footer_of,
@@ -30,6 +31,8 @@ T = TypeVar("T")
 Path = str | os.PathLike[str]
 # Where the view says, at these places instead, or nowhere.
 Bases = EllipsisType | Path | Sequence[Path] | None
+# Options of a dataset that concern the file of a view over it as well.
+_VIEW_OPTIONS = frozenset({"lazy", "io", "verify", "max_value_bytes", "encoding"})
 
 
 class OpenFiles(NamedTuple):
@@ -118,6 +121,44 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
                 raise
         # Another view has got the name since the file was opened.
         file = type(file)([path], **options)
+
+
+class ViewOpener:
+    """Opens many saved views: those over the same bases share the open files of the bases.
+
+    Args:
+        base: What the views show, open.
+    """
+
+    def __init__(self, base: Reader) -> None:
+        roots, _, _ = base._roots()
+        self._kind = type(base)
+        self._options = {name: value for name, value in base._options.items() if name in _VIEW_OPTIONS}
+        entries = [new["entry"] for root in roots for new in bases_of(root, "", base._options)]
+        whole = [root.whole() for root in roots]
+        files = [base._derive(rows=rows, indices=None, columns=None, decoders=None) for rows in whole]
+        self._bases = {_identities(entries): files}
+
+    def open(self, path: str) -> Reader:
+        """The saved view at a path.
+
+        Raises:
+            MismatchError: This is another file, or its bases have changed.
+        """
+        file = self._kind([path], **self._options)
+        footer = footer_of(file)
+        view = SavedView(self._kind, path, footer["id"], self._options, ..., file)
+        shared = self._bases.get(_identities(footer["base"]))
+        if shared is None:
+            self._bases[_identities(footer["base"])] = view.files.bases
+        else:
+            # In place of what the property would open.
+            view.__dict__["files"] = OpenFiles(footer, file, shared)
+        return file._derive(rows=view.rows(), recipe=view)
+
+
+def _identities(bases: Sequence[Base]) -> tuple[tuple[int, str], ...]:
+    return tuple((base["num_samples"], base["id"]) for base in bases)
 
 
 def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:

@@ -18,6 +18,7 @@ from jinx_pipeline.global_ops.look_task import LookTask
 from jinx_pipeline.operators.api.keyed import Keyed
 from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input
+from jinx_pipeline.plan.manifest import write_manifest
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
     Plan,
@@ -42,7 +43,7 @@ from jinx_pipeline.run_plan import START_OVER, ChangedError, grown_plan, input_h
 from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
 from jinx_pipeline.runlog.journal import Journal
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
+from jinx_pipeline.runlog.work_dir import WorkDir, publish_text, published
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.store.file_lock import FileLock, LockedError
@@ -232,10 +233,14 @@ class Run:
             self._drive(job, segment)
             if planned.decides is not None:
                 last = len(stages) - 1
-                parts = tuple(
-                    str(work_dir.parts / name) for block in numbered for name in ledger.parts(number, last, block)
+                made = [piece.receipt for block in numbered for piece in ledger.pieces(number, last, block)]
+                manifest = work_dir.globals / f"{number}.parts.npy"
+                with published(manifest) as file:
+                    parts = [(work_dir.parts / one.part, one.rows_out) for one in made if one.part is not None]
+                    write_manifest(file, manifest.parent, parts)
+                source = decisions.after(
+                    number, planned.decides, Source(base, manifest=str(manifest), facts=facts if base else None)
                 )
-                source = decisions.after(number, planned.decides, Source(base, parts))
                 rows = _length(source)
                 counts = cut(rows, plan.rows_per_block)
         return len(counts)

@@ -6,6 +6,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from bench.ray.opens import opens
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.recipe.errors import RecipeError
 from pipeline.made import Killer, digest, loaded_operators, rows_of, write_input
@@ -119,3 +120,16 @@ def test_a_grown_input_is_refused(options, tmp_path):
         file.write('{"n": 20}\n')
     with pytest.raises(ValueError, match="the input has grown, and this recipe looks at all rows"):
         flow.export(tmp_path / "out", **options)
+
+
+def test_opens_after_a_global_operator_do_not_grow_with_the_blocks_before_it(tmp_path):
+    with jinx.Writer(tmp_path / "in", shard_size=4000) as writer:
+        writer.write_many({"id": n, "text": f"text {n % 700} {'abc ' * 15}"} for n in range(1200))
+    assert jinx.open(tmp_path / "in").info().shards > 16  # of fewer, all are opened at once
+    flow = jp.Dataset.load(tmp_path / "in").process(
+        [jp.ops.TextLengthFilter(), jp.create("document_deduplicator"), jp.ops.WordsNumFilter()]
+    )
+    with opens(tmp_path / "in") as counted:
+        assert flow.export(tmp_path / "out", workers=1, block_rows=30, reorder=False).rows_out == 700
+    # The driver for the plan, the worker, and the driver for the output: 40 parts make no difference.
+    assert {count for name, count in counted.items() if name.endswith(".jinx")} == {3}

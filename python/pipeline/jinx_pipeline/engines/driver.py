@@ -268,7 +268,8 @@ class Driver:
         names = self._ledger.parts(self._segment.number, stage, block)
         parts = tuple(str(self._work_dir.parts / name) for name in names)
         is_view = self._segment.stages[stage].output == "view"
-        return Source(self._segment.source.base if is_view else (), parts)
+        base = self._segment.source if is_view else Source()
+        return Source(base.base, parts, facts=base.facts)
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
@@ -377,7 +378,8 @@ class Driver:
             source, row = OpenSource(self._output_of(task.stage - 1, task.block)), task.first
         if source.source.bounds is not None:
             return row, "group"
-        return row_of(source, int(source.positions(row, 1)[0]))
+        opened = source.slice(row, 1)
+        return row_of(opened, int(opened.positions(row, 1)[0]))
 
     def _left_out(self, left_out: BadRow) -> None:
         self._bad += 1

@@ -29,7 +29,7 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
         ctx: Seed and threads.
     """
     if operator.kind == "deduplicator":
-        return _duplicates(operator, SignatureFiles([signatures_path(Path(part)) for part in source.parts]))
+        return _duplicates(operator, SignatureFiles([signatures_path(Path(part)) for part in source.part_paths()]))
     opened = OpenSource(source)
     rows = len(opened)
     if operator.kind == "aggregator":

@@ -78,7 +78,7 @@ class Decisions:
     def _decide(self, segment: int, place: int, made: Source) -> dict[str, Any]:
         self._waited = 0.0
         started, cpu = time.perf_counter(), time.process_time()
-        decision = self._decision(segment, place, made) if made.parts else Decision(np.empty(0, np.int64))
+        decision = self._decision(segment, place, made) if made.part_paths() else Decision(np.empty(0, np.int64))
         # What the tasks of a look took is in their own receipts.
         started += self._waited
         publish_order(self._folder / f"{segment}.npy", decision.order)
@@ -88,7 +88,7 @@ class Decisions:
             publish_order(self.keys_path(segment), decision.keys)
         rows_out = len(decision.order) if decision.bounds is None else max(len(decision.bounds) - 1, 0)
         is_edited = decision.keys is not None
-        rows = len(OpenSource(made).dataset) if made.parts else 0
+        rows = len(OpenSource(made))
         known = {
             # Where an edit follows, it counts the rows that remain.
             "rows_in": rows - rows_out if is_edited else rows,
@@ -110,7 +110,7 @@ class Decisions:
             return decide(operator, made, recipe.roles, Context(seed=recipe.options.seed))
         started = time.perf_counter()
         other = () if operator.other is None else self._run_other(segment, *operator.other)
-        keys = keys_of(made.parts, other, self._memory)
+        keys = keys_of(made.part_paths(), other, self._memory)
         name = f"shares {segment}"
         # What some of the tasks have found in an earlier run is of use for the same number of them.
         if self._ledger.noted(name) is None:

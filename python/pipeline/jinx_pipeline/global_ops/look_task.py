@@ -51,7 +51,7 @@ def run_look(
     started, cpu = time.perf_counter(), time.process_time()
     operator = phase.operator
     busy_with(operator.name, 0)
-    found = operator.look(keys_of(source.parts, phase.other), task.first, phase.shares)
+    found = operator.look(keys_of(source.part_paths(), phase.other), task.first, phase.shares)
     size = _write(path, found)
     seconds = time.perf_counter() - started
     figures: dict[str, Any] = {"rows_in": 0, "rows_out": 0, "seconds": seconds, "peak_bytes": 0}

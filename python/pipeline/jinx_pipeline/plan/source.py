@@ -1,14 +1,17 @@
 """Where the rows of a stage come from, small enough to travel with every task."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from jinx._views.open import ViewOpener
 from jinx_pipeline.operators.api.sample_source import ABSENT, DatasetSource
+from jinx_pipeline.plan.manifest import Manifest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,7 +33,8 @@ class Source:
 
     Attributes:
         base: Paths of the dataset that the rows are rows of; none where the parts hold rows of their own.
-        parts: Saved views over the base, or datasets, one after another; none: the base itself.
+        parts: Saved views over the base, or datasets, one after another; without them, the base itself.
+        manifest: A file that lists the parts where there may be many; see `plan/manifest.py`.
         order: A file of positions in it (.npy), in the order that a global operator decided; None: all, in order.
         bounds: A file of n + 1 places in `order` between which n groups lie; None: no groups.
         facts: A file of what the footers of the base say together, so that only shards whose rows are read are opened.
@@ -38,37 +42,95 @@ class Source:
 
     base: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    manifest: str | None = None
     order: str | None = None
     bounds: str | None = None
     facts: str | None = None
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether the rows are in parts, and not in the base itself."""
+        return bool(self.parts) or self.manifest is not None
 
-class OpenSource:
-    """A source with its files open."""
+    def part_paths(self) -> tuple[str, ...]:
+        """The paths of all parts, in order."""
+        return self.parts if self.manifest is None else tuple(Manifest(Path(self.manifest)).paths())
+
+
+class BaseDataset:
+    """The dataset beneath parts: opened once, however many parts show its rows.
+
+    Args:
+        source: Rows of this dataset.
+    """
 
     def __init__(self, source: Source) -> None:
-        self.source = source
-        self._order: Positions | None = None if source.order is None else np.load(source.order, mmap_mode="r")
-        self._bounds: Positions | None = None if source.bounds is None else np.load(source.bounds, mmap_mode="r")
-
-    @cached_property
-    def base(self) -> "jinx.Dataset | None":
-        """The dataset beneath; None where the parts hold rows of their own."""
-        if not self.source.base:
-            return None
-        opened = open_all(self.source.base)
-        if self.source.facts is not None:
-            opened._assume(Path(self.source.facts).read_text("utf-8"))
-        return opened
+        self._source = source
 
     @cached_property
     def dataset(self) -> "jinx.Dataset":
-        """What positions count in."""
-        if not self.source.parts:
+        """The dataset."""
+        import jinx
+
+        paths = self._source.base
+        opened = jinx.open(paths[0] if len(paths) == 1 else list(paths))
+        if self._source.facts is not None:
+            opened._assume(Path(self._source.facts).read_text("utf-8"))
+        return opened
+
+    @cached_property
+    def _views(self) -> ViewOpener:
+        return ViewOpener(self.dataset)
+
+    def view(self, path: str) -> Any:
+        """The part at a path, a saved view over this dataset."""
+        return self._views.open(path)
+
+
+class OpenSource:
+    """A source with its files open.
+
+    Args:
+        source: Where the rows are.
+        opened: Another one over the same base, with the same order, whose files it uses.
+    """
+
+    def __init__(self, source: Source, opened: "OpenSource | BaseDataset | None" = None) -> None:
+        self.source = source
+        self._manifest = None if source.manifest is None else Manifest(Path(source.manifest))
+        if isinstance(opened, OpenSource):
+            self._base, self._order, self.bounds = opened._base, opened._order, opened.bounds
+            return
+        self._base = opened or BaseDataset(source)
+        self._order: Positions | None = None if source.order is None else np.load(source.order, mmap_mode="r")
+        self.bounds: Positions | None = None if source.bounds is None else np.load(source.bounds, mmap_mode="r")
+
+    def slice(self, first: int, rows: int) -> "OpenSource":
+        """The source for some of its rows, or groups, alone: it opens no other parts than those that hold them.
+
+        Args:
+            first: The first row or group; they keep their numbers and positions.
+            rows: How many.
+        """
+        return self if self._manifest is None else _Slice(self, self._manifest, first, rows)
+
+    @property
+    def base(self) -> "jinx.Dataset | None":
+        """The dataset beneath; None where the parts hold rows of their own."""
+        return self._base.dataset if self.source.base else None
+
+    @cached_property
+    def dataset(self) -> "jinx.Dataset":
+        """What `local` positions count in."""
+        import jinx
+
+        parts = self.source.part_paths()
+        if not parts:
             if self.base is None:
                 raise ValueError("a source has a base or parts")
-            return self.base
-        return open_all(self.source.parts, each=True)
+            return self.base if self._manifest is None else self.base.select([])
+        opened: list[Any] = [self._base.view(path) if self.source.base else jinx.open(path) for path in parts]
+        return opened[0] if len(opened) == 1 else jinx.concat(opened)
 
     @cached_property
     def samples(self) -> DatasetSource:
@@ -76,38 +138,44 @@ class OpenSource:
         return DatasetSource(self.dataset)
 
     def __len__(self) -> int:
-        if self._bounds is not None:
-            return len(self._bounds) - 1
-        return len(self.dataset) if self._order is None else len(self._order)
+        if self.bounds is not None:
+            return len(self.bounds) - 1
+        if self._order is not None:
+            return len(self._order)
+        return len(self.dataset) if self._manifest is None else self._manifest.rows
 
     def positions(self, first: int, rows: int) -> "Positions":
-        """Positions in `dataset` of some rows."""
+        """The positions of some rows: where they lie in the base, or in all parts one after another."""
         if self._order is None:
             return np.arange(first, first + rows, dtype=np.int64)
         return np.array(self._order[first : first + rows], dtype=np.int64)
 
+    def local(self, positions: "Positions") -> "Positions":
+        """Positions in `dataset` of rows, from those that `positions` gives."""
+        return positions
+
     def group(self, number: int) -> "Positions":
-        """Positions in `dataset` of the rows of a group."""
-        if self._bounds is None:
+        """The positions of the rows of a group."""
+        if self.bounds is None:
             raise ValueError("this source has no groups")
-        first, last = int(self._bounds[number]), int(self._bounds[number + 1])
+        first, last = int(self.bounds[number]), int(self.bounds[number + 1])
         return self.positions(first, last - first)
 
     @cached_property
     def _rows(self) -> "Positions | None":
-        if self.source.parts and self.source.base:
+        if self.source.has_parts and self.source.base:
             return np.asarray(self.dataset.column(ROW), dtype=np.int64)
         return None
 
     @cached_property
     def _ids(self) -> list[str | None] | None:
-        if not self.source.parts or not self.source.base or ID not in self.dataset.column_names:
+        if not self.source.has_parts or not self.source.base or ID not in self.dataset.column_names:
             return None
         return self.dataset.column(ID)
 
     def input_rows(self, positions: "Positions") -> "Positions":
         """The rows of the base that rows come from; the positions themselves where there is no base."""
-        return positions if self._rows is None else self._rows[positions]
+        return positions if self._rows is None else self._rows[self.local(positions)]
 
     def other_ids(self, positions: "Positions") -> list[str] | None:
         """As `ids`; None where they are the positions."""
@@ -118,41 +186,91 @@ class OpenSource:
         rows = self.input_rows(positions).tolist()
         if self._ids is None:
             return [str(row) for row in rows]
-        return [self._ids[at] or str(row) for at, row in zip(positions.tolist(), rows, strict=True)]
+        return [self._ids[at] or str(row) for at, row in zip(self.local(positions).tolist(), rows, strict=True)]
 
     def own_columns(self) -> list[str]:
         """Columns that the parts have next to those of the base, or in place of them."""
-        if not self.source.parts or self.base is None:
+        if not self.source.has_parts or self.base is None:
             return []
         own = self.dataset.info().own_columns
         return [name for name in own if name not in PRIVATE]
 
 
-def open_all(paths: tuple[str, ...], *, each: bool = False) -> "jinx.Dataset":
-    """One dataset of several paths; with `each`, every path is a dataset by itself."""
-    import jinx
+class _Slice(OpenSource):
+    """Some rows or groups of a source with a manifest; positions count in all parts of the manifest."""
 
-    if len(paths) == 1:
-        return jinx.open(paths[0])
-    return jinx.concat([jinx.open(path) for path in paths]) if each else jinx.open(list(paths))
+    def __init__(self, whole: OpenSource, manifest: Manifest, first: int, rows: int) -> None:
+        start, stop = first, first + rows
+        if whole.bounds is not None:
+            start, stop = whole.bounds[[first, first + rows]].tolist()
+        self._parts = manifest.slice(whole.positions(start, stop - start))
+        super().__init__(replace(whole.source, parts=tuple(self._parts.paths), manifest=None), whole)
+
+    @cached_property
+    def samples(self) -> DatasetSource:
+        return _SlicedSamples(self)
+
+    def local(self, positions: "Positions") -> "Positions":
+        return self._parts.local(positions)
+
+
+class _SlicedSamples(DatasetSource):
+    """The samples of a slice."""
+
+    def __init__(self, source: OpenSource) -> None:
+        super().__init__(source.dataset)
+        self._local = source.local
+
+    def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
+        return super().samples(self._local(positions))
+
+    def values(self, positions: "Positions", name: str) -> list[Any]:
+        return super().values(self._local(positions), name)
+
+    def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
+        return super().strings(self._local(positions), path)
+
+    def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
+        return super().numbers(self._local(positions), path)
 
 
 class SourceCache:
-    """The sources that a worker has open; the least recently used one is closed."""
+    """The sources and base datasets that a worker has open; the least recently used one is closed."""
 
     def __init__(self, size: int = 4) -> None:
-        self._size = size
-        self._open: OrderedDict[Source, OpenSource] = OrderedDict()
+        self._sources: LeastRecentlyUsed[Source, OpenSource] = LeastRecentlyUsed(size)
+        self._bases: LeastRecentlyUsed[Source, BaseDataset] = LeastRecentlyUsed(size)
 
     def get(self, source: Source) -> OpenSource:
         """The source, open."""
-        if source in self._open:
-            self._open.move_to_end(source)
-            return self._open[source]
-        made = self._open[source] = OpenSource(source)
-        if len(self._open) > self._size:
-            self._open.popitem(last=False)
-        return made
+        base = Source(source.base, facts=source.facts)
+        return self._sources.get(source, lambda: OpenSource(source, self._bases.get(base, lambda: BaseDataset(base))))
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class LeastRecentlyUsed(Generic[K, V]):
+    """A few values by key; the least recently used one is dropped.
+
+    Args:
+        size: How many.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The value of a key; `make` gives one that is not there."""
+        if key in self._values:
+            self._values.move_to_end(key)
+            return self._values[key]
+        value = self._values[key] = make()
+        if len(self._values) > self._size:
+            self._values.popitem(last=False)
+        return value
 
 
 def plain(value: Any) -> Any:

@@ -84,7 +84,9 @@ def _dataset(parts: Sequence[Path], base: tuple[str, ...]) -> "jinx.Dataset":
     """The rows of all parts; of none, the base without rows."""
     if not parts:
         return OpenSource(Source(base)).dataset.select([])
-    return OpenSource(Source(base, tuple(str(part) for part in parts))).dataset
+    # Parts that are shards of the output hold the samples themselves.
+    shown = base if parts[0].suffix == ".jinx" else ()
+    return OpenSource(Source(shown, tuple(str(part) for part in parts))).dataset
 
 
 def _copied(export: Export, parts: Sequence[Path], base: tuple[str, ...], options: Mapping[str, Any]) -> Published:

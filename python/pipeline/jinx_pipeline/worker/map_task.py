@@ -72,7 +72,7 @@ def row_of(source: OpenSource, position: int) -> tuple[int, str]:
     """The row of the pipeline's input that lies at a position of a source, or its number there and what that counts."""
     if position < 0:
         return -1, ""
-    if source.source.parts and not source.source.base:
+    if source.source.has_parts and not source.source.base:
         return position, "sample"
     return int(source.input_rows(np.array([position]))[0]), ""
 

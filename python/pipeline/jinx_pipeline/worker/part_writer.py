@@ -42,12 +42,11 @@ class PartWriter:
                     writer.write_many(self._made(batch))
                     continue
                 columns = self._with_absent(batch, self._columns(batch))
+                positions = self._source.local(batch.positions)
                 for start, stop, marks in _runs(columns, len(batch)):
                     replace = {name: values[start:stop] for name, values in columns.items() if name not in marks}
                     drop = [name for name, mark in marks.items() if mark is REMOVED and name in self._stored]
-                    writer.copy(
-                        self._dataset, batch.positions[start:stop], replace=replace, drop=[*self._hidden, *drop]
-                    )
+                    writer.copy(self._dataset, positions[start:stop], replace=replace, drop=[*self._hidden, *drop])
             return writer.close()
 
     def write_view(self, path: Path, batches: Sequence[Batch]) -> WriteResult:
@@ -117,16 +116,17 @@ class PartWriter:
 
     def _values(self, batch: Batch, name: str) -> list[Any]:
         """The stored values of a column; REMOVED where a sample has none."""
-        samples = self._dataset.take(batch.positions, [name])
+        positions = self._source.local(batch.positions)
+        samples = self._dataset.take(positions, [name])
         values = [sample.get(name, REMOVED) for sample in samples]
-        absent = absent_columns(self._dataset, batch.positions)
+        absent = absent_columns(self._dataset, positions)
         if absent is None:
             return values
         return [REMOVED if name in names else value for value, names in zip(values, absent, strict=True)]
 
     def _with_absent(self, batch: Batch, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """The same, and what samples lack of the stored columns that are not written."""
-        absent = absent_columns(self._dataset, batch.positions) or []
+        absent = absent_columns(self._dataset, self._source.local(batch.positions)) or []
         for name in dict.fromkeys(name for names in absent for name in names):
             if name not in columns:
                 columns[name] = [REMOVED if name in names else _KEPT for names in absent]

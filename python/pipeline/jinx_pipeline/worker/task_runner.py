@@ -90,7 +90,8 @@ class TaskRunner:
             media_dir=stage.media_dir,
             answers_dir=stage.answers_dir,
         )
-        return run_task(stage, self._sources.get(source), task, path, ctx, busy_with=self._busy_with)
+        opened = self._sources.get(source).slice(task.first, task.rows)
+        return run_task(stage, opened, task, path, ctx, busy_with=self._busy_with)
 
 
 def _fatal(attempt: int, error: BaseException) -> Answer:
