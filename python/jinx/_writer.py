@@ -281,7 +281,7 @@ class Writer:
 
 def _names(names: Sequence[str]) -> list[str]:
     """A list of names; a single name may be given as a string."""
-    return [names] if isinstance(names, str) else list(names)
+    return [encodable("the column", name) for name in ([names] if isinstance(names, str) else names)]
 
 
 def _media_entry(name: str, kind: str) -> dict[str, Any]:

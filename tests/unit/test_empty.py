@@ -102,6 +102,19 @@ def test_an_empty_view_keeps_its_columns_when_it_is_saved(pair, tmp_path):
     assert str(more.to_arrow().schema.field("x").type) == "double"
 
 
+def test_a_saved_empty_view_passes_every_step(pair, tmp_path):
+    pytest.importorskip("pyarrow")
+    jinx.open(pair).filter("id > 100").save(tmp_path / "view.jinx")
+    saved = jinx.open(tmp_path / "view.jinx")
+    assert saved.select_columns(["s"]).to_arrow().schema.names == ["s"]
+    assert saved.drop_columns(["s"]).to_arrow().schema.names == ["id", "data"]
+    for number, (source, kept) in enumerate([(saved, {}), (tmp_path / "view.jinx", {}), (saved, {"drop": ["s"]})]):
+        out = tmp_path / f"copy-{number}.jinx"
+        assert jinx.convert(source, out, **kept).samples == 0
+        names = ["id", "data"] if kept else ["id", "s", "data"]
+        assert jinx.open(out).to_arrow().schema == saved.select_columns(names).to_arrow().schema
+
+
 def test_an_empty_copy_keeps_its_columns(pair, tmp_path):
     pytest.importorskip("pyarrow")
     none = jinx.open(pair).filter("id > 100")

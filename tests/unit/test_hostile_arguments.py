@@ -22,14 +22,23 @@ def test_a_column_with_lone_surrogates_does_not_exist(base, tmp_path):
         lambda: dataset.lengths(LONE),
         lambda: dataset.sort(LONE),
         lambda: dataset.select_columns([LONE]),
+        lambda: dataset.take([0], [LONE]),
         lambda: jinx.sort(base, tmp_path / "out.jinx", by=LONE),
         lambda: jinx.dedup(base, tmp_path / "out.jinx", by=LONE),
     )
     for ask in asked:
         with pytest.raises(KeyError, match="no column"):
             ask()
-    with pytest.raises(jinx.InvalidError, match="lone surrogates"):
-        dataset.filter(f"{LONE} > 2")
+    for ask in (
+        lambda: dataset.filter(f"{LONE} > 2"),
+        lambda: jinx.stream(base, where=f"{LONE} > 2"),
+        lambda: dataset.with_columns({LONE: range(5)}),
+        lambda: jinx.convert(base, tmp_path / "out.jinx", columns=[LONE]),
+        lambda: jinx.convert(base, tmp_path / "out.jinx", drop=LONE),
+        lambda: jinx.Writer(tmp_path / "out.jinx", indexed=[LONE]),
+    ):
+        with pytest.raises(ValueError, match="has lone surrogates"):
+            ask()
 
 
 def test_an_output_with_lone_surrogates_is_refused(base, tmp_path):
@@ -38,6 +47,9 @@ def test_an_output_with_lone_surrogates_is_refused(base, tmp_path):
         lambda: jinx.Writer(out),
         lambda: jinx.sort(base, out, by="id"),
         lambda: jinx.select(base, out),
+        lambda: jinx.convert(base, out),
+        lambda: jinx.open(base).save(out),
+        lambda: jinx.repair(base, out),
         lambda: jinx.Writer(tmp_path / "out.jinx", split=LONE),
     ):
         with pytest.raises(ValueError, match="lone surrogates"):
@@ -90,6 +102,14 @@ def test_functions_give_the_same_keys_in_memory_and_on_disk(base, tmp_path):
 def test_what_is_no_count_is_shown(base, tmp_path, returned):
     with pytest.raises(jinx.InvalidError, match=r"sample 0: the function returned num_tokens=.*; counts are"):
         jinx.annotate(base, tmp_path / "out.jinx", function=lambda _: returned)
+
+
+def test_a_function_that_exits_is_an_error(base, tmp_path):
+    def leave(_):
+        raise SystemExit(0)
+
+    with pytest.raises(jinx.InvalidError, match="sample 0: SystemExit in the function: 0"):
+        jinx.annotate(base, tmp_path / "out.jinx", function=leave)
 
 
 def test_a_function_that_ends_its_process_is_an_error(base, tmp_path, monkeypatch):

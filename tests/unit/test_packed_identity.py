@@ -196,6 +196,12 @@ def test_a_state_keeps_nothing_unknown(first, make):
             make(first).load_state_dict({**state, **changed})
 
 
+def test_a_state_that_is_no_json_is_refused(first):
+    state = ElasticLoader(first, 4).state_dict()
+    with pytest.raises(MismatchError, match=r"sizes is .* and was \"b'x'\""):
+        ElasticLoader(first, 4).load_state_dict({**state, "plan": {**state["plan"], "sizes": b"x"}})
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [

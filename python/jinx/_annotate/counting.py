@@ -93,7 +93,7 @@ class FunctionCounter:
             returned: Any = self._function(sample)
         except MemoryError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ValueError(f"{type(error).__name__} in the function: {error}") from error
         found: dict[str, Any] = {**returned} if isinstance(returned, Mapping) else {"num_tokens": returned}
         unknown = [name for name in found if name not in {*COUNTS, IDS, MASK}]

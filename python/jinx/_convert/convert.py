@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
+from jinx._arguments import encodable
 from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
 from jinx._convert.mds_copy import copy_mds, may_copy
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
@@ -18,7 +19,7 @@ from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.reopened import reopened
 from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
-from jinx._outputs import refuse_existing, refuse_within
+from jinx._outputs import output_name, refuse_existing, refuse_within
 from jinx._results import WriteResult
 from jinx._scratch import scratch_directory
 from jinx._suggest import hint, unknown_column
@@ -59,7 +60,7 @@ def convert(
         FileExistsError: The output exists, and `overwrite` is not set.
         JinxError: A sample cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
-    settings = Settings(os.fsdecode(out), options)
+    settings = Settings(output_name(out), options)
     refuse_within(settings.out, source)
     if settings.part is not None:
         return _convert_part(source, settings, settings.part, progress)
@@ -91,6 +92,8 @@ def stream(
         markers: Read markers also in rows that do not begin with `"$jinx": 1`; see `convert`.
     """
     names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
+    if where is not None:
+        encodable("the expression", where)
     paths = paths_of(path)
 
     def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:

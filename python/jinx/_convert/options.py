@@ -14,6 +14,7 @@ from functools import cache
 from textwrap import wrap
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
+from jinx._arguments import encodable
 from jinx._convert.formats import FormatName, OutputFormatName, output_format
 from jinx._files.merge import parse_part
 from jinx._sizes import parse_size
@@ -271,7 +272,7 @@ class Settings:
 def _names(names: Names | None) -> list[str] | None:
     if names is None:
         return None
-    return [names] if isinstance(names, str) else list(names)
+    return [encodable("the column", name) for name in ([names] if isinstance(names, str) else names)]
 
 
 def _codec(compression: str | None, target: str) -> tuple[str | None, int | None]:

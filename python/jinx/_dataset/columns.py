@@ -89,7 +89,7 @@ def parse_name(dataset: Reader, name: str) -> list[str]:
     known = column_names(dataset)
     if name in known:
         return [name]
-    if not _is_encodable(name):
+    if not is_encodable(name):
         raise KeyError(unknown_column(name, known))
     path = parse_path(name)
     # Files that do not list their columns, or have no samples, may have any column that the view does not hide.
@@ -98,7 +98,7 @@ def parse_name(dataset: Reader, name: str) -> list[str]:
     raise KeyError(unknown_column(name, known) if len(path) == 1 else unknown_member(path, 0, known))
 
 
-def _is_encodable(name: str) -> bool:
+def is_encodable(name: str) -> bool:
     """Whether a file can have the name: it has no lone surrogates."""
     try:
         name.encode()

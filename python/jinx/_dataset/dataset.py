@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from jinx import _core
 from jinx._dataset import columns, selection
+from jinx._dataset.columns import is_encodable
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
 from jinx._reopen import reopen_dataset, reopen_view
@@ -101,6 +102,8 @@ class Dataset(Base):
         if columns is None:
             return super().take(indices)
         names = [columns] if isinstance(columns, str) else list(columns)
+        if not all(map(is_encodable, names)):
+            selection.require_columns(self, names)
         samples = super().take(indices, names)
         # A sample may lack a column that others have, so the names are checked only then.
         if samples and not self._transforms and not all(name in samples[0] for name in names):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from jinx import _core
 from jinx._open import expand_pattern, look, missing
+from jinx._outputs import output_name
 from jinx._results import Problem, RepairResult
 from jinx.mds._directories import find_directories
 
@@ -70,7 +71,7 @@ def repair(
     """
     name = os.fsdecode(path)
     try:
-        return RepairResult(**_core.repair(name, None if out is None else os.fsdecode(out), dry_run))
+        return RepairResult(**_core.repair(name, None if out is None else output_name(out), dry_run))
     except FileNotFoundError:
         if look(name) is not None:
             raise

@@ -304,7 +304,7 @@ def require_least(sizes: Sizes, least: Mapping[str, int]) -> None:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value)
+    text = json.dumps(value, default=repr)
     return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names, schema_if_empty
-from jinx._outputs import refuse_existing, refuse_input, refuse_within
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_within
 from jinx._results import WriteResult
 from jinx._views.bases import bases_of
 from jinx._views.meta import kept_meta
@@ -21,7 +21,7 @@ def save(
     dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool, meta: Mapping[str, Any] | None = None
 ) -> WriteResult:
     """See `Dataset.save`; what views that it shows keep in `meta` is kept, unless other is given."""
-    target = os.fsdecode(path)
+    target = output_name(path)
     if not target.endswith(".jinx"):
         raise ValueError(f"{target}: a view is saved as one file, whose name ends in .jinx")
     if dataset._transforms:

@@ -328,8 +328,12 @@ impl Rows for ViewRows {
         let schema = match types.schema.take() {
             Some(schema) => schema,
             None if self.files.samples > 0 => return Ok(types),
-            // Types are inferred from samples, and here are none: the base may have some.
-            None => schema_text_of(&View { rows: Arc::clone(&self.base), positions: None })?,
+            // Types are inferred from samples, and here are none: the base may have some. It shows all of them, as it
+            // need not have one of the columns that this view selects.
+            None => {
+                let rows = self.base.with_projection(Projection::default());
+                schema_text_of(&View { rows, positions: None })?
+            }
         };
         let more = match own {
             None => Vec::new(),
