@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.at_work import AtWork, shared_file, too_late
+from jinx_pipeline.engines.at_work import PIPES_CLOSED, AtWork, shared_file, too_late
 from jinx_pipeline.engines.memory import over_limit, private_bytes
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Request
@@ -186,6 +186,8 @@ class LocalWorkers:
         if process.late:
             return Died(process.name, Cause.TIMEOUT, process.late, operator)
         what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        if code == PIPES_CLOSED:
+            what = "the pipes to the driver were closed"
         return Died(process.name, Cause.DIED, what, operator)
 
     def busy_with(self, worker: str) -> str:
