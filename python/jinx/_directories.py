@@ -45,7 +45,8 @@ def files_in(directory: str, format: str | None = None) -> list[tuple[str, str]]
     if len(formats) > 1:
         raise ValueError(
             f"{directory}: the files in this directory have different formats ({_examples(directory, found)}); say "
-            f"which are meant with a pattern, for instance {_pattern(found)}, or --input-format {formats[0]}"
+            f"which are meant with a pattern, for instance {_pattern(found)}, or in jinx commands with "
+            f"--input-format {formats[0]}"
         )
     if formats == ["jinx"]:
         shards = _shards(directory)

@@ -115,6 +115,12 @@ class Place:
     def lines(self, first: int, last: int) -> None:
         lines(self.folder / "in.jsonl", first, last)
 
+    def rows(self) -> dict[str, str]:
+        """The rows of the output."""
+        out = self.folder / self.name
+        found = jinx.stream(out) if out.suffix in {".jsonl", ".parquet"} else jinx.open(out)
+        return {self.name: str([dict(one) for one in found])}
+
     def state(self) -> dict[str, str]:
         """What lies in the directory: names, and of the output the bytes."""
         found: dict[str, str] = {}
@@ -162,11 +168,14 @@ class Situation:
         before: Makes what is there.
         killed: The run that is killed.
         after: The command that ends with the output.
+        compares_rows: Whether the rows of the output are compared, and not its bytes: how they are divided into
+            shards and groups depends on what was published before the input grew.
     """
 
     before: Callable[[Place], None]
     killed: Callable[[Place], None]
     after: Callable[[Place], None]
+    compares_rows: bool = False
 
 
 def again(place: Place) -> None:
@@ -185,6 +194,9 @@ SITUATIONS = {
     "corrected": Situation(lambda place: (place.lines(0, ROWS), refuse(place)), again, again),
     "grown": Situation(
         lambda place: (place.lines(0, ROWS), place.export(), place.lines(ROWS, MORE_ROWS)), again, again
+    ),
+    "growing": Situation(
+        lambda place: place.lines(0, ROWS), again, lambda place: (place.lines(ROWS, MORE_ROWS), place.export()), True
     ),
 }
 
@@ -224,7 +236,7 @@ def trial(situation: Situation, folder: Path, name: str, number: int) -> tuple[b
     after, said = in_child(lambda: situation.after(place))
     if after:
         wrong.append(f"the same command: {said}")
-    return code == -signal.SIGKILL, wrong, place.state()
+    return code == -signal.SIGKILL, wrong, place.rows() if situation.compares_rows else place.state()
 
 
 def main() -> None:

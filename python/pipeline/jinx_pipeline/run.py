@@ -70,7 +70,7 @@ class _Job:
     work_dir: WorkDir
     ledger: Ledger
     plan: Plan
-    crew: WorkerPool
+    worker_pool: WorkerPool
     worker_counts: Mapping[str, int]
     progress: Progress
     rows: SourceRows
@@ -250,7 +250,7 @@ class Run:
         limits = self.limits
         Driver(
             segment,
-            job.crew,
+            job.worker_pool,
             job.worker_counts,
             job.ledger,
             job.work_dir,

@@ -60,12 +60,12 @@ def run(tmp_path):
     """Runs segments of so many blocks each, one after another, with the same workers."""
     with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path, "r") as journal:
 
-        def go(workers, *segments, count=2, pools=("cpu",), **more):
-            pool, ledger = WorkerPool(workers), Ledger(work_dir, journal)
+        def go(workers, *segments, count=2, pools=("cpu",), worker_pool=None, **more):
+            worker_pool, ledger = worker_pool or WorkerPool(workers), Ledger(work_dir, journal)
             for number, blocks in enumerate(segments):
                 stages = [Stage([], [], Roles(), "rows", pool=pool) for pool in pools]
                 segment = Segment(number, stages, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
-                Driver(segment, pool, dict.fromkeys(pools, count), ledger, work_dir, **more).run()
+                Driver(segment, worker_pool, dict.fromkeys(pools, count), ledger, work_dir, **more).run()
                 assert len(ledger.done(number, dict(segment.blocks), 1)) == blocks
 
         yield go
@@ -206,6 +206,29 @@ def test_many_small_blocks_share_a_sync(run, monkeypatch):
     assert len(order) == 300
     # One for each tenth of a second, and those at both ends.
     assert len(set(synced)) <= seconds / 0.1 + 3
+
+
+def test_a_receipt_costs_no_look_at_all_workers(run):
+    looks = []
+
+    class Watched(dict):
+        def __iter__(self):
+            looks.append("iter")
+            return super().__iter__()
+
+        def items(self):
+            looks.append("items")
+            return super().items()
+
+        def values(self):
+            looks.append("values")
+            return super().values()
+
+    workers = Scripted(ready_when_started)
+    run(workers, 400, count=40, worker_pool=WorkerPool(workers, at_work=Watched()))
+    assert len(workers.tasks) == 400
+    # To make room, once a second.
+    assert len(looks) < 40
 
 
 def test_workers_that_never_become_ready_stop_the_run(run):

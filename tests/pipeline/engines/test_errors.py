@@ -28,12 +28,19 @@ def data(tmp_path_factory):
 
 
 @pytest.mark.parametrize("block_rows", [1, 20])
-@pytest.mark.parametrize("name", ["surrogate", "mute", "import", "space"])
+@pytest.mark.parametrize("name", ["surrogate", "mute", "leaving", "notes", "cancelled", "import", "space"])
 def test_one_row_costs_that_row_whatever_it_raises(data, tmp_path, name, block_rows):
     def change(sample):
+        import asyncio
         import errno
 
         if sample["n"] == 50:
+            if name == "cancelled":
+                raise asyncio.CancelledError("by a timeout")
+            if name == "notes":
+                error = ValueError("a note is no text")
+                error.__notes__ = 5
+                raise error
             if name == "surrogate":
                 raise ValueError("bad text: \udce9t\udce9")
             if name == "import":
@@ -43,7 +50,7 @@ def test_one_row_costs_that_row_whatever_it_raises(data, tmp_path, name, block_r
 
             class MuteError(Exception):
                 def __str__(self):
-                    raise RuntimeError("no message")
+                    raise SystemExit if name == "leaving" else RuntimeError("no message")
 
             raise MuteError
         return sample
@@ -55,7 +62,25 @@ def test_one_row_costs_that_row_whatever_it_raises(data, tmp_path, name, block_r
         [bad] = done.bad_rows
         assert (bad.row, bad.operator) == (50, "change")
     record = json.loads((tmp_path / "out.jinx.work" / "quarantine.jsonl").read_text())
-    assert {"surrogate": r"\udce9t", "mute": "Mute", "import": "codec", "space": "No space"}[name] in record["error"]
+    said = {"surrogate": r"\udce9t", "cancelled": "by a timeout", "import": "codec", "space": "No space"}
+    assert said.get(name, "ValueError" if name == "notes" else "MuteError") in record["error"]
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_an_operator_that_closes_files_of_its_worker_is_named(data, tmp_path, first):
+    def change(sample):
+        import os
+
+        if sample["n"] == 50:
+            os.closerange(first, 256)
+        return sample
+
+    flow = Dataset.load(data).process([change, jp.ops.TextLengthFilter(min_len=1)])
+    done = flow.export(tmp_path / "out.jinx", workers=1, block_rows=20)
+    assert done.rows_out == 99
+    assert [(one.row, one.operator, one.error) for one in done.bad_rows] == [
+        (50, "change", "the worker died: the pipes to the driver were closed")
+    ]
 
 
 @pytest.mark.parametrize("block_rows", [1, 20])

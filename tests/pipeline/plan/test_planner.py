@@ -1,5 +1,6 @@
 """The plan: segments, stages, blocks, and the order of filters."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -122,3 +123,10 @@ def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path):
     (tmp_path / "recipe.yaml").write_text(f"dataset: {tmp_path}/in\nexport: {tmp_path}/out.jinx\n")
     with pytest.raises(ValueError, match=r"recipe\.yaml, line 1: dataset: .*/in: the files in this directory have"):
         describe(read_recipe(tmp_path / "recipe.yaml"))
+
+
+def test_a_pipe_is_no_input(tmp_path):
+    """It would be waited for without an end."""
+    os.mkfifo(tmp_path / "in.jsonl")
+    with pytest.raises(ValueError, match=r"in\.jsonl: this is a pipe or a device; a regular file is needed"):
+        jp.Dataset.load(tmp_path / "in.jsonl").process("text_length_filter").export(tmp_path / "out.jinx")

@@ -99,7 +99,7 @@ class Driver:
 
     Args:
         segment: What to run.
-        crew: The workers of the run; those of an earlier segment work on.
+        worker_pool: The workers of the run; those of an earlier segment work on.
         counts: How many workers of each pool.
         ledger: What is committed.
         work_dir: Where parts go.
@@ -112,7 +112,7 @@ class Driver:
     def __init__(
         self,
         segment: Segment,
-        crew: WorkerPool,
+        worker_pool: WorkerPool,
         counts: Mapping[str, int],
         ledger: Ledger,
         work_dir: WorkDir,
@@ -123,7 +123,7 @@ class Driver:
         named: Callable[[BadRow], BadRow] = lambda bad: bad,
     ) -> None:
         self._segment = segment
-        self._workers = crew
+        self._workers = worker_pool
         self._counts = counts
         self._ledger = ledger
         self._work_dir = work_dir

@@ -8,11 +8,10 @@ _MESSAGE_CHARACTERS, _TRACE_CHARACTERS = 2000, 2000
 def message_of(error: BaseException) -> str:
     """Type, message and notes of an exception; what UTF-8 cannot hold is written with a backslash."""
     try:
-        said = str(error)
-    except Exception as another:  # noqa: BLE001 - whatever a user's `__str__` raises
+        said = "; ".join(map(str, [error, *getattr(error, "__notes__", [])]))
+    except BaseException as another:  # noqa: BLE001 - whatever a user's `__str__` raises
         said = f"<its message cannot be told: {type(another).__name__}>"
-    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", []))
-    return plain_text(f"{type(error).__name__}: {said}{notes}"[:_MESSAGE_CHARACTERS])
+    return plain_text(f"{type(error).__name__}: {said}"[:_MESSAGE_CHARACTERS])
 
 
 def trace_of(error: BaseException) -> str:

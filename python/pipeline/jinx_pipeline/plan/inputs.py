@@ -125,7 +125,13 @@ def content_of(path: str) -> dict[str, Any]:
 
 
 def needs_conversion(path: str) -> bool:
-    """Whether a source is converted before it is read: it is not JINX, a saved view or MDS."""
+    """Whether a source is converted before it is read: it is not JINX, a saved view or MDS.
+
+    Raises:
+        ValueError: It is a pipe or a device, which cannot be read twice and may have no end.
+    """
+    if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+        raise ValueError(f"{path}: this is a pipe or a device; a regular file is needed")
     if path.lower().endswith(_PLAIN):
         return True
     try:

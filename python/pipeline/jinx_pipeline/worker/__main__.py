@@ -27,11 +27,20 @@ def _die_with_the_driver(lifeline: int) -> None:
 
 
 def _serve(requests: Connection, answers: Connection, at_work: int) -> int:
-    from jinx_pipeline.worker.activity import Activity
+    from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity
     from jinx_pipeline.worker.pandas_import import spare
     from jinx_pipeline.worker.task_runner import TaskRunner
 
-    runner = TaskRunner(Activity(at_work).set)
+    shared = Activity(at_work)
+    pipes = {one.fileno(): os.fstat(one.fileno()) for one in (requests, answers)}
+
+    def busy_with(name: str, rows: int) -> None:
+        # Without them nobody hears us: end now, while the operator that has closed them is the one that is named.
+        if not all(_is_open(file, status) for file, status in pipes.items()):
+            os._exit(PIPES_CLOSED)
+        shared.set(name, rows)
+
+    runner = TaskRunner(busy_with)
     answers.send(("ready", os.getpid()))
     while True:
         try:
@@ -48,6 +57,13 @@ def _serve(requests: Connection, answers: Connection, at_work: int) -> int:
         answer = do(*content)
         if answer is not None:
             answers.send(answer)
+
+
+def _is_open(file: int, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), status)
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ _BYTES = 256
 # How often something began, and the rows of what began last.
 _STEP = struct.Struct("<QQ")
 _NAME = _STEP.size
+# The exit code of a worker whose pipes an operator has closed.
+PIPES_CLOSED = 4
 
 
 class Activity:

@@ -117,7 +117,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
             samples = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
             made += samples
             numbers += [number] * len(samples)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - as in `Chain.attempt`
+        except BaseException as error:  # noqa: BLE001 - as in `Chain.attempt`
             raise_if_not_of_rows(error)
             chain.give_up(operator.name, group, error)
     if made:

@@ -144,7 +144,7 @@ class Chain:
             made = self.answered(name, batch, call, is_divided=is_divided)
         except _DividedError:
             pass
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # Ctrl-C reaches the driver alone
+        except BaseException as error:  # Ctrl-C reaches the driver alone, and a cancelled request is one of a row
             self._end_if_forked()
             raise_if_not_of_rows(error)
             if len(batch) == 1:

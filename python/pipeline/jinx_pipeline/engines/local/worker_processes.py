@@ -14,7 +14,7 @@ from typing import Any
 from jinx_pipeline.engines.worker_backend import Died, Event, Request
 from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
-from jinx_pipeline.worker.activity import Activity, shared_file, too_late
+from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, too_late
 from jinx_pipeline.worker.memory import over_limit, private_bytes
 from jinx_pipeline.worker.task_runner import event_of
 
@@ -186,6 +186,8 @@ class LocalWorkers:
         if process.late:
             return Died(process.name, Cause.TIMEOUT, process.late, operator)
         what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        if code == PIPES_CLOSED:
+            what = "the pipes to the driver were closed"
         return Died(process.name, Cause.DIED, what, operator)
 
     def busy_with(self, worker: str) -> str:
