@@ -10,8 +10,6 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.worker_backend import Finished
 from jinx_pipeline.model.receipt import Receipt
-from jinx_pipeline.schedule.scheduler import Scheduler
-from jinx_pipeline.schedule.task import Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore::jinx_pipeline.BadRowsWarning")
 
@@ -175,19 +173,6 @@ def test_an_operator_that_fails_on_every_row_does_not_flood_the_journal(tmp_path
     with pytest.raises(StoppedError, match="rows were left out"):
         Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=2000, stop_after_bad=100)
     assert (tmp_path / "out.jinx.work" / "journal.jsonl").stat().st_size < 2000 * 500
-
-
-def test_copies_are_ended_without_a_look_at_all_workers():
-    scheduler = Scheduler([10, 10])
-    first = scheduler.lease("a", "cpu", 0.0)
-    scheduler.receipt(first.attempt, 10, 1.0)
-    assert scheduler.take_withdrawn() == []
-    second = scheduler.lease("a", "cpu", 1.0)
-    copy = scheduler.lease("b", "cpu", 1000.0)
-    assert copy.task == second.task
-    assert scheduler.receipt(copy.attempt, 10, 1001.0) is Verdict.ACCEPTED
-    assert scheduler.take_withdrawn() == [(second.attempt, "a")]
-    assert scheduler.take_withdrawn() == []
 
 
 def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):

@@ -170,7 +170,7 @@ def test_a_worker_that_was_not_reachable_and_is_not_needed_is_ended(workers):
 
 def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_path):
     workers.load_stage("0.0", Stage([], [], Roles(), "rows"))
-    request = Request("0.0", Source((str(data),)), Task(0, 0, 0, 3), 0, str(tmp_path / "parts" / "p.jinx"))
+    request = Request("0.0", Source((str(data),)), Task("0.0", 0, 0, 3), 0, str(tmp_path / "parts" / "p.jinx"))
     first = workers.start("cpu")
     assert news_of(workers) == [Ready(first)]
     workers.submit(first, request)

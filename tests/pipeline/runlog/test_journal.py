@@ -89,11 +89,11 @@ def test_a_divided_block_counts_when_all_its_pieces_are_there(tmp_path):
     with WorkDir(tmp_path) as work_dir, Journal(work_dir.journal_path, "r") as journal:
         work_dir.write_plan({})
         ledger = Ledger(work_dir, journal)
-        ledger.commit(0, Task(0, 0, 0, 50), 3, Receipt("a", 40))
+        ledger.commit(0, Task("0.0", 0, 0, 50), 3, Receipt("a", 40))
         assert ledger.done(0, {0: 100}, 1) == {}
         assert ledger.pieces(0, 0, 0) == []
-        ledger.commit(0, Task(0, 0, 50, 50), 4, Receipt("c", 5))
-        ledger.commit(0, Task(0, 0, 0, 50), 5, Receipt("b", 40))
+        ledger.commit(0, Task("0.0", 0, 50, 50), 4, Receipt("c", 5))
+        ledger.commit(0, Task("0.0", 0, 0, 50), 5, Receipt("b", 40))
         assert ledger.done(0, {0: 100}, 1) == {(0, 0): 45}
     with WorkDir(tmp_path) as work_dir, Journal(work_dir.journal_path, "r") as journal:
         again = Ledger(work_dir, journal)
@@ -108,6 +108,6 @@ def test_what_was_not_committed_is_swept(tmp_path):
         for name in ("kept.jinx", "kept.binx", "kept.jinx.signatures", "left.jinx", "left.binx"):
             (work_dir.parts / name).write_bytes(b"")
         (work_dir.parts / "folder").mkdir()
-        ledger.commit(0, Task(0, 0, 0, 1), 0, Receipt("kept.jinx", 1))
+        ledger.commit(0, Task("0.0", 0, 0, 1), 0, Receipt("kept.jinx", 1))
         ledger.sweep()
         assert {path.name for path in work_dir.parts.iterdir()} == {"kept.jinx", "kept.binx", "kept.jinx.signatures"}

@@ -115,6 +115,6 @@ def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_pa
     data = write_input(tmp_path / "in.jinx", 5)
     stage = Stage([], [], Roles(), output="view", signatures=jp.ops.DocumentDeduplicator())
     source = OpenSource(Source((str(data),)))
-    receipt = run_task.run_task(stage, source, Task(0, 0, 0, 5), tmp_path / "part.jinx", Context(seed=0))
+    receipt = run_task.run_task(stage, source, Task("0.0", 0, 0, 5), tmp_path / "part.jinx", Context(seed=0))
     assert (receipt.rows_out, done) == (5, ["_write_signatures", "_write"])
     assert (tmp_path / "part.jinx.signatures").exists()

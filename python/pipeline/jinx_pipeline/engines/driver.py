@@ -18,8 +18,9 @@ from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.work_dir import WorkDir, crash_note_path, remove_part, signatures_path
+from jinx_pipeline.schedule.graph import Graph, Node, Stream
 from jinx_pipeline.schedule.scheduler import Scheduler
-from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Verdict
+from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError
 from jinx_pipeline.worker.map_task import row_of
 
 _TICK_SECONDS = 0.5
@@ -70,6 +71,20 @@ class Segment:
     source: Source
     blocks: Mapping[int, int]
     is_look: bool = False
+
+    def node_ids(self) -> list[str]:
+        """The id of each stage in the graph of the scheduler."""
+        return [f"{self.number}.{place}" for place in range(len(self.stages))]
+
+    def graph(self) -> Graph:
+        """The chain of its stages."""
+        nodes: list[Node] = []
+        for node_id, stage in zip(self.node_ids(), self.stages, strict=True):
+            if nodes:
+                nodes.append(Node(node_id, stage.pool, inputs=(Stream(nodes[-1].id),)))
+            else:
+                nodes.append(Node(node_id, stage.pool, blocks=self.blocks))
+        return Graph(tuple(nodes))
 
     def first_rows(self) -> dict[int, int]:
         """The first row of each block."""
@@ -132,12 +147,13 @@ class Driver:
         self._named = named
         self._first_rows = segment.first_rows()
         self._source: OpenSource | None = None
+        self._node_ids = segment.node_ids()
+        self._stage_of = {node_id: place for place, node_id in enumerate(self._node_ids)}
         done = ledger.done(segment.number, dict(segment.blocks), len(segment.stages))
         self._scheduler = Scheduler(
-            segment.blocks,
-            [stage.pool for stage in segment.stages],
+            segment.graph(),
             limits,
-            done=done,
+            done={(self._node_ids[stage], block): {"out": rows} for (stage, block), rows in done.items()},
             first_attempt=ledger.next_attempt,
         )
         self._paths: dict[int, str] = {}
@@ -159,8 +175,8 @@ class Driver:
         if self._scheduler.finished:
             return
         self._last_news = time.monotonic()
-        for number, stage in enumerate(self._segment.stages):
-            self._workers.workers.load_stage(self._key(number), stage)
+        for node_id, stage in zip(self._node_ids, self._segment.stages, strict=True):
+            self._workers.workers.load_stage(node_id, stage)
         try:
             while not self._scheduler.finished:
                 self._staff()
@@ -207,9 +223,6 @@ class Driver:
             self._last_news = now
             self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._workers.waited_for()})
 
-    def _key(self, stage: int) -> str:
-        return f"{self._segment.number}.{stage}"
-
     def _staff(self) -> None:
         """Start workers where there is work for them."""
         if time.monotonic() < self._start_again_at:
@@ -251,17 +264,17 @@ class Driver:
 
     def _request(self, lease: Lease) -> Request:
         task, segment = lease.task, self._segment
-        stage = segment.stages[task.stage]
-        suffix = ".jinx" if stage.output == "view" else ""
-        path = self._work_dir.part_path(segment.number, task, lease.attempt, suffix)
+        place = self._stage_of[task.node]
+        suffix = ".jinx" if segment.stages[place].output == "view" else ""
+        path = self._work_dir.part_path(task, lease.attempt, suffix)
         self._paths[lease.attempt] = str(path)
-        if task.stage == 0:
+        if place == 0:
             source = segment.source
             first = self._first_rows[task.block] + task.first
             task = replace(task, first=first)
         else:
-            source = self._output_of(task.stage - 1, task.block)
-        return Request(self._key(task.stage), source, task, lease.attempt, str(path), lease.is_last_try)
+            source = self._output_of(place - 1, task.block)
+        return Request(task.node, source, task, lease.attempt, str(path), lease.is_last_try)
 
     def _output_of(self, stage: int, block: int) -> Source:
         """What a stage has made of a block."""
@@ -307,26 +320,25 @@ class Driver:
     def _finished(self, event: Finished) -> None:
         lease = self._workers.waits(event.worker)
         self._unfit_tasks = 0
-        verdict = self._scheduler.receipt(event.attempt, event.receipt.rows_out, time.monotonic())
+        verdict = self._scheduler.receipt(event.attempt, {"out": event.receipt.rows_out}, time.monotonic())
         path = self._paths.pop(event.attempt)
-        if verdict is Verdict.STALE or lease is None:
+        if not verdict.accepted or lease is None:
             _discard(path)
             return
         self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
-        facts = {"stage": self._key(lease.task.stage), "block": lease.task.block, "rows": lease.task.rows}
+        facts = {"stage": lease.task.node, "block": lease.task.block, "rows": lease.task.rows}
         done = {"rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker}
         self._untold.append({**facts, **done})
         for bad in event.receipt.bad:
             self._left_out(bad)
-        self._end_copies()
+        self._end_losers(verdict.losers)
 
-    def _end_copies(self) -> None:
-        """Workers whose task another one has finished are freed for other work."""
-        for attempt, worker in self._scheduler.take_withdrawn():
-            lease = self._workers.at_work.get(worker)
-            if lease is not None and lease.attempt == attempt:
-                self._workers.kill(worker)
-                _discard(self._paths.pop(attempt))
+    def _end_losers(self, losers: Sequence[Lease]) -> None:
+        """Workers whose task is done, or was divided, are freed for other work."""
+        for lease in losers:
+            if self._workers.at_work.get(lease.worker) == lease:
+                self._workers.kill(lease.worker)
+                _discard(self._paths.pop(lease.attempt))
 
     def _died(self, event: Died) -> None:
         was_starting, pool = event.worker in self._workers.starting, self._workers.pool_of[event.worker]
@@ -351,31 +363,32 @@ class Driver:
         _discard(self._paths.pop(attempt))
         why = f"{cause.value}: {what}" if what else cause.value
         try:
-            quarantined = self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay)
+            verdict = self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay)
         except RefusedError:
             raise StoppedError(
                 f"a service keeps asking to wait, and no rows are done meanwhile ({what}); see to its quota or its "
                 f"load, and run again: the run is resumed"
             ) from None
-        for given_up in quarantined:
-            stage = self._segment.stages[given_up.task.stage]
+        if (given_up := verdict.quarantined) is not None:
+            stage = self._segment.stages[self._stage_of[given_up.task.node]]
             if isinstance(stage, LookTask):
                 raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
             row, counted = self._input_row(given_up)
             bad = BadRow(row, operator, plain_text(why), counted=counted)
             self._ledger.give_up(self._segment.number, given_up.task, bad)
             self._left_out(bad)
-        self._end_copies()
+        self._end_losers(verdict.losers)
 
     def _input_row(self, given_up: Quarantined) -> tuple[int, str]:
         """The row of the pipeline's input that a task of one row was about; as `row_of`."""
         task = given_up.task
-        if task.stage == 0:
+        place = self._stage_of[task.node]
+        if place == 0:
             if self._source is None:
                 self._source = OpenSource(self._segment.source)
             source, row = self._source, self._first_rows[task.block] + task.first
         else:
-            source, row = OpenSource(self._output_of(task.stage - 1, task.block)), task.first
+            source, row = OpenSource(self._output_of(place - 1, task.block)), task.first
         if source.source.bounds is not None:
             return row, "group"
         opened = source.slice(row, 1)

@@ -41,10 +41,11 @@ class Ledger:
 
     def commit(self, segment: int, task: Task, attempt: int, receipt: Receipt) -> None:
         """Record a receipt that the scheduler has accepted; it is on the disk after `sync`."""
+        stage = int(task.node.rpartition(".")[2])  # of "segment.stage"
         record = {
             "kind": "piece",
             "segment": segment,
-            "stage": task.stage,
+            "stage": stage,
             "block": task.block,
             "first": task.first,
             "rows": task.rows,
@@ -52,7 +53,7 @@ class Ledger:
             **asdict(receipt),
         }
         self._journal.append(record)
-        self._keep((segment, task.stage, task.block), Piece(task.first, task.rows, attempt, receipt))
+        self._keep((segment, stage, task.block), Piece(task.first, task.rows, attempt, receipt))
 
     def sync(self) -> None:
         """Wait until everything that was recorded is on the disk."""

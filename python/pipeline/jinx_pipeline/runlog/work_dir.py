@@ -82,9 +82,9 @@ class WorkDir:
         """The log of events."""
         return self.path / "events.jsonl"
 
-    def part_path(self, segment: int, task: Task, attempt: int, suffix: str) -> Path:
+    def part_path(self, task: Task, attempt: int, suffix: str) -> Path:
         """Where an attempt at a task puts its rows; no two attempts share it, of whatever driver."""
-        name = f"s{segment}.{task.stage}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
+        name = f"s{task.node}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
         return self.parts / name
 
     def read_plan(self) -> dict[str, Any] | None:

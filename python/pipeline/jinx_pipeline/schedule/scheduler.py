@@ -4,159 +4,126 @@ It is driven by calls with the time as an argument, so that a simulation can run
 """
 
 import heapq
-from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import count, pairwise
 
+from jinx_pipeline.schedule.block_flow import BlockFlow, Entry, RowsByPort
+from jinx_pipeline.schedule.graph import Graph
+from jinx_pipeline.schedule.node_queue import NodeQueue, OpenBlock, RunningLease, TaskState
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Task, Verdict
 
-
-@dataclass(slots=True, eq=False)
-class _Piece:
-    """A task and what has happened to it."""
-
-    task: Task
-    strikes: int = 0
-    nodes_lost: int = 0
-    memory_kills: int = 0
-    throttles: int = 0
-    receipts_then: int = 0
-    leases: dict[int, str] = field(default_factory=dict[int, str])
-
-
-@dataclass(slots=True)
-class _Running:
-    piece: _Piece
-    started: float
-
-
-@dataclass(slots=True)
-class _Open:
-    """A block in a stage: what is still missing of it, and what came out so far."""
-
-    pieces: int
-    rows_out: int = 0
-
-
-@dataclass(slots=True)
-class _Stage:
-    """The queue of a stage.
-
-    Attributes:
-        ready: Pieces to hand out, in order.
-        running: Pieces that have a lease.
-        on_the_way: Blocks that wait here or run in the stage before.
-        seconds: Time that finished tasks took ...
-        rows: ... for this many rows.
-        receipts: How many they were.
-        paused_until: A service asked all of us to wait until then; 0 if none did.
-        allowed: After that, how many of its tasks may run at a time; it grows with each receipt. None: any number.
-    """
-
-    ready: deque[_Piece] = field(default_factory=deque["_Piece"])
-    running: dict[_Piece, None] = field(default_factory=dict["_Piece", None])
-    seconds: float = 0.0
-    rows: int = 0
-    receipts: int = 0
-    paused_until: float = 0.0
-    allowed: int | None = None
-
-    @property
-    def may_run(self) -> bool:
-        """Whether the services behind it take one more task."""
-        return not self.paused_until and (self.allowed is None or len(self.running) < self.allowed)
+_STALE = Verdict(accepted=False)
+_ACCEPTED = Verdict(accepted=True)
 
 
 class Scheduler:
-    """Which worker does what, for one segment: a chain of stages without a global operator between them.
+    """Which worker does what, until every node of a graph has finished every block.
 
     Args:
-        blocks: Number and rows of every block.
-        pools: For each stage, the kind of worker that runs it.
+        graph: The nodes.
         limits: The numbers.
-        done: Blocks of the first stages that an earlier run has committed: for (stage, block) the rows that came out.
+        done: What an earlier run has committed: for (node, block) the rows that came out, by port.
         first_attempt: The first number of a lease; larger than any of an earlier run.
+
+    Raises:
+        GraphError: `done` names a node or a port that the graph does not have.
     """
 
     def __init__(
         self,
-        blocks: Mapping[int, int] | Sequence[int],
-        pools: Sequence[str] = ("cpu",),
+        graph: Graph,
         limits: Limits | None = None,
         *,
-        done: Mapping[tuple[int, int], int] | None = None,
+        done: Mapping[tuple[str, int], RowsByPort] | None = None,
         first_attempt: int = 0,
     ) -> None:
         self._limits = limits or Limits()
-        self._pools = list(pools)
-        self._stages = [_Stage() for _ in pools]
-        self._open: dict[tuple[int, int], _Open] = {}
-        self._leases: dict[int, _Running] = {}
-        self._withdrawn: list[tuple[int, str]] = []
-        self._delayed: list[tuple[float, int, _Piece]] = []
+        self._flow = BlockFlow(graph, done or {})
+        levels = graph.levels()
+        self._queues = {node.id: NodeQueue(node, levels[node.id]) for node in graph.order}
+        self._pools: dict[str, list[NodeQueue]] = defaultdict(list)
+        for queue in self._queues.values():
+            self._pools[queue.node.pool].append(queue)
+            for producer in {stream.node for stream in queue.node.inputs}:
+                self._queues[producer].consumers.append(queue)
+        self._leases: dict[int, RunningLease] = {}
+        self._delayed: list[tuple[float, int, TaskState]] = []
         self._attempts = count(first_attempt)
         self._ties = count()
-        self._unfinished = 0
-        entries = blocks.items() if isinstance(blocks, Mapping) else enumerate(blocks)
-        for block, rows in entries:
-            self._unfinished += 1
-            self._enter(0, block, rows, done or {})
+        for node in graph.order:
+            if node.blocks is not None:
+                self.set_blocks(node.id, node.blocks)
 
     @property
     def finished(self) -> bool:
-        """Whether every block has left the last stage."""
-        return self._unfinished == 0
+        """Whether every node is finished."""
+        return self._flow.finished
 
-    def is_wanted(self, attempt: int) -> bool:
-        """Whether a receipt of this attempt would be accepted."""
-        return attempt in self._leases
+    def take_finished(self) -> list[str]:
+        """The nodes that were finished since the last call, each after those that it depends on."""
+        return self._flow.take_finished()
 
-    def take_withdrawn(self) -> list[tuple[int, str]]:
-        """The leases, with their workers, that others have made useless since the last call."""
-        found, self._withdrawn = self._withdrawn, []
-        return found
+    def set_blocks(self, node: str, blocks: Mapping[int, int]) -> None:
+        """Give a source the rows of its blocks, by number; once, and before or after its control inputs are finished.
+
+        Raises:
+            GraphError: It is no source, has blocks already, or they differ from those of a source that it meets;
+                nothing has changed then.
+        """
+        self._enter(self._flow.set_blocks(node, blocks))
 
     def waiting(self, pool: str) -> int:
         """Tasks that a worker of a pool could take now, or after a delay."""
-        mine = [number for number, name in enumerate(self._pools) if name == pool]
-        ready = sum(len(self._stages[number].ready) for number in mine if self._has_room_after(number))
-        return ready + sum(self._pools[piece.task.stage] == pool for _, _, piece in self._delayed)
+        room = self._limits.queue
+        return sum(queue.delayed + len(queue.ready) * queue.has_room(room) for queue in self._pools.get(pool, ()))
 
     def next_time(self) -> float | None:
         """When the next delay ends; None if there is none."""
-        pauses = [stage.paused_until for stage in self._stages if stage.paused_until and stage.ready]
+        pauses = [queue.paused_until for queue in self._queues.values() if queue.paused_until and queue.ready]
         return min([*pauses, *(when for when, _, _ in self._delayed[:1])], default=None)
 
     def lease(self, worker: str, pool: str, now: float) -> Lease | None:
         """The next task for a worker; None if there is nothing for it now."""
         self._wake(now)
-        # The last stage first: what is nearly finished frees the queues.
-        for number in range(len(self._stages) - 1, -1, -1):
-            stage = self._stages[number]
-            if self._pools[number] == pool and stage.ready and stage.may_run and self._has_room_after(number):
-                return self._hand_out(stage.ready.popleft(), worker, now)
-        return self._second_lease(worker, pool, now)
+        queues = self._pools.get(pool, ())
+        # Next to the end of the graph first: what is nearly finished frees the queues. No full queue can stop all: of
+        # the nodes with ready tasks, the one next to the end has only empty queues after it.
+        able = (queue for queue in queues if queue.may_begin(self._limits.queue))
+        first = min(able, key=lambda queue: (queue.level, queue.ready[0][0]), default=None)
+        if first is not None:
+            return self._hand_out(first, first.pop(), worker, now)
+        for queue in queues:
+            straggler = queue.straggler(worker, now, self._limits)
+            if straggler is not None:
+                return self._hand_out(queue, straggler, worker, now)
+        return None
 
-    def receipt(self, attempt: int, rows_out: int, now: float) -> Verdict:
-        """A worker has finished: the first receipt of a task is accepted."""
+    def receipt(self, attempt: int, rows: RowsByPort, now: float) -> Verdict:
+        """A worker has finished: the first receipt of a task is accepted.
+
+        Args:
+            attempt: The lease.
+            rows: The rows that came out of each port.
+            now: The time.
+
+        Raises:
+            GraphError: Its node has other ports; nothing has changed then.
+        """
         running = self._leases.get(attempt)
         if running is None:
-            return Verdict.STALE
-        piece = running.piece
-        del self._leases[attempt], piece.leases[attempt]
-        stage = self._stages[piece.task.stage]
-        stage.seconds += max(now - running.started, 0.0)
-        stage.rows += piece.task.rows
-        stage.receipts += 1
-        if stage.allowed is not None:
-            stage.allowed += 1
-        self._withdraw(piece)
-        self._complete(piece, rows_out)
-        return Verdict.ACCEPTED
+            return _STALE
+        state = running.state
+        self._flow.check_rows(state.task.node, rows)
+        queue = self._queues[state.task.node]
+        queue.count(state.task.rows, now - running.started)
+        losers = self._withdraw(state, attempt)
+        self._complete(state, rows)
+        return Verdict(accepted=True, losers=losers) if losers else _ACCEPTED
 
-    def lost(self, attempt: int, cause: Cause, now: float, *, delay: float = 0.0) -> list[Quarantined]:
-        """A lease will bring no receipt; returns the row that is given up for it, if any.
+    def lost(self, attempt: int, cause: Cause, now: float, *, delay: float = 0.0) -> Verdict:
+        """A lease will bring no receipt.
 
         Args:
             attempt: The lease.
@@ -169,144 +136,106 @@ class Scheduler:
         """
         running = self._leases.pop(attempt, None)
         if running is None:
-            return []
-        piece = running.piece
-        del piece.leases[attempt]
+            return _STALE
+        state = running.state
+        queue = self._queues[state.task.node]
+        queue.end(running, self._limits.copies)
         limits = self._limits
         if cause is Cause.NODE:
-            piece.nodes_lost += 1
-            delay = self._backoff(piece.nodes_lost)
-        elif cause is Cause.NODE_MEMORY and piece.memory_kills < limits.memory_kills:
-            piece.memory_kills += 1
-            piece.task = replace(piece.task, batch_share=2)
-            delay = self._backoff(piece.memory_kills)
-        elif cause is Cause.MEMORY and piece.task.batch_share == 1:
-            piece.task = replace(piece.task, batch_share=2)
+            state.nodes_lost += 1
+            delay = self._backoff(state.nodes_lost)
+        elif cause is Cause.NODE_MEMORY and state.memory_kills < limits.memory_kills:
+            state.memory_kills += 1
+            state.task = replace(state.task, batch_share=2)
+            delay = self._backoff(state.memory_kills)
+        elif cause is Cause.MEMORY and state.task.batch_share == 1:
+            state.task = replace(state.task, batch_share=2)
             delay = 0.0
         elif cause is Cause.THROTTLED:
-            self._count_throttle(piece)
+            self._count_throttle(queue, state)
             delay = max(delay, limits.backoff_seconds)
-            self._slow_down(piece.task.stage, now + delay)
+            queue.pause(now + delay)
         else:
-            piece.strikes += 1
-            if piece.strikes >= limits.strikes:
-                return self._divide(piece, cause)
-            delay = self._backoff(piece.memory_kills) if cause is Cause.NODE_MEMORY else 0.0
-        if not piece.leases:
-            self._put_back(piece, now + delay if delay > 0 else None)
-        return []
+            state.strikes += 1
+            if state.strikes >= limits.strikes:
+                return self._divide(queue, state, cause)
+            delay = self._backoff(state.memory_kills) if cause is Cause.NODE_MEMORY else 0.0
+        if not state.leases:
+            self._put_back(queue, state, now + delay if delay > 0 else None)
+        return _ACCEPTED
 
     def _backoff(self, times: int) -> float:
         return min(self._limits.backoff_seconds * 2 ** min(times - 1, 20), self._limits.max_backoff_seconds)
 
-    # Blocks and stages.
+    # Blocks.
 
-    def _enter(self, number: int, block: int, rows: int, done: Mapping[tuple[int, int], int]) -> None:
-        """A block comes to a stage, or leaves the last one."""
-        while number < len(self._stages) and rows > 0 and (number, block) in done:
-            rows = done[number, block]
-            number += 1
-        if number == len(self._stages) or rows == 0:
-            self._unfinished -= 1
-            return
-        self._open[number, block] = _Open(1)
-        self._stages[number].ready.append(_Piece(Task(number, block, 0, rows)))
+    def _enter(self, entries: Iterable[Entry]) -> None:
+        for node, block, rows in entries:
+            self._queues[node].push(TaskState(Task(node, block, 0, rows), OpenBlock(1, {})))
 
-    def _complete(self, piece: _Piece, rows_out: int) -> None:
-        key = piece.task.stage, piece.task.block
-        block = self._open[key]
-        block.pieces -= 1
-        block.rows_out += rows_out
-        if block.pieces == 0:
-            del self._open[key]
-            self._enter(piece.task.stage + 1, piece.task.block, block.rows_out, {})
-
-    def _has_room_after(self, number: int) -> bool:
-        """Whether what a stage makes finds a place in the queue of the next one."""
-        if number + 1 == len(self._stages):
-            return True
-        return len(self._stages[number + 1].ready) < self._limits.queue
+    def _complete(self, state: TaskState, rows: RowsByPort) -> None:
+        block, task = state.block, state.task
+        block.missing -= 1
+        for port, number in rows.items():
+            block.rows[port] = block.rows.get(port, 0) + number
+        if not block.missing:
+            self._enter(self._flow.complete(task.node, task.block, block.rows))
 
     # Leases.
 
-    def _hand_out(self, piece: _Piece, worker: str, now: float) -> Lease:
-        attempt = next(self._attempts)
-        piece.leases[attempt] = worker
-        self._leases[attempt] = _Running(piece, now)
-        self._stages[piece.task.stage].running[piece] = None
-        is_last_try = piece.task.rows == 1 and piece.strikes + len(piece.leases) >= self._limits.strikes
-        return Lease(piece.task, attempt, worker, is_last_try)
+    def _hand_out(self, queue: NodeQueue, state: TaskState, worker: str, now: float) -> Lease:
+        is_last_try = state.task.rows == 1 and state.strikes + len(state.leases) + 1 >= self._limits.strikes
+        lease = Lease(state.task, next(self._attempts), worker, is_last_try)
+        self._leases[lease.attempt] = running = RunningLease(lease, state, now)
+        queue.start(running, self._limits.copies)
+        return lease
 
-    def _second_lease(self, worker: str, pool: str, now: float) -> Lease | None:
-        """A copy of the task that has run for too long, if there is one."""
-        limits = self._limits
-        for number, stage in enumerate(self._stages):
-            if self._pools[number] != pool or not stage.rows or not stage.may_run:
-                continue
-            mean = stage.seconds / stage.rows
-            for piece in stage.running:
-                late = max(limits.straggler_seconds, limits.straggler_factor * mean * piece.task.rows)
-                oldest = min(self._leases[attempt].started for attempt in piece.leases)
-                if len(piece.leases) < limits.copies and now - oldest > late and worker not in piece.leases.values():
-                    return self._hand_out(piece, worker, now)
-        return None
-
-    def _count_throttle(self, piece: _Piece) -> None:
-        stage = self._stages[piece.task.stage]
-        if piece.receipts_then != stage.receipts:  # its service works
-            piece.receipts_then, piece.throttles = stage.receipts, 0
-        piece.throttles += 1
-        if piece.throttles >= self._limits.throttles:
+    def _count_throttle(self, queue: NodeQueue, state: TaskState) -> None:
+        if state.receipts_then != queue.receipts:  # its service works
+            state.receipts_then, state.throttles = queue.receipts, 0
+        state.throttles += 1
+        if state.throttles >= self._limits.throttles:
             raise RefusedError
 
-    def _slow_down(self, number: int, until: float) -> None:
-        """Nothing of a stage begins until then, and half as much at a time afterwards."""
-        stage = self._stages[number]
-        if not stage.paused_until:  # others that were under way are told the same
-            stage.allowed = max(len(stage.running) // 2, 1)
-        stage.paused_until = max(stage.paused_until, until)
+    def _withdraw(self, state: TaskState, winner: int | None = None) -> tuple[Lease, ...]:
+        """From now on no lease of this task is wanted; returns those that lost."""
+        leases = self._queues[state.task.node].release(state)
+        for lease in leases:
+            del self._leases[lease.attempt]
+        return tuple(lease for lease in leases if lease.attempt != winner)
 
-    def _withdraw(self, piece: _Piece) -> None:
-        """From now on no lease of this piece is wanted."""
-        for attempt, worker in piece.leases.items():
-            self._leases.pop(attempt, None)
-            self._withdrawn.append((attempt, worker))
-        piece.leases.clear()
-        self._stages[piece.task.stage].running.pop(piece, None)
-
-    def _put_back(self, piece: _Piece, until: float | None) -> None:
-        stage = self._stages[piece.task.stage]
-        stage.running.pop(piece, None)
+    def _put_back(self, queue: NodeQueue, state: TaskState, until: float | None) -> None:
+        queue.release(state)
         if until is None:
-            stage.ready.appendleft(piece)
+            queue.push(state)
         else:
-            heapq.heappush(self._delayed, (until, next(self._ties), piece))
+            queue.delayed += 1
+            heapq.heappush(self._delayed, (until, next(self._ties), state))
 
     def _wake(self, now: float) -> None:
-        for stage in self._stages:
-            if stage.paused_until <= now:
-                stage.paused_until = 0.0
+        for queue in self._queues.values():
+            if queue.paused_until <= now:
+                queue.paused_until = 0.0
         while self._delayed and self._delayed[0][0] <= now:
-            piece = heapq.heappop(self._delayed)[2]
-            self._stages[piece.task.stage].ready.appendleft(piece)
+            state = heapq.heappop(self._delayed)[2]
+            queue = self._queues[state.task.node]
+            queue.delayed -= 1
+            queue.push(state)
 
-    def _divide(self, piece: _Piece, cause: Cause) -> list[Quarantined]:
+    def _divide(self, queue: NodeQueue, state: TaskState, cause: Cause) -> Verdict:
         """Smaller tasks in place of one that fails; a single row is given up."""
-        self._withdraw(piece)
-        task = piece.task
+        losers = self._withdraw(state)
+        task = state.task
         if task.rows == 1:
-            self._complete(piece, 0)
-            return [Quarantined(task, cause)]
+            self._complete(state, dict.fromkeys(queue.node.outputs, 0))
+            return Verdict(accepted=True, losers=losers, quarantined=Quarantined(task, cause))
         parts = min(self._limits.pieces, task.rows)
         edges = [task.first + task.rows * part // parts for part in range(parts + 1)]
-        made: list[_Piece] = []
+        state.block.missing += parts - 1
         for first, last in pairwise(edges):
-            smaller = Task(task.stage, task.block, first, last - first, task.batch_share)
+            smaller = TaskState(replace(task, first=first, rows=last - first), state.block)
             # Its block has failed before, so one more failure is enough; a single row has its full number of chances.
-            if last - first == 1:
-                made.append(_Piece(smaller))
-            else:
-                made.append(_Piece(smaller, self._limits.strikes - 1, memory_kills=piece.memory_kills))
-        self._open[task.stage, task.block].pieces += parts - 1
-        self._stages[task.stage].ready.extendleft(reversed(made))
-        return []
+            if smaller.task.rows > 1:
+                smaller.strikes, smaller.memory_kills = self._limits.strikes - 1, state.memory_kills
+            queue.push(smaller)
+        return Verdict(accepted=True, losers=losers)

@@ -6,17 +6,17 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Rows of one block that one worker takes through one stage.
+    """Rows of one block that one worker takes through one node.
 
     Attributes:
-        stage: Number of the stage in its segment.
+        node: The id of the node.
         block: Number of the block in the input's order.
-        first: The first row, counted in what the stage reads of this block.
+        first: The first row, counted in what the node reads of this block.
         rows: How many rows.
         batch_share: By which power of two batches are divided, after a death by memory.
     """
 
-    stage: int
+    node: str
     block: int
     first: int
     rows: int
@@ -57,13 +57,6 @@ class RefusedError(Exception):
     """A service has asked to wait so often that it is not asked again."""
 
 
-class Verdict(Enum):
-    """What becomes of a receipt."""
-
-    ACCEPTED = "accepted"
-    STALE = "stale"  # another attempt was first, or the task was divided: its files are removed
-
-
 @dataclass(frozen=True, slots=True)
 class Quarantined:
     """A row that no worker survives.
@@ -78,19 +71,36 @@ class Quarantined:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a receipt, or of a lease that brought none.
+
+    Attributes:
+        accepted: Otherwise the lease was no longer wanted: another attempt was first, or its task was divided. What it
+            wrote is to be removed.
+        losers: The other leases of the task, if they are not wanted from now on; their workers may stop.
+        quarantined: The row that is given up.
+    """
+
+    accepted: bool
+    losers: tuple[Lease, ...] = ()
+    quarantined: Quarantined | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The scheduler's numbers.
 
     Attributes:
         strikes: Failures of a task before it is divided, or before its only row is put in quarantine.
         pieces: Into how many tasks it is divided.
-        queue: How many blocks may wait before a stage until the stage before it pauses; those that its workers have
-            in hand then come on top.
+        queue: How many tasks may be ready at a node until those that it reads from pause; those that their workers
+            have in hand then come on top. Blocks that another input still lacks, or that a barrier holds, do not count:
+            whom they wait for may be one of those that would pause.
         copies: Leases that a straggler may have at a time.
         straggler_factor: A lease is late after this many times the mean time of its rows ...
         straggler_seconds: ... and after this many seconds.
         memory_kills: How often a task may end because its node was short of memory until that counts as a failure.
-        throttles: How often the services of a task may ask to wait, while no task of its stage is finished, until the
+        throttles: How often the services of a task may ask to wait, while no task of its node is finished, until the
             run stops.
         backoff_seconds: The first delay after a lost node, or one short of memory; it doubles.
         max_backoff_seconds: The longest delay.

@@ -75,7 +75,7 @@ def _of_pool(  # noqa: PLR0917 - of one caller
         probe = Probe(operators, left, recipe.roles, memory, options.seed, options.threads, _OPERATOR_SECONDS)
         workers.load_stage(key, probe)
         part = Path(workers.log).parent / f"{worker}.jsonl"
-        event = _answer(workers, worker, Request(key, source, Task(0, 0, 0, 1), 0, str(part)), until)
+        event = _answer(workers, worker, Request(key, source, Task(key, 0, 0, 1), 0, str(part)), until)
         if isinstance(event, Finished):
             workers.kill(worker)
         made = read_findings(part)

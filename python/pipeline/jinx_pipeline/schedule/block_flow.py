@@ -1,0 +1,188 @@
+"""Where the blocks of a graph are: at which node they have arrived, which ones a barrier holds, what is finished."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from jinx_pipeline.schedule.graph import Graph, GraphError, Node, block_difference, check_blocks
+
+RowsByPort = Mapping[str, int]
+
+
+class Entry(NamedTuple):
+    """A block with rows whose work at a node can begin."""
+
+    node: str
+    block: int
+    rows: int
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """A node, and the blocks on their way to it.
+
+    Attributes:
+        node: The node.
+        consumers: Who reads from which of its ports.
+        followers: Who waits until it is finished.
+        unfinished: How many of its data and control inputs are not finished.
+        barriers: How many of its control inputs are not finished.
+        is_known: Whether its block numbers are.
+        missing: How many of its blocks are not finished here.
+        arriving: For blocks that some inputs still lack: how many do, and the rows of the others.
+        held: Rows of the blocks that wait for control inputs.
+        is_finished: Whether nothing more happens here.
+    """
+
+    node: Node
+    consumers: list[tuple[str, "_Place"]] = field(default_factory=list[tuple[str, "_Place"]])
+    followers: list["_Place"] = field(default_factory=list["_Place"])
+    unfinished: int = 0
+    barriers: int = 0
+    is_known: bool = False
+    missing: int = 0
+    arriving: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    held: dict[int, int] = field(default_factory=dict[int, int])
+    is_finished: bool = False
+
+
+class BlockFlow:
+    """Moves blocks through a graph: in come blocks that nodes have finished, out come those that nodes can begin.
+
+    A block without rows, or one that an earlier run has committed, passes through a node at once.
+
+    Args:
+        graph: The nodes.
+        done: For (node, block) the rows that came out, by port.
+    """
+
+    def __init__(self, graph: Graph, done: Mapping[tuple[str, int], RowsByPort]) -> None:
+        self._places = {node.id: _Place(node) for node in graph.nodes}
+        self._domains = graph.domains
+        self._members: dict[int, list[_Place]] = {}
+        # Of each domain, the first source whose blocks are known, with their numbers.
+        self._numbers: dict[int, tuple[str, Mapping[int, int]]] = {}
+        self._done = dict(done)
+        self._unfinished = len(self._places)
+        self._newly_finished: list[str] = []
+        self._passed: deque[tuple[_Place, int, RowsByPort]] = deque()
+        self._entered: list[Entry] = []
+        for node in graph.order:
+            place = self._places[node.id]
+            place.unfinished, place.barriers = len(node.upstream), len(node.after)
+            self._members.setdefault(self._domains[node.id], []).append(place)
+            for stream in node.inputs:
+                self._places[stream.node].consumers.append((stream.port, place))
+            for node_id in node.after:
+                self._places[node_id].followers.append(place)
+        for (node_id, _), rows in self._done.items():
+            self.check_rows(node_id, rows)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every node is finished."""
+        return not self._unfinished
+
+    def check_rows(self, node: str, rows: RowsByPort) -> None:
+        """Refuse rows that do not have exactly the ports of their node.
+
+        Raises:
+            GraphError: There is no such node, or it has other ports.
+        """
+        if node not in self._places:
+            raise GraphError(f"there is no node {node!r}")
+        outputs = self._places[node].node.outputs
+        if len(rows) != len(outputs) or not all(port in rows for port in outputs):
+            raise GraphError(f"node {node!r} has the ports {list(outputs)}, but rows were given for {list(rows)}")
+
+    def set_blocks(self, node: str, blocks: Mapping[int, int]) -> list[Entry]:
+        """Give the blocks of a source.
+
+        Raises:
+            GraphError: It is no source, has blocks already, or they differ from those of a source that it meets.
+        """
+        place = self._places.get(node)
+        if place is None:
+            raise GraphError(f"there is no node {node!r}")
+        if place.node.inputs:
+            raise GraphError(f"node {node!r} reads {str(place.node.inputs[0])!r}, so its blocks cannot be given")
+        if place.is_known:
+            raise GraphError(f"the blocks of node {node!r} were given before")
+        check_blocks(node, blocks)
+        domain = self._domains[node]
+        other, numbers = self._numbers.setdefault(domain, (node, blocks))
+        difference = block_difference(node, blocks, other, numbers) if numbers is not blocks else None
+        if difference is not None:
+            raise GraphError(f"node {node!r} meets {other!r} further down, and their blocks differ: {difference}")
+        for member in self._members[domain]:
+            if member is place or (member.node.inputs and not member.is_known):
+                member.is_known, member.missing = True, len(blocks)
+        for block, rows in blocks.items():
+            self._begin(place, block, rows)
+        self._finish(place)
+        return self._pass_on()
+
+    def complete(self, node: str, block: int, rows: RowsByPort) -> list[Entry]:
+        """A node has finished a block."""
+        self._passed.append((self._places[node], block, rows))
+        return self._pass_on()
+
+    def take_finished(self) -> list[str]:
+        """The nodes that were finished since the last call, each after those that it depends on."""
+        finished, self._newly_finished = self._newly_finished, []
+        return finished
+
+    def _pass_on(self) -> list[Entry]:
+        while self._passed:
+            place, block, rows = self._passed.popleft()
+            place.missing -= 1
+            for port, consumer in place.consumers:
+                self._arrive(consumer, block, rows[port])
+            if not place.missing:
+                self._finish(place)
+        entered, self._entered = self._entered, []
+        return entered
+
+    def _arrive(self, place: _Place, block: int, rows: int) -> None:
+        inputs = len(place.node.inputs)
+        if inputs > 1:
+            lacking, others = place.arriving.pop(block, (inputs, 0))
+            rows += others
+            if lacking > 1:
+                place.arriving[block] = lacking - 1, rows
+                return
+        self._begin(place, block, rows)
+
+    def _begin(self, place: _Place, block: int, rows: int) -> None:
+        """All inputs of a block are there."""
+        if place.barriers:
+            place.held[block] = rows
+        elif not rows:
+            self._passed.append((place, block, dict.fromkeys(place.node.outputs, 0)))
+        elif (committed := self._done.pop((place.node.id, block), None)) is not None:
+            self._passed.append((place, block, committed))
+        else:
+            self._entered.append(Entry(place.node.id, block, rows))
+
+    def _finish(self, place: _Place) -> None:
+        """Finish a node if nothing is missing there any more, and then those that waited for it alone."""
+        places = [place]
+        while places:
+            place = places.pop()
+            if place.is_finished or place.unfinished or place.missing or not place.is_known:
+                continue
+            place.is_finished = True
+            self._unfinished -= 1
+            self._newly_finished.append(place.node.id)
+            for _, consumer in place.consumers:
+                consumer.unfinished -= 1
+                places.append(consumer)
+            for follower in place.followers:
+                follower.unfinished -= 1
+                follower.barriers -= 1
+                places.append(follower)
+                if not follower.barriers:
+                    held, follower.held = follower.held, {}
+                    for block in sorted(held):
+                        self._begin(follower, block, held[block])

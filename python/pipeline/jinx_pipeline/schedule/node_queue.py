@@ -1,0 +1,168 @@
+"""The tasks of one node: which are ready, which run, which run for too long, and whether another may begin."""
+
+import heapq
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from jinx_pipeline.schedule.graph import Node
+from jinx_pipeline.schedule.task import Lease, Limits, Task
+
+
+@dataclass(slots=True, eq=False)
+class OpenBlock:
+    """A block at a node: how many of its tasks are missing, and the rows that came out so far, by port."""
+
+    missing: int
+    rows: dict[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class RunningLease:
+    """A lease, its task and when it began."""
+
+    lease: Lease
+    state: "TaskState"
+    started: float
+
+
+@dataclass(slots=True, eq=False)
+class TaskState:
+    """A task and what has happened to it.
+
+    Attributes:
+        task: The task.
+        block: Its block.
+        strikes: Failures that count against it.
+        nodes_lost: How often the machine of its worker was lost.
+        memory_kills: How often that machine was short of memory.
+        throttles: How often a service asked to wait ...
+        receipts_then: ... since its node had this many receipts.
+        leases: Who runs it, by attempt.
+    """
+
+    task: Task
+    block: OpenBlock
+    strikes: int = 0
+    nodes_lost: int = 0
+    memory_kills: int = 0
+    throttles: int = 0
+    receipts_then: int = 0
+    leases: dict[int, RunningLease] = field(default_factory=dict[int, RunningLease])
+
+
+@dataclass(slots=True, eq=False)
+class NodeQueue:
+    """The queue of a node.
+
+    Attributes:
+        node: The node.
+        level: How many others follow it on the longest way to an end of the graph.
+        consumers: The queues of the nodes that read from it.
+        ready: Tasks to hand out, the lowest block and row first: a heap.
+        running: Tasks that have a lease.
+        delayed: How many tasks wait for a time.
+        seconds: Time that finished tasks took ...
+        rows: ... for this many rows.
+        receipts: How many they were.
+        paused_until: A service asked all of us to wait until then; 0 if none did.
+        allowed: After that, how many of its tasks may run at a time; it grows with each receipt. None: any number.
+    """
+
+    node: Node
+    level: int
+    consumers: list["NodeQueue"] = field(default_factory=list["NodeQueue"])
+    ready: list[tuple[int, int, TaskState]] = field(default_factory=list[tuple[int, int, TaskState]])
+    running: set[TaskState] = field(default_factory=set[TaskState])
+    delayed: int = 0
+    seconds: float = 0.0
+    rows: int = 0
+    receipts: int = 0
+    paused_until: float = 0.0
+    allowed: int | None = None
+    # Tasks that may get a copy, the oldest first, apart by the binary logarithm of their rows: within such a group the
+    # oldest is late first, up to a factor of two, however the mean changes.
+    _oldest: dict[int, OrderedDict[TaskState, float]] = field(
+        default_factory=dict[int, OrderedDict[TaskState, float]], repr=False
+    )
+
+    def may_begin(self, queue: int) -> bool:
+        """Whether a task is ready, its services take one more, and what it makes finds a place in every queue."""
+        return bool(self.ready) and self.may_run and self.has_room(queue)
+
+    @property
+    def may_run(self) -> bool:
+        """Whether the services behind it take one more task."""
+        return not self.paused_until and (self.allowed is None or len(self.running) < self.allowed)
+
+    def has_room(self, queue: int) -> bool:
+        """Whether what it makes finds a place in every queue after it."""
+        return all(len(consumer.ready) < queue for consumer in self.consumers)
+
+    def push(self, state: TaskState) -> None:
+        """A task is ready."""
+        heapq.heappush(self.ready, (state.task.block, state.task.first, state))
+
+    def pop(self) -> TaskState:
+        """Take the first task that is ready."""
+        return heapq.heappop(self.ready)[2]
+
+    def start(self, running: RunningLease, copies: int) -> None:
+        """A task, ready or running, gets a lease."""
+        state = running.state
+        state.leases[running.lease.attempt] = running
+        self.running.add(state)
+        self._watch(state, copies)
+
+    def end(self, running: RunningLease, copies: int) -> None:
+        """A lease has ended; its task waits for others that it may have."""
+        state = running.state
+        del state.leases[running.lease.attempt]
+        self._watch(state, copies)
+
+    def release(self, state: TaskState) -> tuple[Lease, ...]:
+        """A task runs no more; returns the leases that it had."""
+        leases = tuple(running.lease for running in state.leases.values())
+        state.leases.clear()
+        self.running.discard(state)
+        self._watch(state, 0)
+        return leases
+
+    def count(self, rows: int, seconds: float) -> None:
+        """A task of so many rows took so long."""
+        self.seconds += max(seconds, 0.0)
+        self.rows += rows
+        self.receipts += 1
+        if self.allowed is not None:
+            self.allowed += 1
+
+    def pause(self, until: float) -> None:
+        """Begin nothing until then, and half as much at a time afterwards."""
+        if not self.paused_until:  # others that were under way are told the same
+            self.allowed = max(len(self.running) // 2, 1)
+        self.paused_until = max(self.paused_until, until)
+
+    def straggler(self, worker: str, now: float, limits: Limits) -> TaskState | None:
+        """A task that has run for too long and may get a copy in this worker, if there is one."""
+        if not self.rows or not self.may_run:
+            return None
+        patience = limits.straggler_factor * self.seconds / self.rows
+        for states in self._oldest.values():
+            for state, started in states.items():
+                if now - started <= max(limits.straggler_seconds, patience * state.task.rows):
+                    break
+                if all(running.lease.worker != worker for running in state.leases.values()):
+                    return state
+        return None
+
+    def _watch(self, state: TaskState, copies: int) -> None:
+        """Keep a task among those that may get a copy if it has a lease, and fewer than so many."""
+        size = state.task.rows.bit_length()
+        states = self._oldest.get(size)
+        if not 0 < len(state.leases) < copies:
+            if states is not None:
+                states.pop(state, None)
+            return
+        if states is None:
+            states = self._oldest[size] = OrderedDict()
+        # The task of a lease that was lost comes back last.
+        states[state] = min(running.started for running in state.leases.values())
