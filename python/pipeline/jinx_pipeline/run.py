@@ -14,8 +14,8 @@ from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment,
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.global_ops.decisions import Decisions
-from jinx_pipeline.global_ops.look_task import LookTask
-from jinx_pipeline.operators.api.keyed import Keyed
+from jinx_pipeline.global_ops.look_task import KeyTask
+from jinx_pipeline.operators.api.keyed import Exchanged
 from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input
 from jinx_pipeline.plan.manifest import write_manifest
@@ -212,7 +212,12 @@ class Run:
         order, facts = (None if name is None else str(work_dir.globals / name) for name in (plan.order, plan.facts))
         source = Source(base, order=order, facts=facts)
         decisions = Decisions(
-            recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job), memory=job.memory
+            recipe,
+            work_dir,
+            ledger,
+            partial(self._key_tasks, job),
+            partial(self._keys_of_other, job),
+            memory=job.memory,
         )
         counts = list(plan.blocks)
         for number, planned in enumerate(plan.segments):
@@ -227,6 +232,9 @@ class Run:
                 )
                 for at in range(len(planned.stages))
             ]
+            if planned.decides is not None:
+                partitions = decisions.partitions(number, planned.decides, sum(counts))
+                stages[-1] = replace(stages[-1], partitions=partitions)
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
             segment = Segment(number, stages, source, dict(enumerate(counts)))
             job.progress.segment(number, len(plan.segments), numbered)
@@ -261,21 +269,30 @@ class Run:
             named=(other or job.rows).named,
         ).run()
 
-    def _look(self, job: "_Job", segment: int, phase: LookTask, made: Source) -> list[Path]:
-        """Run the tasks of a look at the keys of what a segment has made."""
-        number = segment + len(job.plan.segments)
-        job.progress.phase(phase.operator.name, phase.shares)
-        self._drive(job, Segment(number, [phase], made, dict.fromkeys(range(phase.shares), 1), is_look=True))
-        found = [job.ledger.parts(number, 0, share) for share in range(phase.shares)]
+    def _key_tasks(self, job: "_Job", segment: int, place: int, tasks: KeyTask) -> list[Path]:
+        """Run tasks over the keys of what a segment has made."""
+        number = segment + (place + 2) * len(job.plan.segments)
+        job.progress.phase(tasks.operator.name, tasks.work, tasks.count)
+        self._drive(job, Segment(number, [tasks], Source(), dict.fromkeys(range(tasks.count), 1), is_look=True))
+        found = [job.ledger.parts(number, 0, at) for at in range(tasks.count)]
         return [job.work_dir.parts / name for names in found for name in names]
 
-    def _keys_of_other(self, job: "_Job", segment: int, path: str, keys: Keyed) -> tuple[str, ...]:
+    def _keys_of_other(self, job: "_Job", segment: int, path: str, keys: Exchanged, partitions: int) -> tuple[str, ...]:
         """Compute the keys of a dataset that a join at the end of a segment adds."""
-        number = segment + 2 * len(job.plan.segments)
+        number = segment + len(job.plan.segments)
         options, source = self.recipe.options, Source((str(Path(path).absolute()),))
         rows = len(OpenSource(source))
         blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
-        stage = Stage([], [], Roles(), output="view", signatures=keys, seed=options.seed, threads=options.threads)
+        stage = Stage(
+            [],
+            [],
+            Roles(),
+            output="view",
+            signatures=keys,
+            partitions=partitions,
+            seed=options.seed,
+            threads=options.threads,
+        )
         job.progress.event("other", {"path": path, "rows": rows})
         other = SourceRows([Input(path, {}, rows, path)])
         self._drive(job, Segment(number, [stage], source, blocks), other)

@@ -53,7 +53,7 @@ def new_plan(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inp
     source = Source(tuple(one.path for one in inputs))
     order_name = None if order is None else f"rows-{sha256(order.tobytes()).hexdigest()[:16]}.npy"
     if order is not None:
-        publish_order(work_dir.globals / str(order_name), order)
+        publish_order(work_dir.globals / str(order_name), [order])
         source = replace(source, order=str(work_dir.globals / str(order_name)))
     opened = OpenSource(source)
     fitted = engine.fitted(declared(recipe))

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import jinx_pipeline as jp
-from pipeline.global_ops.everything import OPTIONS, chain, divide_much, shares_of, write_data
+from pipeline.global_ops.everything import OPTIONS, chain, divide_much, looks_of, write_data
 from pipeline.made import digest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
@@ -29,11 +29,11 @@ def test_a_death_in_each_phase_changes_nothing(tmp_path, monkeypatch):
     assert result.ok
     assert digest(tmp_path / "out") == digest(tmp_path / "calm")
     # Actors take seconds to start, so few of them die.
-    divided = shares_of(tmp_path / "out.work")
-    for operator, shares in divided.items():
-        assert shares > 1
-        for share in range(1, shares):
-            (tmp_path / f"died.{operator}.{share}").touch()
+    divided = looks_of(tmp_path / "out.work")
+    for operator, looks in divided.items():
+        assert looks > 1
+        for look in range(1, looks):
+            (tmp_path / f"died.{operator}.{look}").touch()
     result = chain(data, str(tmp_path / "died")).export(tmp_path / "killed", engine=jp.Ray(workers=2), **OPTIONS)
     assert result.ok
     assert len(list(tmp_path.glob("died.*.0"))) == len(divided)

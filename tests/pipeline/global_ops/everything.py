@@ -7,10 +7,8 @@ from pathlib import Path
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.operators.api import equal_values
-from jinx_pipeline.operators.dedup import document_line_deduplicator, equal_keys
-from jinx_pipeline.operators.join import join
-from jinx_pipeline.operators.order import ranked
+from jinx_pipeline.operators.api.keyed import Partitioned
+from jinx_pipeline.operators.order.ranked import Ranked
 
 MENU = "Home | News | Contact"
 MORTAL = Path(__file__).with_name("mortal.py")
@@ -70,13 +68,12 @@ def alone(data: Path) -> list[list[str]]:
 
 
 def divide_much(monkeypatch) -> None:
-    """Small shares; the driver decides how many there are, so workers need not know."""
-    for module in (equal_keys, document_line_deduplicator, join, equal_values):
-        monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
-    monkeypatch.setattr(ranked, "_ROWS_OF_A_SHARE", 50)
+    """Small partitions; the driver decides how many there are, so workers need not know."""
+    monkeypatch.setattr(Partitioned, "most_keys", 100)
+    monkeypatch.setattr(Ranked, "most_keys", 50)
 
 
-def shares_of(work_dir: Path) -> dict[str, int]:
+def looks_of(work_dir: Path) -> dict[str, int]:
     """Into how many tasks each look was divided, from the log of a run."""
     events = [json.loads(line) for line in (work_dir / "events.jsonl").read_text().splitlines()]
-    return {one["operator"]: one["shares"] for one in events if one["kind"] == "phase"}
+    return {one["operator"]: one["tasks"] for one in events if one.get("work") == "look"}

@@ -1,4 +1,4 @@
-"""Operators whose tasks die once for each share, or of which one waits until its node dies."""
+"""Operators whose tasks die once for each look, or of which one waits until its node dies."""
 
 import os
 import signal
@@ -18,21 +18,21 @@ def mortal(name):
         marker: str = ""
         hold: str = ""
 
-        def look(self, keys, share, shares):
+        def look(self, keys, look):
             hold = Path(f"{self.hold}.{self.name}")
             if self.hold:
                 with suppress(FileNotFoundError):  # another operator is held, or another worker of this one
                     hold.rename(f"{self.hold}.{os.getppid()}")
                     time.sleep(300)
             if self.marker:
-                file = Path(f"{self.marker}.{self.name}.{share}")
+                file = Path(f"{self.marker}.{self.name}.{look}")
                 if not file.exists():
                     file.touch()
                     if file.with_name("driver").exists():
                         file.with_name("driver").unlink()
                         os.kill(os.getppid(), signal.SIGKILL)
                     os.kill(os.getpid(), signal.SIGKILL)
-            return super().look(keys, share, shares)
+            return super().look(keys, look)
 
     Mortal.__qualname__ = Mortal.__name__ = f"Mortal{cls.__name__}"
     globals()[Mortal.__name__] = register(f"mortal_{name}")(Mortal)

@@ -9,7 +9,6 @@ import jinx_pipeline as jp
 from jinx_pipeline.cli.program import run
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import RepairError
-from jinx_pipeline.operators.join import join
 from jinx_pipeline.recipe.read import read_recipe
 from pipeline.made import Killer, digest, loaded_operators, rows_of, write_input
 
@@ -73,7 +72,7 @@ def test_columns_are_added(data, captions, options, tmp_path, how, name):  # noq
 @pytest.mark.slow
 def test_workers_and_kills_make_no_difference(data, captions, options, tmp_path, monkeypatch):
     chain(data, captions).export(tmp_path / "calm", workers=1, **options)
-    monkeypatch.setattr(join, "ROWS_AT_ONCE", 40)
+    monkeypatch.setattr(jp.ops.Join, "most_keys", 40)
     with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
         chain(data, captions, seconds=0.005).export(tmp_path / "out", workers=4, **options)
     assert killer.killed == 2

@@ -1,4 +1,4 @@
-"""Looks at all keys as tasks: the same for any number of shares and workers, and when workers and drivers die."""
+"""Looks at all keys as tasks: the same for any number of partitions and workers, and when workers and drivers die."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import jinx_pipeline as jp
-from pipeline.global_ops.everything import OPTIONS, alone, chain, divide_much, shares_of, steps, write_data
+from pipeline.global_ops.everything import OPTIONS, alone, chain, divide_much, looks_of, steps, write_data
 from pipeline.made import digest, rows_of
 
 
@@ -23,18 +23,18 @@ def calm(data, tmp_path_factory):
     return out
 
 
-def test_one_share_is_as_each_operator_alone(data, calm):
+def test_one_partition_is_as_each_operator_alone(data, calm):
     assert [one["ids"].split() for one in rows_of(calm)] == alone(data)
     assert 100 < sum(one["rows"] for one in rows_of(calm)) < 300
 
 
-def test_many_shares_and_a_death_in_each_change_nothing(data, calm, tmp_path, monkeypatch):
+def test_many_partitions_and_a_death_in_each_change_nothing(data, calm, tmp_path, monkeypatch):
     divide_much(monkeypatch)
     result = chain(data, str(tmp_path / "died")).export(tmp_path / "out", workers=4, **OPTIONS)
-    shares = shares_of(tmp_path / "out.work")
-    assert min(shares.values()) > 1
+    looks = looks_of(tmp_path / "out.work")
+    assert min(looks.values()) > 1
     died = [path.name for path in tmp_path.iterdir() if path.name.startswith("died.")]
-    assert len(died) == sum(shares.values())
+    assert len(died) == sum(looks.values())
     assert digest(tmp_path / "out") == digest(calm)
     assert result.ok
     figures = {one.operator: (one.rows_in, one.rows_out) for one in result.operators}
@@ -77,8 +77,8 @@ def test_a_killed_driver_is_resumed_within_a_phase(data, calm, tmp_path, name):
     code = SCRIPT.format(tests=str(Path(__file__).parents[2]), data=str(data), marker=str(marker), out=str(out))
     # No task dies but the one that takes the driver with it.
     for operator, _ in steps(data):
-        for share in range(200):
-            (work / f"died.mortal_{operator}.{share}").touch()
+        for look in range(200):
+            (work / f"died.mortal_{operator}.{look}").touch()
     (work / f"died.mortal_{name}").unlink()
     (work / "driver").touch()
     done = [subprocess.run([sys.executable, "-c", code], check=False).returncode for _ in range(2)]
@@ -86,7 +86,7 @@ def test_a_killed_driver_is_resumed_within_a_phase(data, calm, tmp_path, name):
     assert digest(out) == digest(calm)
 
 
-def test_a_share_that_kills_every_worker_stops_the_run(data, tmp_path):
+def test_a_look_that_kills_every_worker_stops_the_run(data, tmp_path):
     marker = tmp_path / "nowhere" / "died"
     with pytest.raises(jp.StoppedError, match="at the keys of all samples: the task failed: FileNotFoundError"):
         chain(data, str(marker)).export(tmp_path / "out", workers=1, **OPTIONS)

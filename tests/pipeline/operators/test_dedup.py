@@ -10,7 +10,6 @@ from PIL import Image
 import jinx_pipeline as jp
 from jinx_pipeline.dedup.exact import hash_table
 from jinx_pipeline.dedup.near import band_table, best_bands
-from jinx_pipeline.operators.api.keyed import Keys
 
 RANDOM = random.Random(5)
 WORDS = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3000)]
@@ -53,10 +52,14 @@ NEAR = jp.create("document_minhash_deduplicator", num_bands=3, num_rows_per_band
 
 def decided(operator, tables, rows_at_once=None):
     """What stays, and what others repeat, when a task looks at so many keys at a time."""
-    keys = Keys(tables, "", memory=None if rows_at_once is None else 256 * rows_at_once)
-    assert rows_at_once is None or keys.shares_of(200, 10**9) == -(-200 // rows_at_once)
-    decision = operator.decide(keys, operator.looks(keys))
-    return np.isin(np.arange(len(keys)), decision.order), decision.originals
+    memory = None if rows_at_once is None else 256 * rows_at_once
+    assert rows_at_once is None or operator.keys_at_once(memory) == rows_at_once
+    decision = operator.decided(tables, "", memory=memory)
+    originals = np.full(sum(map(len, tables)), -1)
+    for table in decision.repeats:
+        assert (np.diff(table["later"].to_numpy()) > 0).all()
+        originals[table["later"].to_numpy()] = table["first"].to_numpy()
+    return np.isin(np.arange(len(originals)), decision.order.array()), originals
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
@@ -76,9 +79,9 @@ def test_memory_does_not_change_which_samples_stay(rows_at_once):
     assert (decided(NEAR, tables, rows_at_once)[1] == decided(NEAR, tables)[1]).all()
 
 
-def test_signatures_that_can_be_read_once_are_refused():
-    with pytest.raises(TypeError, match="read several times"):
-        EXACT.duplicates(iter([hash_table(np.zeros((1, 2), dtype=np.uint64))]))
+def test_signatures_may_be_read_once():
+    tables = [hash_table(np.zeros((2, 2), dtype=np.uint64))]
+    assert [one.tolist() for one in EXACT.duplicates(iter(tables))] == [[True, False], [-1, 0]]
 
 
 def test_no_signatures():

@@ -4,7 +4,6 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.operators.api.keyed import Keys
 
 
 def write(path, samples):
@@ -36,7 +35,7 @@ def test_left_and_inner(other):
     assert jp.ops.Join(path=other, on={"id": "key"})([]) == []
 
 
-def test_several_keys_and_shares_agree(tmp_path):
+def test_several_keys_and_any_partitions_agree(tmp_path):
     pairs = [{"a": at % 7, "b": f"{at % 5}", "n": at} for at in range(35)]
     path = write(tmp_path / "pairs.jinx", pairs)
     samples = [{"a": at % 9, "b": f"{at % 6}"} for at in range(200)]
@@ -45,10 +44,10 @@ def test_several_keys_and_shares_agree(tmp_path):
     expected = [wanted.get((one["a"], one["b"])) for one in samples]
     assert [one["n"] for one in operator(samples)] == expected
     tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(samples).slices(30)]
-    keys = Keys(tables, "", operator.keys_of_other(jp.Context()))
-    for shares in (1, 3, 8):
-        decision = operator.decide(keys, [operator.look(keys, share, shares) for share in range(shares)])
-        assert [None if row < 0 else row for row in decision.keys.tolist()] == expected
+    other_tables = operator.signatures_of_other(jp.Context())
+    for most in (1000, 70, 9):
+        decision = operator.decided(tables, "", other_tables, memory=256 * most)
+        assert [None if row < 0 else row for row in decision.keys.array().tolist()] == expected
         assert decision.counts == {"unmatched": expected.count(None), "duplicates": 0}
 
 
@@ -59,13 +58,13 @@ def test_rows_with_the_same_key(tmp_path):
     assert jp.ops.Join(path=path, on="id", duplicates="first")([{"id": 1}]) == [{"id": 1, "n": 1}]
 
 
-def test_the_message_about_equal_keys_is_the_same_for_any_number_of_shares(tmp_path):
+def test_the_message_about_equal_keys_is_the_same_for_any_partitions(tmp_path):
     path = write(tmp_path / "twice.jinx", [{"id": at % 20} for at in range(60)])
     operator = jp.ops.Join(path=path, on="id", columns=[])
-    keys = Keys([operator.signatures(jp.Batch([{"id": 3}]), jp.Context())], "", operator.keys_of_other(jp.Context()))
-    for shares in (1, 2, 3, 7):
+    tables = [operator.signatures(jp.Batch([{"id": 3}]), jp.Context())]
+    for most in (60, 30, 20, 9):
         with pytest.raises(ValueError, match=r"samples 0 and 20 of .* have the same key, and 39 more like them"):
-            operator.decide(keys, [operator.look(keys, share, shares) for share in range(shares)])
+            operator.decided(tables, "", operator.signatures_of_other(jp.Context()), memory=256 * most)
 
 
 def test_names_with_dots_and_names_of_roles(tmp_path):

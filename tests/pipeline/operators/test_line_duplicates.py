@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jinx_pipeline as jp
-from jinx_pipeline.dedup.frequent import frequent_keys, key_table
+from jinx_pipeline.dedup.frequent import key_lists
 
 MENU = "Home | News | Contact"
 
@@ -71,12 +71,13 @@ def test_memory_does_not_change_which_keys_are_found(keys_at_once):
     tables, having = [], {}
     for number in range(5):
         keys, samples = generator.integers(0, 30, 60, dtype=np.uint64), generator.integers(0, 12, 60)
-        tables.append(key_table(keys, samples, 12))
+        tables.append(key_lists(keys, samples, 12))
         for key, sample in zip(keys.tolist(), samples.tolist(), strict=True):
             having.setdefault(key, set()).add((number, sample))
     wanted = sorted(key for key, samples in having.items() if len(samples) > 9)
-    assert frequent_keys(tables, 9, keys_at_once).tolist() == wanted
-    assert frequent_keys([], 9).tolist() == []
+    operator = jp.create("document_line_deduplicator", frequency_threshold=9)
+    assert operator.decided(tables, "", memory=256 * keys_at_once).keys.tolist() == wanted
+    assert operator.repeated([]).tolist() == []
 
 
 def test_a_threshold_that_cannot_be():

@@ -8,8 +8,8 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.operators.api.keyed import Keys
-from jinx_pipeline.operators.order import ranked, sort_keys
+from jinx_pipeline.operators.order import sort_keys
+from jinx_pipeline.operators.order.ranked import Ranked
 from jinx_pipeline.operators.order.sort_keys import Edges
 
 RNG = random.Random(7)
@@ -37,10 +37,10 @@ def ids(samples) -> list[int]:
     return [sample["id"] for sample in samples]
 
 
-def found(operator, tables, shares, folder):
-    """As the engine runs it: each share by itself, from tables that blocks have written."""
-    keys = Keys(tables, str(folder))
-    return operator.decide(keys, [operator.look(keys, share, shares) for share in range(shares)]).order.tolist()
+def found(operator, tables, ranges, folder):
+    """As the engine runs it: each range by itself, from tables that blocks have written."""
+    most = -(-sum(map(len, tables)) // ranges)
+    return operator.decided(tables, str(folder), memory=256 * most).order.array().tolist()
 
 
 @pytest.mark.parametrize("by", ["number", "-number", "text", "-text", "deep.n", "len(text)", ["text", "-number"]])
@@ -53,8 +53,8 @@ def test_the_order_of_jinx_sort(data, tmp_path, by, missing):
     assert ids(operator(jinx.open(data))) == expected
     for source in (SAMPLES, jinx.open(data)):
         tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(source).slices(37)]
-        for shares in (1, 2, 5):
-            assert found(operator, tables, shares, tmp_path) == expected
+        for ranges in (1, 2, 5):
+            assert found(operator, tables, ranges, tmp_path) == expected
 
 
 def test_descending_reverses_all_keys(data, tmp_path):
@@ -65,22 +65,28 @@ def test_descending_reverses_all_keys(data, tmp_path):
 
 
 def test_many_samples_are_divided(monkeypatch):
-    monkeypatch.setattr(ranked, "_ROWS_OF_A_SHARE", 30)
-    tables = [jp.ops.Sort(by="text").signatures(jp.Batch(SAMPLES), jp.Context())]
-    assert jp.ops.Sort(by="text").shares(Keys(tables, "")) == 14
-    assert jp.ops.Sort(by="text").shares(Keys(tables, "", memory=256 * 20)) == 20
+    looks = []
+    look = Ranked.look
+    monkeypatch.setattr(Ranked, "most_keys", 30)
+    monkeypatch.setattr(Ranked, "look", lambda *given: looks.append(given) or look(*given))
     assert jp.ops.Sort(by="text")(SAMPLES) == sorted(
         SAMPLES, key=lambda sample: (sample["text"] is None, sample["text"] or "")
     )
+    assert len(looks) == 14
 
 
-@pytest.mark.parametrize("shares", [1, 4])
-def test_numbers_and_strings_have_no_order(tmp_path, shares):
+@pytest.mark.parametrize("ranges", [1, 4])
+def test_numbers_and_strings_have_no_order(tmp_path, ranges):
     operator = jp.ops.Sort(by="x")
     samples = [{"x": None}, {"x": 1}, {"x": 2}, {"x": "a"}, {"x": 2.5}]
     tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(samples).slices(2)]
     with pytest.raises(ValueError, match="'x' is a number in sample 1 and a string in sample 3"):
-        found(operator, tables, shares, tmp_path)
+        found(operator, tables, ranges, tmp_path)
+
+
+def sampled(table):
+    """The keys of a block by which ranges are chosen."""
+    return jp.ops.Sort(by="x").sample(table)
 
 
 @pytest.mark.parametrize(
@@ -92,22 +98,22 @@ def test_strings_are_divided_evenly_and_in_order_however_they_begin(shape):
     RNG.shuffle(texts)
     table = pa.table({"number_0": pa.nulls(4000, pa.float64()), "text_0": pa.array(texts, pa.large_string())})
     tables = [table.slice(start, 100) for start in range(0, 4000, 100)]
-    edges = Edges.of(tables, 10, is_descending=False)
-    shares = np.concatenate([edges.share_of(one) for one in tables])
-    in_order = shares[np.argsort(np.array([text.encode() for text in texts], object), kind="stable")]
+    edges = Edges.of(map(sampled, tables), 10, is_descending=False)
+    ranges = np.concatenate([edges.range_of(one) for one in tables])
+    in_order = ranges[np.argsort(np.array([text.encode() for text in texts], object), kind="stable")]
     assert (np.diff(in_order) >= 0).all()
-    assert np.bincount(shares, minlength=10).max() < 1200  # of 4000, among which many are equal
+    assert np.bincount(ranges, minlength=10).max() < 1200  # of 4000, among which many are equal
 
 
 def test_long_strings_are_divided_by_their_first_characters():
     texts = [RNG.choice("aé😀") * RNG.randrange(200) + RNG.choice("bé😀") * 5000 for _ in range(400)]
     table = pa.table({"number_0": pa.nulls(400, pa.float64()), "text_0": pa.array(texts, pa.large_string())})
     tables = [table.slice(start, 50) for start in range(0, 400, 50)]
-    edges = Edges.of(tables, 8, is_descending=False)
+    edges = Edges.of(map(sampled, tables), 8, is_descending=False)
     assert max(map(len, edges.texts.to_pylist())) == 256
-    shares = np.concatenate([edges.share_of(one) for one in tables])
-    assert (np.diff(shares[np.argsort(np.array([text.encode() for text in texts], object))]) >= 0).all()
-    assert np.bincount(shares, minlength=8).max() < 100
+    ranges = np.concatenate([edges.range_of(one) for one in tables])
+    assert (np.diff(ranges[np.argsort(np.array([text.encode() for text in texts], object))]) >= 0).all()
+    assert np.bincount(ranges, minlength=8).max() < 100
 
 
 def test_strings_are_compared_with_an_edge_until_they_differ(monkeypatch):
@@ -116,12 +122,12 @@ def test_strings_are_compared_with_an_edge_until_they_differ(monkeypatch):
     monkeypatch.setattr(sort_keys, "_words", lambda *given: compared.append(given) or words(*given))
     table = pa.table({"number_0": pa.nulls(3, pa.float64()), "text_0": pa.array(["b", "y", "z"], pa.large_string())})
     edges = Edges(2, np.empty(0), pa.array(["x" * 256], pa.large_string()), is_descending=False)
-    assert edges.share_of(table).tolist() == [0, 1, 1]
+    assert edges.range_of(table).tolist() == [0, 1, 1]
     assert len(compared) == 2
 
 
-@pytest.mark.parametrize("shares", [1, 3])
-def test_integers_of_any_size(tmp_path, shares):
+@pytest.mark.parametrize("ranges", [1, 3])
+def test_integers_of_any_size(tmp_path, ranges):
     values = [1 << 64, 1.5, -(1 << 70), 1e300, 10**400, -(10**400), (1 << 64) + 1, 2.0**64, True, 1 << 63]
     values += [10**400 + 1, float("-inf"), -1, float("inf"), (1 << 53) + 1, (1 << 53) - 1]
     samples = [{"id": at, "x": value} for at, value in enumerate(values)]
@@ -129,7 +135,7 @@ def test_integers_of_any_size(tmp_path, shares):
         operator = jp.ops.Sort(by=by)
         tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(samples).slices(4)]
         expected = sorted(range(len(values)), key=values.__getitem__, reverse=by == "-x")
-        assert found(operator, tables, shares, tmp_path) == expected
+        assert found(operator, tables, ranges, tmp_path) == expected
     largest = jp.create("topk_specified_field_selector", field_key="x", topk=2)
     assert ids(largest(samples)) == [10, 13]
     assert ids(largest(list(reversed(samples)))) == [13, 10]

@@ -1,6 +1,5 @@
 """Near-duplicates: samples that agree in a band of their MinHash signatures, and all that these connect."""
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,28 +22,6 @@ def band_table(keys: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_] |
     return pa.table(
         {f"band_{at}": pa.array(np.ascontiguousarray(keys[:, at]), mask=missing) for at in range(keys.shape[1])}
     )
-
-
-def first_of_clusters(
-    roots: "npt.NDArray[np.int64]", tables: Iterable[pa.Table], first_by: str | None
-) -> "tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]":
-    """Which samples to keep, and of the others the first of their cluster; see `Deduplicator.duplicates`.
-
-    Args:
-        roots: The first sample of the cluster of each sample.
-        tables: Those of all samples, with the column `first_by`.
-        first_by: A column of the tables with integers: the sample with the least one is the first of its cluster.
-    """
-    count = len(roots)
-    if first_by is not None and count:
-        ranks = np.concatenate([table.column(first_by).to_numpy() for table in tables])
-        # The last write wins, so that of the least one stays.
-        order = np.argsort(ranks, kind="stable")[::-1]
-        firsts = np.empty(count, dtype=np.int64)
-        firsts[roots[order]] = order
-        roots = firsts[roots]
-    keep = roots == np.arange(count)
-    return keep, np.where(keep, -1, roots)
 
 
 @lru_cache(maxsize=64)

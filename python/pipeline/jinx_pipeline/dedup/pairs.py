@@ -1,58 +1,118 @@
-"""Samples that are connected because they have the same keys: found share by share, and then put together."""
+"""Samples that are connected because they have the same keys: found by partition, and then put together."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx import kernels
-from jinx_pipeline.dedup.signatures import columns_of
+from jinx_pipeline.exchange.key_file import POSITION
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Positions = npt.NDArray[np.int64]
 
-def equal_pairs(tables: Iterable[pa.Table], columns: list[str], part: int, parts: int) -> pa.Table:
-    """Each sample that has the same values in some columns as an earlier one, with the first of these.
+
+def gathered(parts: Iterable[tuple[int, pa.Table]], others: Sequence[str] = ()) -> "dict[str, npt.NDArray[Any]]":
+    """The columns of a partition of keys, with the position of each sample among all.
 
     Args:
-        tables: Keys of all samples in order.
-        columns: Of the tables; their values together are one key. A sample without the first one has no key.
-        part: Only keys of this part; the values of the first column decide which it is.
-        parts: How many parts there are.
+        parts: The keys of each file in their order, with the number of samples before the file.
+        others: Columns that are no part of the key; the rest are the key.
+    """
+    columns: dict[str, list[npt.NDArray[Any]]] = {}
+    for start, table in parts:
+        for name in (*(one for one in table.column_names if one not in others), *others):
+            values = table.column(name).to_numpy()
+            columns.setdefault(name, []).append(values.astype(np.int64) + start if name == POSITION else values)
+    return {name: np.concatenate(values) for name, values in columns.items()}
+
+
+def equal_pairs(parts: Iterable[tuple[int, pa.Table]], ranks: str = "") -> pa.Table:
+    """Each sample of a partition that has the same key as an earlier one, with the first of these.
+
+    Args:
+        parts: As in `gathered`.
+        ranks: A column that is no part of the key; empty: there is none.
 
     Returns:
-        Positions in the columns `later` and `first`.
+        Positions in the columns `later` and `first`, in the order of `later`, and with a column of ranks what it says
+        of both, in `later_rank` and `first_rank`.
     """
-    groups = equal_groups(tables, columns, part, parts)
-    return groups.filter(pc.not_equal(groups["place"], groups["first"])).rename_columns(["later", "first"])
+    keys = gathered(parts, [ranks] if ranks else [])
+    places, of_samples = keys.pop(POSITION), keys.pop(ranks, None)
+    order, firsts = _first_of_equals(list(keys.values()), places)
+    later, first = order[order != firsts], firsts[order != firsts]
+    in_order = np.argsort(places[later])
+    later, first = later[in_order], first[in_order]
+    found = {"later": places[later], "first": places[first]}
+    if of_samples is not None:
+        found |= {"later_rank": of_samples[later], "first_rank": of_samples[first]}
+    return pa.table(found)
 
 
-def equal_groups(tables: Iterable[pa.Table], columns: list[str], part: int, parts: int) -> pa.Table:
-    """As `equal_pairs`, but with all samples that have a key, the first ones too.
+def equal_groups(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
+    """All samples of a partition, each with the first one that has the same key.
 
     Returns:
-        Positions in the columns `place` and `first`.
+        Positions in the columns `place` and `first`, in the order of `first` and then of `place`.
     """
-    keys, places = columns_of(tables, columns, part, parts)
-    order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort((places, *reversed(keys)))
-    keys, places = [one[order] for one in keys], places[order]
+    keys = gathered(parts)
+    places = keys.pop(POSITION)
+    order, firsts = _first_of_equals(list(keys.values()), places)
+    by_first = np.lexsort((places[order], places[firsts]))
+    return pa.table({"place": places[order][by_first], "first": places[firsts][by_first]})
+
+
+def _first_of_equals(keys: "Sequence[npt.NDArray[Any]]", places: "Positions") -> "tuple[Positions, Positions]":
+    """Indexes in the order of the keys, and for each that of the first sample with the same key."""
+    order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(tuple(reversed(keys)))
+    ordered = [one[order] for one in keys]
     is_first = np.ones(len(places), dtype=np.bool_)
-    is_first[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in keys])
-    return pa.table({"place": places, "first": places[is_first][np.cumsum(is_first) - 1]})
+    is_first[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in ordered])
+    return order, order[is_first][np.cumsum(is_first) - 1]
 
 
-def joined_pairs(count: int, found: Iterable[pa.Table]) -> "npt.NDArray[np.int64]":
-    """The first sample of the cluster of each of `count` samples, int64 of shape (count,).
+def clustered(count: int, found: Sequence[pa.Table]) -> pa.Table:
+    """The clusters that pairs connect: each sample of one but its first, with that.
+
+    Memory is a byte for each sample, and about 30 for those in pairs.
 
     Args:
         count: How many samples there are.
-        found: Tables of `equal_pairs`.
+        found: Tables of `equal_pairs`. Where they have ranks, the sample with the least one is the first of its
+            cluster, and of equal ones that with the least position; without, it is that with the least position.
+
+    Returns:
+        As `equal_pairs`, without ranks.
     """
-    clusters = kernels.Clusters(count)
+    is_member = np.zeros(count, np.bool_)
     for table in found:
-        later, first = (table.column(name).to_numpy() for name in ("later", "first"))
+        for name in ("later", "first"):
+            is_member[table.column(name).to_numpy()] = True
+    members = np.flatnonzero(is_member)
+    del is_member
+    clusters = kernels.Clusters(len(members))
+    for table in found:
+        later, first = (np.searchsorted(members, table.column(name).to_numpy()) for name in ("later", "first"))
         clusters.join_equal(np.concatenate([first, first]).astype(np.uint64), np.concatenate([first, later]))
-    return clusters.roots()
+    firsts = _by_rank(clusters.roots(), members, found)
+    is_later = firsts != np.arange(len(members))
+    return pa.table({"later": members[is_later], "first": members[firsts[is_later]]})
+
+
+def _by_rank(roots: "Positions", members: "Positions", found: Sequence[pa.Table]) -> "Positions":
+    """The first of the cluster of each member, by the ranks in pairs if they have any."""
+    if not found or "later_rank" not in found[0].column_names:
+        return roots
+    ranks = np.zeros(len(members), np.int64)
+    for table in found:
+        for name in ("later", "first"):
+            ranks[np.searchsorted(members, table.column(name).to_numpy())] = table.column(f"{name}_rank").to_numpy()
+    # The last write wins, so that of the least rank stays.
+    order = np.argsort(ranks, kind="stable")[::-1]
+    firsts = np.empty(len(members), np.int64)
+    firsts[roots[order]] = order
+    return firsts[roots]

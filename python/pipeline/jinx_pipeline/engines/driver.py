@@ -11,7 +11,7 @@ from typing import Any
 
 from jinx_pipeline.engines.worker_backend import Died, Event, Failed, FatalEvent, Finished, Ready, Request
 from jinx_pipeline.engines.worker_pool import WorkerPool
-from jinx_pipeline.global_ops.look_task import LookTask
+from jinx_pipeline.global_ops.look_task import KeyTask
 from jinx_pipeline.model.error_text import plain_text
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -63,11 +63,11 @@ class Segment:
         stages: In order.
         source: What the first one reads.
         blocks: Number and rows of each block; its first row follows from those before it.
-        is_look: Its one stage is a `Phase`, and each row a share of a look at all keys, which cannot be left out.
+        is_look: Its one stage is a `KeyTask`, and each row one of these tasks, which cannot be left out.
     """
 
     number: int
-    stages: Sequence[Stage | LookTask]
+    stages: Sequence[Stage | KeyTask]
     source: Source
     blocks: Mapping[int, int]
     is_look: bool = False
@@ -213,7 +213,7 @@ class Driver:
             self._tell_at = time.monotonic() + _TELL_SECONDS
         self._ledger.sync()
         for facts in untold:
-            self._observer.event("share" if self._segment.is_look else "block", facts)
+            self._observer.event("task" if self._segment.is_look else "block", facts)
 
     def _tell_what_is_waited_for(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
         now = time.monotonic()
@@ -371,7 +371,7 @@ class Driver:
             ) from None
         if (given_up := verdict.quarantined) is not None:
             stage = self._segment.stages[self._stage_of[given_up.task.node]]
-            if isinstance(stage, LookTask):
+            if isinstance(stage, KeyTask):
                 raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
             row, counted = self._input_row(given_up)
             bad = BadRow(row, operator, plain_text(why), counted=counted)

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from jinx_pipeline.exchange.chunks import Chunks, all_positions, chosen, whole
 from jinx_pipeline.global_ops.signature_files import SignatureFiles
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -33,21 +35,21 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
     opened = OpenSource(source)
     rows = len(opened)
     if operator.kind == "aggregator":
-        return Decision(np.arange(rows, dtype=np.int64), np.array([0, rows] if rows else [0], dtype=np.int64))
+        return Decision(all_positions(rows), whole(np.array([0, rows] if rows else [0])))
     columns = keys(operator, opened, roles)
     if isinstance(operator, Selector):
-        return Decision(np.asarray(operator.select(columns, rows, ctx), dtype=np.int64))
+        return Decision(operator.order(columns, rows, ctx))
     groups = operator.group(columns, rows)
     lengths = [len(group) for group in groups]
-    order = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64)
-    return Decision(order, np.cumsum([0, *lengths], dtype=np.int64))
+    return Decision(Chunks(lambda: iter(groups)), whole(np.cumsum([0, *lengths], dtype=np.int64)))
 
 
 def _duplicates(operator: Any, files: SignatureFiles) -> Decision:
     if isinstance(operator, PartDeduplicator):
-        return Decision(np.arange(sum(len(one) for one in files)), keys=operator.repeated(files))
+        return Decision(all_positions(sum(len(table) for table in files)), keys=operator.repeated(files))
     keep, originals = operator.duplicates(files)
-    return Decision(np.flatnonzero(keep).astype(np.int64), originals=originals)
+    later = np.flatnonzero(originals >= 0)
+    return Decision(chosen(keep), repeats=[pa.table({"later": later, "first": originals[later]})])
 
 
 def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list[Any]]:

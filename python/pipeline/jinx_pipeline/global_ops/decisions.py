@@ -1,31 +1,39 @@
 """The global operators of a run: each decides once, and what it decided is kept for resume."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jinx_pipeline.exchange.chunks import Chunks, write_npy
+from jinx_pipeline.exchange.division import divide
+from jinx_pipeline.exchange.key_file import KeyFiles
 from jinx_pipeline.global_ops.decide import decide
-from jinx_pipeline.global_ops.look_task import LookTask, keys_of
+from jinx_pipeline.global_ops.look_task import KeyTask, LookTask, MergeTask
 from jinx_pipeline.global_ops.signature_files import read_table
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.keyed import Decision, Divided, Keyed
+from jinx_pipeline.operators.api.key_exchange import edges_of
+from jinx_pipeline.operators.api.keyed import Decision, Exchanged, Keys, Partitioned
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.work_dir import WorkDir, published
+from jinx_pipeline.runlog.work_dir import WorkDir, published, signatures_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-RunLook = Callable[[int, LookTask, Source], list[Path]]
-"""Runs the tasks of a phase at the end of a segment on the engine; returns the files with what they found, in order."""
+RunKeyTasks = Callable[[int, int, KeyTask], list[Path]]
+"""Runs tasks over keys at the end of a segment on the engine, given their place among those; returns their files."""
 
-RunOther = Callable[[int, str, Keyed], tuple[str, ...]]
-"""Computes the keys of another dataset on the engine; returns parts, next to which they are, in order."""
+RunOther = Callable[[int, str, Exchanged, int], tuple[str, ...]]
+"""Computes the keys of another dataset on the engine, in so many partitions; returns parts, next to which they are."""
+
+_PAIR = ("later", "first")
+# The places of tasks at the end of a segment.
+_LOOKS, _MERGES, _MERGES_OF_OTHER = range(3)
 
 
 class Decisions:
@@ -35,7 +43,7 @@ class Decisions:
         recipe: With the operators.
         work_dir: Where decisions are kept.
         ledger: Where it is noted that they are complete.
-        run_look: How the tasks of a look at all keys are run.
+        run_key_tasks: How tasks over keys are run.
         run_other: How the keys of another dataset are computed.
         memory: Bytes that a task may use; None: no limit.
     """
@@ -45,7 +53,7 @@ class Decisions:
         recipe: Recipe,
         work_dir: WorkDir,
         ledger: Ledger,
-        run_look: RunLook,
+        run_key_tasks: RunKeyTasks,
         run_other: RunOther,
         *,
         memory: int | None,
@@ -53,9 +61,27 @@ class Decisions:
         self._recipe = recipe
         self._folder = work_dir.globals
         self._ledger = ledger
-        self._run_phase, self._run_other = run_look, run_other
+        self._run_key_tasks, self._run_other = run_key_tasks, run_other
         self._memory = memory
         self._waited = 0.0
+
+    def partitions(self, segment: int, place: int, rows: int) -> int:
+        """Into how many partitions the tasks of a segment write the keys of the operator at its end.
+
+        Args:
+            segment: Which one.
+            place: Of the operator in the recipe.
+            rows: That the segment begins with.
+        """
+        operator = self._recipe.steps[place].operator
+        if not isinstance(operator, Partitioned):
+            return 1
+        name = f"shares {segment}"
+        if self._ledger.noted(name) is None:
+            # What some of the tasks have done in an earlier run is of use for the same numbers, whatever memory is now.
+            most = operator.keys_at_once(self._memory)
+            self._ledger.note(name, partitions=operator.partitions(rows, most), most=most)
+        return self._noted(name)["partitions"]
 
     def after(self, segment: int, place: int, made: Source) -> Source:
         """The source of the next segment.
@@ -78,16 +104,17 @@ class Decisions:
     def _decide(self, segment: int, place: int, made: Source) -> dict[str, Any]:
         self._waited = 0.0
         started, cpu = time.perf_counter(), time.process_time()
-        decision = self._decision(segment, place, made) if made.part_paths() else Decision(np.empty(0, np.int64))
-        # What the tasks of a look took is in their own receipts.
+        decision = self._decision(segment, place, made) if made.part_paths() else Decision(Chunks(lambda: iter(())))
+        # What the tasks over keys took is in their own receipts.
         started += self._waited
-        publish_order(self._folder / f"{segment}.npy", decision.order)
+        rows_out = publish_order(self._folder / f"{segment}.npy", decision.order)
         if decision.bounds is not None:
-            publish_order(self._folder / f"{segment}.bounds.npy", decision.bounds)
-        if decision.keys is not None:
-            publish_order(self.keys_path(segment), decision.keys)
-        rows_out = len(decision.order) if decision.bounds is None else max(len(decision.bounds) - 1, 0)
+            rows_out = max(publish_order(self._folder / f"{segment}.bounds.npy", decision.bounds) - 1, 0)
         is_edited = decision.keys is not None
+        if isinstance(decision.keys, Chunks):
+            publish_order(self.keys_path(segment), decision.keys)
+        elif decision.keys is not None:
+            publish_order(self.keys_path(segment), [decision.keys], decision.keys.dtype)
         rows = len(OpenSource(made))
         known = {
             # Where an edit follows, it counts the rows that remain.
@@ -106,30 +133,53 @@ class Decisions:
     def _decision(self, segment: int, place: int, made: Source) -> Decision:
         recipe = self._recipe
         operator: Any = recipe.steps[place].operator
-        if not isinstance(operator, Divided):
+        if not isinstance(operator, Partitioned):
             return decide(operator, made, recipe.roles, Context(seed=recipe.options.seed))
         started = time.perf_counter()
-        other = () if operator.other is None else self._run_other(segment, *operator.other)
-        keys = keys_of(made.part_paths(), other, self._memory)
-        name = f"shares {segment}"
-        # What some of the tasks have found in an earlier run is of use for the same number of them.
-        if self._ledger.noted(name) is None:
-            self._ledger.note(name, shares=operator.shares(keys))
-        shares = (self._ledger.noted(name) or {})["shares"]
-        phase = LookTask(operator, place, shares, other)
-        files = self._run_phase(segment, phase, made)
+        keys = self._keys(segment, place, operator, made)
+        files = self._run_key_tasks(segment, _LOOKS, LookTask(operator, place, keys))
         self._waited = time.perf_counter() - started
         return operator.decide(keys, [read_table(path) for path in files])
 
+    def _keys(self, segment: int, place: int, operator: Partitioned, made: Source) -> Keys:
+        """The keys that tasks wrote next to their parts; they are merged where that is better."""
+        noted = self._noted(f"shares {segment}")
+        partitions, most = noted["partitions"], noted["most"]
+        path, of_other = operator.other or ("", operator)
+        parts = self._run_other(segment, path, of_other, partitions) if operator.other is not None else ()
+        mine = made.part_paths()
+        files, other = key_files(mine), key_files(parts)
+        # Temporary files go where the parts are.
+        folder = str(Path(mine[0]).parent)
+        division = divide(files, other, kinds=operator.kinds, partitions=partitions, most=most)
+        if not division.runs:
+            return Keys(files, division, folder, other)
+        edges = edges_of(operator, files, division)
+        merge = MergeTask(operator, place, files, division, division.runs, edges)
+        merged = self._run_key_tasks(segment, _MERGES, merge)
+        merged_other: list[Path] = []
+        if len(other):
+            merge = MergeTask(of_other, place, other, division, division.other_runs, edges)
+            merged_other = self._run_key_tasks(segment, _MERGES_OF_OTHER, merge)
+        return Keys(KeyFiles(merged), division, folder, KeyFiles(merged_other))
+
+    def _noted(self, name: str) -> dict[str, Any]:
+        return self._ledger.noted(name) or {}
+
     def _pairs(self, decision: Decision) -> list[tuple[int, int]]:
         """The first duplicates and what they repeat, for people to look at."""
-        if decision.originals is None:
-            return []
-        repeated = np.flatnonzero(decision.originals >= 0)[: self._recipe.options.trace]
-        return [(int(at), int(decision.originals[at])) for at in repeated]
+        most = self._recipe.options.trace
+        heads = [table.slice(0, most) for table in decision.repeats]
+        pairs = [pair for head in heads for pair in zip(*(head[name].to_pylist() for name in _PAIR), strict=True)]
+        return sorted(pairs)[:most]
 
 
-def publish_order(path: Path, positions: "npt.NDArray[Any]") -> None:
-    """Write positions or keys to a file that is there whole or not at all."""
+def key_files(parts: Sequence[str]) -> KeyFiles:
+    """The keys that tasks wrote next to their parts."""
+    return KeyFiles([signatures_path(Path(part)) for part in parts])
+
+
+def publish_order(path: Path, chunks: "Iterable[npt.NDArray[Any]]", dtype: Any = np.int64) -> int:
+    """Write positions or keys to a file that is there whole or not at all; returns how many there are."""
     with published(path) as file:
-        np.save(file, positions)
+        return write_npy(file, chunks, dtype)

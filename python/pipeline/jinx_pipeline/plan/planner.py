@@ -7,7 +7,7 @@ from typing import Any
 
 from jinx._suggest import some_of
 from jinx_pipeline.operators.api.filter import Filter
-from jinx_pipeline.operators.api.keyed import Divided, Edits, Keyed
+from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.plan.inputs import Input
@@ -184,7 +184,7 @@ def make_plan(
 def joined_paths(recipe: Recipe) -> list[str]:
     """The datasets that a recipe reads besides its sources."""
     operators = [step.operator for step in recipe.steps]
-    return [one.other[0] for one in operators if isinstance(one, Divided) and one.other is not None]
+    return [one.other[0] for one in operators if isinstance(one, Partitioned) and one.other is not None]
 
 
 def block_rows(rows: int, mean_bytes: float) -> int:

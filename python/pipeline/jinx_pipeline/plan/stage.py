@@ -21,6 +21,7 @@ class Stage:
         batch_rows: Rows that operators see at once.
         group: With a source of groups: makes the samples of one group, before the operators run.
         signatures: A deduplicator whose signatures of the remaining rows go next to the part.
+        partitions: Into how many partitions the keys are written that are such signatures.
         keep_stats: Whether statistics become a column of the output.
         stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
         measure_only: Filters add their statistics and drop nothing.
@@ -41,6 +42,7 @@ class Stage:
     batch_rows: int = 1000
     group: Operator | None = None
     signatures: Operator | None = None
+    partitions: int = 1
     keep_stats: bool = True
     stat_order: tuple[str, ...] = ()
     measure_only: bool = False

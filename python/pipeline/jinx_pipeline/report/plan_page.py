@@ -8,7 +8,7 @@ from typing import Any
 
 import jinx
 from jinx._sizes import natural_size
-from jinx_pipeline.operators.api.keyed import Divided
+from jinx_pipeline.operators.api.keyed import Partitioned
 from jinx_pipeline.plan.inputs import (
     columns_told_by,
     named_at,
@@ -117,7 +117,8 @@ def _segment(recipe: Recipe, segment: SegmentPlan) -> dict[str, Any]:
             for one in segment.stages
         ],
         "ends_with": name(segment.decides),
-        "is_divided": segment.decides is not None and isinstance(recipe.steps[segment.decides].operator, Divided),
+        "is_partitioned": segment.decides is not None
+        and isinstance(recipe.steps[segment.decides].operator, Partitioned),
     }
 
 
@@ -142,7 +143,7 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
             group = f"{segment['makes_groups_with']} -> " if segment["makes_groups_with"] else ""
             lines.append(f"segment {number}  {group}{names}  [{stage['pool']}, batches of {stage['batch_rows']:,}]")
         if segment["ends_with"]:
-            where = "keys in shares, on the workers" if segment["is_divided"] else "in the driver"
+            where = "keys in partitions, on the workers" if segment["is_partitioned"] else "in the driver"
             lines.append(f"           then over all rows: {segment['ends_with']}  [{where}]")
     for place, one in facts["probe"].items():
         taken = f"{natural_size(one['row_bytes'])} of memory a sample, {natural_size(one['held_bytes'])} held"

@@ -44,10 +44,10 @@ class Progress:
         self._started = time.monotonic()
         self.event("segment", {"number": number, "blocks": len(blocks), "rows": self._total})
 
-    def phase(self, operator: str, shares: int) -> None:
-        """The segment is done, and its keys are looked at."""
-        self._title += f"then {operator}: "
-        self.event("phase", {"operator": operator, "shares": shares})
+    def phase(self, operator: str, work: str, tasks: int) -> None:
+        """The segment is done, and tasks over its keys begin."""
+        self._title = f"{self._title.partition('then ')[0]}then {operator}: "
+        self.event("phase", {"operator": operator, "work": work, "tasks": tasks})
 
     def event(self, kind: str, facts: dict[str, Any]) -> None:
         """Something happened."""

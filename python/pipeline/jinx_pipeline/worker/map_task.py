@@ -12,6 +12,8 @@ from jinx.errors import JinxError
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.operators.api.batch import STATS, Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.key_exchange import write_keys
+from jinx_pipeline.operators.api.keyed import Exchanged
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.runlog.work_dir import published, remove_part, signatures_path
@@ -138,20 +140,24 @@ def _finish(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], 
             ]
             batches, tables = [batch for batch, _ in found], [table for _, table in found]
         if tables:
-            _write_signatures(signatures_path(path), tables)
+            _write_signatures(signatures_path(path), operator, tables, stage.partitions)
         written, kept = _write(output, stage, path, batches, chain)
         if operator is None or sum(map(len, kept)) == sum(map(len, batches)):
             return written
         batches = kept
 
 
-def _write_signatures(path: Path, tables: "list[pa.Table]") -> None:
+def _write_signatures(path: Path, operator: Any, tables: "list[pa.Table]", partitions: int) -> None:
     """Write the signatures of a part that comes next: it is published in the same directory, which is synced then."""
     import pyarrow as pa
 
     table = pa.concat_tables(tables)
-    with published(path, syncs_folder=False) as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
+    with published(path, syncs_folder=False) as file:
+        if isinstance(operator, Exchanged):
+            write_keys(file, operator, table, partitions)
+            return
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
 
 
 def _write(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], chain: Chain) -> tuple[Any, list[Batch]]:

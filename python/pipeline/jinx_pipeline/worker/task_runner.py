@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.engines.worker_backend import Event, Failed, FatalEvent, Finished, Ready
-from jinx_pipeline.global_ops.look_task import LookTask, run_look
+from jinx_pipeline.global_ops.look_task import KeyTask, run_key_task
 from jinx_pipeline.model.error_text import message_of, trace_of
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.operators.api.context import Context
@@ -78,8 +78,8 @@ class TaskRunner:
             self._busy_with("", 0)
 
     def _receipt(self, stage: Any, source: Any, task: Any, path: Path) -> Receipt:
-        if isinstance(stage, LookTask):
-            return run_look(stage, source, task, path, busy_with=self._busy_with)
+        if isinstance(stage, KeyTask):
+            return run_key_task(stage, task, path, busy_with=self._busy_with)
         device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
         if isinstance(stage, Probe):
             return run_probe(stage, self._sources.get(source), path, device, self._busy_with)

@@ -1,22 +1,26 @@
-"""Operators that look at all samples by a key of each, in tasks that take a share of the keys."""
+"""Operators that look at all samples by keys of each, in tasks that take a partition of the keys."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
+from jinx_pipeline.exchange.chunks import Chunks
+from jinx_pipeline.exchange.division import Division
+from jinx_pipeline.exchange.key_file import KeyFiles
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.key_exchange import exchanged
 from jinx_pipeline.operators.api.operator import Operator
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Positions = npt.NDArray[np.int64]
+    Bounds = npt.NDArray[np.int64]
 
 # What a task needs for each: the key, its position, and their order.
 _BYTES_OF_A_KEY = 128
@@ -29,49 +33,54 @@ class Decision:
     Attributes:
         order: The positions of those that remain, in the order in which they come out.
         bounds: Places in `order` between which groups lie; None: no groups.
-        originals: For each sample the position of the one that it repeats, -1 where it repeats none; None: unknown.
+        repeats: Samples that repeat others, as tables of positions in the columns `later` and `first`, each in the
+            order of `later`.
         keys: What the operator's edit of all samples needs; None: it edits none.
         counts: What people should know, such as samples without a key.
     """
 
-    order: "Positions"
-    bounds: "Positions | None" = None
-    originals: "Positions | None" = None
-    keys: "npt.NDArray[np.generic] | None" = None
+    order: Chunks
+    bounds: Chunks | None = None
+    repeats: Sequence[pa.Table] = ()
+    keys: "Chunks | npt.NDArray[np.generic] | None" = None
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of all samples.
+    """The keys of all samples, and how tasks divide them.
 
     Attributes:
-        tables: Those that `signatures` made, in the order of the samples. They may be read from files again each time.
+        files: In the order of the samples.
+        division: Of the keys among tasks.
         folder: For temporary files.
         other: The keys of the dataset that a join adds.
-        memory: Bytes that a task may use; None: no limit.
     """
 
-    tables: Sequence[pa.Table]
+    files: KeyFiles
+    division: Division
     folder: str
-    other: Sequence[pa.Table] = ()
-    memory: int | None = None
+    other: KeyFiles = field(default_factory=KeyFiles)
 
     def __len__(self) -> int:
-        return sum(table.num_rows for table in self.tables)
+        return sum(header.samples for header in self.files.headers())
 
-    def shares_of(self, rows: int, most: int) -> int:
-        """Into how many tasks so many keys are divided, so that each has `most` of them, or what fits its memory."""
-        if self.memory is not None:
-            most = max(min(most, self.memory // 2 // _BYTES_OF_A_KEY), 1)
-        return max(-(-rows // most), 1)
+    @property
+    def looks(self) -> int:
+        """How many tasks there are."""
+        return self.division.kinds * self.division.looks
 
-    def placed(self) -> Iterator[tuple[int, pa.Table]]:
-        """Each table with the position of its first sample."""
-        start = 0
-        for table in self.tables:
-            yield start, table
-            start += table.num_rows
+    def kind(self, look: int) -> int:
+        """Which of the keys of a sample a task looks at."""
+        return look // self.division.looks
+
+    def read(self, look: int) -> Iterator[tuple[int, pa.Table]]:
+        """The keys of a task from each file, with the number of samples before the file."""
+        return self.files.read(*self.division.sections(look))
+
+    def read_other(self, look: int) -> Iterator[tuple[int, pa.Table]]:
+        """The same of the other dataset."""
+        return self.other.read(*self.division.sections(look))
 
 
 class Keyed(Operator):
@@ -82,48 +91,120 @@ class Keyed(Operator):
         """A row for each sample."""
 
 
-class Divided(Keyed):
-    """Looks at all keys in several tasks, each of which takes a share of them; what they find is small."""
+class Exchanged(Keyed):
+    """Has keys that map tasks write in partitions, so that a later task reads one partition of every block."""
+
+    @property
+    def kinds(self) -> int:
+        """How many keys of different kinds a sample has, each of which is looked at by itself."""
+        return 1
 
     @abstractmethod
-    def shares(self, keys: Keys) -> int:
-        """Into how many tasks the look is divided."""
+    def key_table(self, signatures: pa.Table, kind: int) -> pa.Table:
+        """The keys of one kind, in the order of the samples; all kinds have the same columns.
+
+        Args:
+            signatures: Those of some samples.
+            kind: From 0 to `kinds` - 1.
+        """
 
     @abstractmethod
-    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
+    def partitioned(self, keys: pa.Table, kind: int, partitions: int, edges: Any) -> "tuple[pa.Table, Bounds]":
+        """Keys in the order of their partitions, and the `partitions + 1` places between which these lie.
+
+        Keys of equal partition and value stay in their order.
+
+        Args:
+            keys: A table of `key_table`.
+            kind: Of the keys.
+            partitions: How many.
+            edges: What `edges` gave, or None.
+        """
+
+    def sample(self, keys: pa.Table) -> pa.Table | None:
+        """Some keys of a block for `edges`; None: these are not needed."""
+        del keys
+        return None
+
+    def edges(self, samples: Iterator[pa.Table], partitions: int) -> Any:
+        """Where partitions begin that depend on the keys of all samples; all samples of blocks are given."""
+        del samples, partitions
+
+
+class Partitioned(Exchanged):
+    """Looks at all keys in tasks, each of which takes a partition of them.
+
+    Attributes:
+        most_keys: How many keys a task takes, if it has the memory: about 400 MB.
+        keys_per_sample: How many keys of one kind a sample may well have.
+    """
+
+    most_keys: ClassVar[int] = 8_000_000
+    keys_per_sample: ClassVar[int] = 1
+
+    @abstractmethod
+    def look(self, keys: Keys, look: int) -> pa.Table:
         """What one task finds; it depends on the arguments alone, whatever worker runs it."""
 
     @abstractmethod
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         """The decision, from what the tasks have found, in their order."""
 
+    def keys_at_once(self, memory: int | None) -> int:
+        """How many keys a task takes.
+
+        Args:
+            memory: Bytes that it may use; None: no limit.
+        """
+        return self.most_keys if memory is None else max(min(self.most_keys, memory // 2 // _BYTES_OF_A_KEY), 1)
+
+    def partitions(self, samples: int, most: int) -> int:
+        """Into how many partitions the keys are written, before they are known.
+
+        Args:
+            samples: How many there are.
+            most: The keys that a task takes.
+        """
+        return max(-(-samples * self.keys_per_sample // most), 1)
+
     @property
-    def other(self) -> tuple[str, Keyed] | None:
+    def other(self) -> tuple[str, Exchanged] | None:
         """The path of a dataset whose keys are needed as well, and what computes them; None: there is none."""
         return None
 
-    def keys_of_other(self, ctx: Context) -> Sequence[pa.Table]:
-        """The keys of that dataset, in this process."""
+    def signatures_of_other(self, ctx: Context) -> Sequence[pa.Table]:
+        """The signatures of that dataset, in this process."""
         del ctx
         return ()
 
-    def looks(self, keys: Keys) -> list[pa.Table]:
-        """What all tasks find, in this process."""
-        shares = self.shares(keys)
-        return [self.look(keys, share, shares) for share in range(shares)]
+    def decided(
+        self, tables: Sequence[pa.Table], folder: str, other: Sequence[pa.Table] = (), memory: int | None = None
+    ) -> Decision:
+        """The decision about samples with these signatures, in this process.
+
+        Args:
+            tables: Signatures of all samples, in order.
+            folder: For temporary files.
+            other: Those of the other dataset.
+            memory: Bytes that a look may use; None: no limit.
+        """
+        if not tables:
+            return Decision(Chunks(lambda: iter(())))
+        files, of_other, division = exchanged(self, tables, other, self.keys_at_once(memory))
+        keys = Keys(files, division, folder, of_other)
+        return self.decide(keys, [self.look(keys, look) for look in range(keys.looks)])
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         if not len(batch):
             return batch
         tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
-            keys = Keys(tables, folder, self.keys_of_other(ctx))
-            return self.apply(batch, self.decide(keys, self.looks(keys)), ctx)
+            return self.apply(batch, self.decided(tables, folder, self.signatures_of_other(ctx)), ctx)
 
     def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:
         """What a decision makes of a batch that holds all samples."""
         del ctx
-        return batch.take(decision.order)
+        return batch.take(decision.order.array())
 
 
 class Edits:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.exchange.chunks import Chunks, whole
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.keyed import Keyed
@@ -89,7 +90,8 @@ class Splitter(Operator):
 class Deduplicator(Keyed):
     """Leaves out samples that repeat others: the first of each group of duplicates stays.
 
-    Works in two phases: a signature of each sample, block by block and on any worker; then one look at all signatures.
+    Works in two phases: a signature of each sample, block by block and on any worker; then one look at all signatures,
+    in one process. A `Partitioned` one looks in several tasks.
     """
 
     kind = "deduplicator"
@@ -103,8 +105,8 @@ class Deduplicator(Keyed):
         """Which samples to keep.
 
         Args:
-            signatures: The signatures of all samples, in order, as tables. It is iterated several times where memory is
-                limited, so it is a list, or reads files.
+            signatures: The signatures of all samples, in order, as tables. In a run they are read from files, each
+                time that it is iterated.
 
         Returns:
             A mask over all samples, and for each the position of the sample that it repeats (-1: it is kept).
@@ -122,7 +124,7 @@ class Deduplicator(Keyed):
 
 
 class Selector(Operator):
-    """Chooses samples by a look at some columns of all of them."""
+    """Chooses samples by a look at some columns of all of them, in one process."""
 
     kind = "selector"
 
@@ -141,13 +143,17 @@ class Selector(Operator):
             ctx: Seed.
         """
 
+    def order(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> Chunks:
+        """As `select`, in chunks."""
+        return whole(np.asarray(self.select(columns, count, ctx), dtype=np.int64))
+
     def run(self, batch: Batch, ctx: Context) -> Batch:
         columns = {path: batch.column(path) for path in self.reads}
         return batch.take(self.select(columns, len(batch), ctx))
 
 
 class Grouper(Operator):
-    """Puts samples together; an aggregator makes one sample of each group."""
+    """Puts samples together, in one process; an aggregator makes one sample of each group."""
 
     kind = "grouper"
 

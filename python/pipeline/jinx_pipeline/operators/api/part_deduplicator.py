@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.dedup.signatures import count_rows
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.keyed import Edits
@@ -32,7 +31,7 @@ class PartDeduplicator(Deduplicator, Edits):
         """The keys of the parts to remove, ascending.
 
         Args:
-            signatures: Those of all samples, in order; may be iterated several times.
+            signatures: Those of all samples, in order.
         """
 
     @abstractmethod
@@ -44,7 +43,7 @@ class PartDeduplicator(Deduplicator, Edits):
         return ("text",)
 
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        count = count_rows(signatures)
+        count = sum(table.num_rows for table in signatures)
         return np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int64)
 
     def run(self, batch: Batch, ctx: Context) -> Batch:

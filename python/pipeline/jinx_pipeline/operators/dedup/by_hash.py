@@ -19,7 +19,7 @@ class HashDeduplicator(EqualKeysDeduplicator):
     """Samples with the same 128-bit hash are duplicates."""
 
     @property
-    def equal_columns(self) -> list[list[str]]:
+    def key_columns(self) -> list[list[str]]:
         return [list(HASH)]
 
     @abstractmethod

@@ -1,6 +1,7 @@
 """document_line_deduplicator."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,11 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jinx import kernels
-from jinx_pipeline.dedup.frequent import KEYS, count_keys, frequent_in, frequent_keys, key_table
-from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
+from jinx_pipeline.dedup.frequent import KEYS, all_keys, frequent_keys, key_lists
+from jinx_pipeline.exchange.chunks import all_positions
+from jinx_pipeline.exchange.hashing import mixed
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.keyed import Decision, Divided, Keys
+from jinx_pipeline.operators.api.hash_keys import by_hash
+from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.part_deduplicator import PartDeduplicator
 from jinx_pipeline.operators.api.registry import register
@@ -24,7 +27,7 @@ _compute: Any = pc  # its functions are made when it is imported, so their types
 
 
 @register("document_line_deduplicator", modality="text")
-class DocumentLineDeduplicator(PartDeduplicator, Divided):
+class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
     r"""Removes lines that many samples have: menus, notices, licences. No sample is left out.
 
     A line that more than `frequency_threshold` samples have goes from all of them; white space at its ends makes no
@@ -54,6 +57,8 @@ class DocumentLineDeduplicator(PartDeduplicator, Divided):
     skip_latex_env: bool = True
     skip_html_tags: bool = True
 
+    keys_per_sample = 16
+
     def check(self) -> None:
         if self.frequency_threshold < 1:
             what = f"frequency_threshold is {self.frequency_threshold}; a line is in 1 sample or more"
@@ -64,20 +69,29 @@ class DocumentLineDeduplicator(PartDeduplicator, Divided):
         lines, texts_of = _lines(batch.flat_texts)
         counted = self._is_counted(lines)
         keys = self._keys(lines.filter(pa.array(counted)), ctx)
-        return key_table(keys, samples[texts_of[counted]], len(batch))
+        return key_lists(keys, samples[texts_of[counted]], len(batch))
 
     def repeated(self, signatures: Iterable[pa.Table]) -> "npt.NDArray[np.uint64]":
-        return frequent_keys(signatures, self.frequency_threshold)
+        with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
+            frequent: Any = self.decided(list(signatures), folder).keys
+        return np.empty(0, np.uint64) if frequent is None else frequent
 
-    def shares(self, keys: Keys) -> int:
-        return keys.shares_of(count_keys(keys.tables), ROWS_AT_ONCE)
+    def key_table(self, signatures: pa.Table, kind: int) -> pa.Table:
+        del kind
+        return all_keys(signatures)
 
-    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
-        return pa.table({KEYS: frequent_in(keys.tables, self.frequency_threshold, share, shares)})
+    def partitioned(
+        self, keys: pa.Table, kind: int, partitions: int, edges: Any
+    ) -> "tuple[pa.Table, npt.NDArray[np.int64]]":
+        del kind, edges
+        return by_hash(keys, mixed(keys.column(KEYS).to_numpy()), partitions)
+
+    def look(self, keys: Keys, look: int) -> pa.Table:
+        return pa.table({KEYS: frequent_keys((table for _, table in keys.read(look)), self.frequency_threshold)})
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        frequent = np.sort(np.concatenate([one[KEYS].to_numpy() for one in found]))
-        return Decision(np.arange(len(keys), dtype=np.int64), keys=frequent)
+        frequent = np.sort(np.concatenate([table[KEYS].to_numpy() for table in found]))
+        return Decision(all_positions(len(keys)), keys=frequent)
 
     def edit(self, batch: Batch, keys: "npt.NDArray[np.uint64]", ctx: Context) -> Mapping[str, Any]:
         texts = batch.flat_texts

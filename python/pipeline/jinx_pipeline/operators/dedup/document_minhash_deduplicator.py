@@ -93,7 +93,7 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
         return band_table(kernels.band_keys(found, *self._bands()))
 
     @property
-    def equal_columns(self) -> list[list[str]]:
+    def key_columns(self) -> list[list[str]]:
         return [[f"band_{at}"] for at in range(self._bands()[0])]
 
     def _bands(self) -> tuple[int, int]:

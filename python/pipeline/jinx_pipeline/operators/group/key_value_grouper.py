@@ -1,11 +1,12 @@
 """key_value_grouper."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.exchange.chunks import Chunks, by_range
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.equal_values import EqualValues
 from jinx_pipeline.operators.api.key_texts import exact_texts
@@ -43,12 +44,30 @@ class KeyValueGrouper(Grouper, EqualValues):
         return exact_texts([batch.column(path) for path in self.group_by_keys], len(batch))
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        places, firsts = self.in_groups(found)
-        bounds = np.flatnonzero(np.diff(firsts, prepend=-1, append=len(keys)))
-        return Decision(places, bounds.astype(np.int64))
+        count = len(keys)
+        return Decision(
+            Chunks(lambda: (places for places, _ in _groups(found, count))), Chunks(lambda: _bounds(found, count))
+        )
 
     def group(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[npt.NDArray[np.int64]]":
         groups: dict[str, list[int]] = {}
         for at, key in enumerate(exact_texts([columns[name] for name in self.group_by_keys], count)):
             groups.setdefault(key, []).append(at)
         return [np.array(places, dtype=np.int64) for places in groups.values()]
+
+
+def _groups(found: Sequence[pa.Table], count: int) -> "Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]":
+    """All positions in the order of their groups, and the first one of each group with them, in chunks."""
+    for _, _, some in by_range(found, "first", count):
+        firsts = some.column("first").to_numpy()
+        # A group lies in one table, where its samples are in order.
+        order = np.argsort(firsts, kind="stable")
+        yield some.column("place").to_numpy()[order], firsts[order]
+
+
+def _bounds(found: Sequence[pa.Table], count: int) -> "Iterator[npt.NDArray[np.int64]]":
+    start = 0
+    for _, firsts in _groups(found, count):
+        yield np.flatnonzero(np.diff(firsts, prepend=-1)) + start
+        start += len(firsts)
+    yield np.array([start])

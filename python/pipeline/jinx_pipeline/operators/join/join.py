@@ -13,11 +13,12 @@ import jinx
 from jinx import kernels
 from jinx._suggest import some_of
 from jinx_pipeline.dedup.exact import HASH, hash_table
-from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
+from jinx_pipeline.exchange.chunks import all_positions
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.hash_keys import HashKeys
 from jinx_pipeline.operators.api.key_texts import equal_texts
-from jinx_pipeline.operators.api.keyed import Decision, Divided, Edits, Keyed, Keys
+from jinx_pipeline.operators.api.keyed import Decision, Edits, Exchanged, Keys, Partitioned
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import register
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @register("join")
-class Join(Divided, Edits):
+class Join(HashKeys, Partitioned, Edits):
     """Adds columns of another dataset: to each sample those of the row there with the same key.
 
     1 and 1.0 are the same key, but not inside lists and dicts, and "1" is another one. A sample whose key is missing,
@@ -112,19 +113,22 @@ class Join(Divided, Edits):
         return {name: self.prefix + name for name in names}
 
     @property
-    def other(self) -> tuple[str, Keyed]:
+    def other(self) -> tuple[str, Exchanged]:
         """The other dataset, and what computes its keys."""
         return self.path, OtherKeys(join=self)
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         return _key_table(batch, list(self.pairs), ctx)
 
-    def shares(self, keys: Keys) -> int:
-        there = sum(table.num_rows for table in keys.other)
-        return keys.shares_of(max(len(keys), there), ROWS_AT_ONCE)
+    @property
+    def key_columns(self) -> list[list[str]]:
+        return [list(HASH)]
 
-    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
-        return matched(keys.tables, keys.other, list(HASH), share, shares)
+    def partitions(self, samples: int, most: int) -> int:
+        return super().partitions(max(samples, len(self._other)), most)
+
+    def look(self, keys: Keys, look: int) -> pa.Table:
+        return matched(keys.read(look), keys.read_other(look))
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         matches = Matches.of(len(keys), found)
@@ -135,11 +139,9 @@ class Join(Divided, Edits):
                 f"{self.name}: samples {first} and {second} of {self.path} have the same key{more}; duplicates: first "
                 "takes the first of them"
             )
-        rows = matches.rows
-        order = np.arange(len(rows)) if self.how == "left" else np.flatnonzero(rows >= 0)
-        unmatched = int((rows < 0).sum())
-        counts = {"unmatched": unmatched, "duplicates": matches.duplicates}
-        return Decision(order.astype(np.int64), keys=rows, counts=counts)
+        order = all_positions(matches.count) if self.how == "left" else matches.matched
+        counts = {"unmatched": matches.unmatched, "duplicates": matches.duplicates}
+        return Decision(order, keys=matches.rows, counts=counts)
 
     def editor(self, keys: str) -> "JoinEditor":
         made = JoinEditor(join=self, rows=Path(keys))
@@ -166,7 +168,7 @@ class Join(Divided, Edits):
                 columns[given][at] = sample.get(name)
         return columns
 
-    def keys_of_other(self, ctx: Context) -> Sequence[pa.Table]:
+    def signatures_of_other(self, ctx: Context) -> Sequence[pa.Table]:
         operator, whole = OtherKeys(join=self), Batch(self._other)
         return [operator.signatures(part, ctx) for part in whole.slices(self.batch_size)]
 
@@ -177,7 +179,7 @@ class Join(Divided, Edits):
 
     def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:
         rows: Any = decision.keys
-        return super().apply(batch.with_columns(self.values(rows)), decision, ctx)
+        return super().apply(batch.with_columns(self.values(rows.array())), decision, ctx)
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         return super()._digest_of({**parameters, "other": content_identity(self._other)})
@@ -192,7 +194,7 @@ class Join(Divided, Edits):
         return {**state, "path": str(Path(self.path).absolute())}
 
 
-class OtherKeys(Keyed):
+class OtherKeys(HashKeys):
     """The keys of the dataset that a join adds.
 
     Attributes:
@@ -204,6 +206,10 @@ class OtherKeys(Keyed):
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         return _key_table(batch, list(self.join.pairs.values()), ctx)
+
+    @property
+    def key_columns(self) -> list[list[str]]:
+        return self.join.key_columns
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         del ctx

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx import _core
+from jinx_pipeline.exchange.chunks import Chunks, chunk_bounds
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Selector
 from jinx_pipeline.operators.api.parameters import ParameterError
@@ -39,5 +40,11 @@ class Shuffle(Selector):
         return ()
 
     def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
+        return self.order(columns, count, ctx).array()
+
+    def order(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> Chunks:
+        del columns
         ordering = _core.Ordering.shuffled(count, ctx.seed if self.seed is None else self.seed)
-        return np.frombuffer(ordering.positions(0, count), dtype="<u8").astype(np.int64)
+        return Chunks(
+            lambda: (np.frombuffer(ordering.positions(first, stop), dtype="<i8") for first, stop in chunk_bounds(count))
+        )

@@ -6,6 +6,7 @@ from typing import Literal
 import pyarrow as pa
 
 from jinx._dataset.sort_order import parse_key
+from jinx_pipeline.exchange.chunks import Chunks
 from jinx_pipeline.operators.api.keyed import Decision, Keys
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import register
@@ -49,13 +50,13 @@ class Sort(Ranked):
         return self.missing == "drop"
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        order, missing = self.in_order(keys, found)
+        order, missing = self.in_order(found)
         if missing and self.missing == "fail":
             raise ValueError(
                 f"{self.name}: {missing:,} of {len(keys):,} samples lack a key; missing: last puts them at the end, "
                 "drop leaves them out"
             )
-        return Decision(order, counts={"missing": missing})
+        return Decision(Chunks(lambda: iter(order)), counts={"missing": missing})
 
     def _parsed(self) -> list[tuple[str, bool, bool]]:
         """Of each key its path, whether its length is meant, and whether a `-` reverses it."""

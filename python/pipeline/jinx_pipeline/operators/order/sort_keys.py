@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx_pipeline.operators.api.batch import Batch
 
@@ -16,9 +15,9 @@ if TYPE_CHECKING:
 
 # Integers up to this size are floats without loss.
 _EXACT = 1 << 53
-# Rows of each table by which ranges are chosen, and how many characters of a string.
-_PROBED = 64
-_PROBED_CHARACTERS = 256
+# Keys of each block by which ranges are chosen, and how many characters of a string.
+PROBED = 64
+PROBED_CHARACTERS = 256
 _WORD = 8
 
 
@@ -92,40 +91,36 @@ class Edges:
     """Where the ranges of the first key begin; every task finds the same.
 
     Attributes:
-        shares: How many ranges.
+        ranges: How many.
         numbers: The first number of each range but the first.
         texts: The same of strings, of at most 256 characters: a prefix is an edge too.
         is_descending: Whether the first range has the largest keys.
     """
 
-    shares: int
+    ranges: int
     numbers: "npt.NDArray[np.float64]"
     texts: pa.Array
     is_descending: bool
 
     @classmethod
-    def of(cls, tables: Iterable[pa.Table], shares: int, *, is_descending: bool) -> Self:
-        """Edges by a few rows of each table."""
+    def of(cls, samples: Iterable[pa.Table], ranges: int, *, is_descending: bool) -> Self:
+        """Edges by some keys of each block."""
         numbers: list[npt.NDArray[np.float64]] = [np.empty(0, np.float64)]
         texts: list[str] = []
-        for table in tables if shares > 1 else ():
-            rows = np.unique(np.linspace(0, max(table.num_rows - 1, 0), _PROBED).astype(np.int64))
-            some = table.select(["number_0", "text_0"]).take(pa.array(rows[: table.num_rows]))
+        for some in samples:
             numbers.append(some.column("number_0").drop_null().to_numpy())
-            texts += pc.utf8_slice_codeunits(some.column("text_0").drop_null(), 0, _PROBED_CHARACTERS).to_pylist()
+            texts += some.column("text_0").drop_null().to_pylist()
         numbers_in_order, texts_in_order = np.sort(np.concatenate(numbers)), sorted(texts)
         return cls(
-            shares,
-            numbers_in_order[_edges(len(numbers_in_order), shares)],
-            pa.array([texts_in_order[at] for at in _edges(len(texts), shares)], pa.large_string()),
+            ranges,
+            numbers_in_order[_edges(len(numbers_in_order), ranges)],
+            pa.array([texts_in_order[at] for at in _edges(len(texts), ranges)], pa.large_string()),
             is_descending,
         )
 
-    def share_of(self, table: pa.Table) -> "npt.NDArray[np.int64]":
+    def range_of(self, table: pa.Table) -> "npt.NDArray[np.int64]":
         """The range of each row, those without a first key last."""
-        found = np.full(table.num_rows, self.shares - 1, dtype=np.int64)
-        if self.shares == 1:
-            return found
+        found = np.full(table.num_rows, self.ranges - 1, dtype=np.int64)
         for name in ("number_0", "text_0"):
             column = table.column(name)
             there = column.is_valid().to_numpy()
@@ -134,13 +129,13 @@ class Edges:
                 ranges = np.searchsorted(self.numbers, present.to_numpy(), side="right")
             else:
                 ranges = np.concatenate([np.empty(0, np.int64), *(_ranges(one, self.texts) for one in present.chunks)])
-            found[there] = self.shares - 1 - ranges if self.is_descending else ranges
+            found[there] = self.ranges - 1 - ranges if self.is_descending else ranges
         return found
 
 
-def _edges(count: int, shares: int) -> list[int]:
+def _edges(count: int, ranges: int) -> list[int]:
     """Where the ranges but the first begin in so many keys that are in order."""
-    return [count * share // shares for share in range(1, shares)] if count else []
+    return [count * number // ranges for number in range(1, ranges)] if count else []
 
 
 def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.exchange.chunks import all_positions, chosen
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.equal_values import EqualValues
 from jinx_pipeline.operators.api.keyed import Decision, Keys
@@ -49,10 +50,14 @@ class FrequencySpecifiedFieldSelector(EqualValues):
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         if not self.field_key:
-            return Decision(np.arange(len(keys)))
-        places, firsts = self.in_groups(found)
-        values, value_of, counts = np.unique(firsts, return_inverse=True, return_counts=True)
+            return Decision(all_positions(len(keys)))
+        # A value lies in one table.
+        counted = [np.unique(table.column("first").to_numpy(), return_counts=True) for table in found]
+        values, counts = (np.concatenate(one) for one in zip(*counted, strict=True))
         ordered = np.lexsort((values, -counts if self.reverse else counts))
-        is_kept = np.zeros(len(values), np.bool_)
-        is_kept[ordered[: size_of(len(values), self.top_ratio, self.topk)]] = True
-        return Decision(np.sort(places[is_kept[value_of]]))
+        kept = values[ordered[: size_of(len(values), self.top_ratio, self.topk)]]
+        is_kept = np.zeros(len(keys), np.bool_)
+        for table in found:
+            has_kept = np.isin(table.column("first").to_numpy(), kept)
+            is_kept[table.column("place").to_numpy()[has_kept]] = True
+        return Decision(chosen(is_kept))

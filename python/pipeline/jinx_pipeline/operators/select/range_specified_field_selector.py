@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.exchange.chunks import all_positions
 from jinx_pipeline.operators.api.keyed import Decision, Keys
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import register
@@ -62,11 +62,11 @@ class RangeSpecifiedFieldSelector(Ranked):
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         if not self.field_key:
-            return Decision(np.arange(len(keys)))
-        order, _ = self.in_order(keys, found)
-        low, high = self.lower_rank or 0, len(order) if self.upper_rank is None else self.upper_rank
+            return Decision(all_positions(len(keys)))
+        ranked = sum(len(table) for table in found)
+        low, high = self.lower_rank or 0, ranked if self.upper_rank is None else self.upper_rank
         if self.lower_percentile is not None:
-            low = max(low, math.floor(self.lower_percentile * len(order)))
+            low = max(low, math.floor(self.lower_percentile * ranked))
         if self.upper_percentile is not None:
-            high = min(high, math.floor(self.upper_percentile * len(order)))
-        return Decision(np.sort(order[low:high]))
+            high = min(high, math.floor(self.upper_percentile * ranked))
+        return self.of_ranks(keys, found, low, high)

@@ -1,18 +1,26 @@
 """tags_specified_field_selector."""
 
+import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.dedup.pairs import gathered
+from jinx_pipeline.exchange.chunks import Chunks
+from jinx_pipeline.exchange.key_file import POSITION
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.keyed import Decision, Divided, Keys
+from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
 from jinx_pipeline.operators.api.registry import register
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @register("tags_specified_field_selector")
-class TagsSpecifiedFieldSelector(Divided):
+class TagsSpecifiedFieldSelector(Partitioned):
     """Keeps the samples whose tag at a field is one of some tags; of a list of tags one must be.
 
         create("tags_specified_field_selector", field_key="tag", target_tags=["a"])([{"tag": "a"}, {"tag": "b"}])
@@ -38,12 +46,23 @@ class TagsSpecifiedFieldSelector(Divided):
         tags = [value if isinstance(value, list) else [value] for value in batch.column(self.field_key)]
         return pa.table({"is_chosen": [any(tag in wanted for tag in one) for one in tags]})
 
-    def shares(self, keys: Keys) -> int:
-        return 1
+    def key_table(self, signatures: pa.Table, kind: int) -> pa.Table:
+        del kind
+        is_chosen = signatures.column("is_chosen").to_numpy()
+        return pa.table({POSITION: np.flatnonzero(is_chosen).astype(np.uint32)})
 
-    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
-        found = [np.flatnonzero(table.column("is_chosen").to_numpy()) + start for start, table in keys.placed()]
-        return pa.table({"place": np.concatenate([np.empty(0, np.int64), *found])})
+    def partitioned(
+        self, keys: pa.Table, kind: int, partitions: int, edges: Any
+    ) -> "tuple[pa.Table, npt.NDArray[np.int64]]":
+        del kind, edges
+        return keys, np.array([0, *[len(keys)] * partitions], np.int64)
+
+    def keys_at_once(self, memory: int | None) -> int:
+        # They are not compared with each other.
+        return sys.maxsize
+
+    def look(self, keys: Keys, look: int) -> pa.Table:
+        return pa.table({"place": gathered(keys.read(look))[POSITION]})
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        return Decision(found[0]["place"].to_numpy())
+        return Decision(Chunks(lambda: (table.column("place").to_numpy() for table in found)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from jinx_pipeline.operators.api.keyed import Decision, Keys
@@ -46,5 +45,4 @@ class TopkSpecifiedFieldSelector(Ranked):
         return [(self.field_key, False, self.reverse)]
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        order, _ = self.in_order(keys, found)
-        return Decision(np.sort(order[: size_of(len(keys), self.top_ratio, self.topk)]))
+        return self.of_ranks(keys, found, 0, size_of(len(keys), self.top_ratio, self.topk))

@@ -1,0 +1,28 @@
+"""Partitions of keys by their hash: ranges of equal length of all 64-bit numbers."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Hashes = npt.NDArray[np.uint64]
+
+
+def mixed(values: "Hashes") -> "Hashes":
+    """Numbers that are evenly distributed, whatever the values are; different values give different ones.
+
+    It is the last step of SplitMix64.
+    """
+    made = values.copy()
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        made ^= made >> np.uint64(shift)
+        made *= np.uint64(factor)
+    return made ^ (made >> np.uint64(31))
+
+
+def partition_bounds(ordered: "Hashes", partitions: int) -> "npt.NDArray[np.int64]":
+    """The places between which the partitions lie in hashes that are in order, `partitions + 1` of them."""
+    edges = np.array([-(-(number << 64) // partitions) for number in range(1, partitions)], np.uint64)
+    return np.concatenate([[0], np.searchsorted(ordered, edges), [len(ordered)]]).astype(np.int64)

@@ -1,0 +1,234 @@
+"""A file with the keys of some samples, in sections that are read one by one.
+
+A section holds a partition of the keys, as an Arrow record batch. Little-endian, one after another:
+
+header     magic, samples, keys, number of sections, bytes of the schema
+index      offset and CRC-32 of each section, and the offset of the end
+schema     of all sections, as Arrow IPC
+sections   Arrow IPC messages; nothing for an empty section
+
+Sections are read with `pread` and not mapped: the kernel reads no pages around them, and a file that was cut raises
+an error where a mapping would end the process.
+"""
+
+import os
+import struct
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Final, NamedTuple, Self
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+POSITION: Final = "position"
+"""The column with the place of a key's sample among the samples of its file."""
+
+_MAGIC = b"JXKEYS1\n"
+_HEADER = struct.Struct("<8sQQII")
+_INDEX = np.dtype([("offset", "<u8"), ("checksum", "<u4")])
+
+KeySource = Path | bytes
+"""A key file: its path, or what it holds."""
+
+
+class KeyFileError(ValueError):
+    """A key file is missing or damaged."""
+
+    # No other try and no smaller task can read it.
+    concerns_all_rows = True
+
+    def __init__(self, source: KeySource, problem: str) -> None:
+        name = source if isinstance(source, Path) else "keys in memory"
+        super().__init__(f"{name}: the file with the keys of samples {problem}; start over with restart (--restart)")
+
+
+class Header(NamedTuple):
+    """What a key file says first.
+
+    Attributes:
+        samples: Those that its keys belong to, with and without a key.
+        keys: In all sections together, but for samples.
+        sections: How many there are.
+        schema_bytes: The size of the schema.
+    """
+
+    samples: int
+    keys: int
+    sections: int
+    schema_bytes: int
+
+
+class KeyFileWriter:
+    """Writes a key file section by section; `close` completes it.
+
+    Args:
+        file: Where to write; it can seek.
+        samples: Those that the keys belong to.
+        sections: How many will be written.
+        schema: Of all sections.
+    """
+
+    def __init__(self, file: IO[bytes], samples: int, sections: int, schema: pa.Schema) -> None:
+        self._file = file
+        self._samples, self._keys = samples, 0
+        self._schema = schema.remove_metadata()
+        self._index = np.zeros(sections + 1, _INDEX)
+        self._written = 0
+        self._schema_bytes = self._schema.serialize().to_pybytes()
+        self._offset = _HEADER.size + self._index.nbytes + len(self._schema_bytes)
+        file.seek(self._offset)
+
+    def write(self, table: pa.Table, *, is_sample: bool = False) -> None:
+        """Write the next section; a sample has keys that are in others too."""
+        data = pa.py_buffer(b"")
+        if table.num_rows:
+            (batch,) = table.combine_chunks().to_batches()
+            data = batch.serialize()
+        self._index[self._written] = self._offset, crc32(data)
+        self._file.write(data)
+        self._offset += data.size
+        self._keys += 0 if is_sample else table.num_rows
+        self._written += 1
+
+    def close(self) -> None:
+        """Write the header and the index."""
+        sections = len(self._index) - 1
+        if self._written != sections:
+            raise ValueError(f"{self._written} of {sections} sections were written")
+        self._index[sections] = self._offset, 0
+        self._file.seek(0)
+        self._file.write(_HEADER.pack(_MAGIC, self._samples, self._keys, sections, len(self._schema_bytes)))
+        self._file.write(self._index.tobytes())
+        self._file.write(self._schema_bytes)
+        self._file.seek(self._offset)
+
+
+class _OpenKeyFile:
+    """A key file that is open."""
+
+    def __init__(self, source: KeySource, read: Callable[[int, int], bytes | memoryview]) -> None:
+        self._source, self._read = source, read
+        magic, *numbers = _HEADER.unpack(self._exactly(0, _HEADER.size))
+        if magic != _MAGIC:
+            raise KeyFileError(source, "is damaged: it does not begin like one")
+        self.header = Header(*numbers)
+
+    def schema(self) -> pa.Schema:
+        """The schema of all sections."""
+        data = self._exactly(_HEADER.size + _INDEX.itemsize * (self.header.sections + 1), self.header.schema_bytes)
+        try:
+            return pa.ipc.read_schema(pa.py_buffer(data))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise KeyFileError(self._source, f"is damaged: {error}") from None
+
+    def sections(self, first: int, stop: int, schema: pa.Schema) -> pa.Table:
+        """Consecutive sections as one table, in one read."""
+        if stop > self.header.sections:
+            raise KeyFileError(self._source, f"is damaged: section {stop - 1} of {self.header.sections}")
+        entries = self._exactly(_HEADER.size + _INDEX.itemsize * first, _INDEX.itemsize * (stop - first + 1))
+        index = np.frombuffer(entries, _INDEX)
+        offsets = index["offset"].tolist()
+        if offsets != sorted(offsets):
+            raise KeyFileError(self._source, "is damaged: its index is out of order")
+        data = memoryview(self._exactly(offsets[0], offsets[-1] - offsets[0]))
+        batches: list[pa.RecordBatch] = []
+        for at, (start, end) in enumerate(pairwise(offsets)):
+            part = data[start - offsets[0] : end - offsets[0]]
+            if crc32(part) != index["checksum"][at]:
+                raise KeyFileError(self._source, f"is damaged: section {first + at} has another checksum")
+            if len(part):
+                batches.append(pa.ipc.read_record_batch(pa.py_buffer(part), schema))
+        return pa.Table.from_batches(batches, schema)
+
+    def _exactly(self, offset: int, size: int) -> bytes | memoryview:
+        data = self._read(offset, size)
+        if len(data) != size:
+            raise KeyFileError(self._source, f"is damaged: it ends before byte {offset + size:,}")
+        return data
+
+
+def read_at(descriptor: int, offset: int, size: int) -> bytes:
+    """Some bytes of a file; fewer at its end."""
+    found = os.pread(descriptor, size, offset)
+    while len(found) < size and (more := os.pread(descriptor, size - len(found), offset + len(found))):
+        found += more
+    return found
+
+
+@contextmanager
+def _opened(source: KeySource) -> Generator[_OpenKeyFile]:
+    if isinstance(source, bytes):
+        view = memoryview(source)
+        yield _OpenKeyFile(source, lambda offset, size: view[offset : offset + size])
+        return
+    try:
+        file = source.open("rb", buffering=0)
+    except FileNotFoundError:
+        raise KeyFileError(source, "is missing") from None
+    with file:
+        yield _OpenKeyFile(source, lambda offset, size: read_at(file.fileno(), offset, size))
+
+
+@dataclass(frozen=True)
+class KeyFiles:
+    """The keys of samples that lie one after another, in files of the same sections.
+
+    Attributes:
+        sources: The files, in the order of the samples.
+    """
+
+    sources: Sequence[KeySource] = ()
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def part(self, first: int, stop: int) -> Self:
+        """Some of the files."""
+        return type(self)(self.sources[first:stop])
+
+    def headers(self) -> list[Header]:
+        """The header of each file."""
+        found: list[Header] = []
+        for source in self.sources:
+            with _opened(source) as file:
+                found.append(file.header)
+        return found
+
+    def byte_count(self) -> int:
+        """The size of all files."""
+        return sum(len(one) if isinstance(one, bytes) else one.stat().st_size for one in self.sources)
+
+    def read(self, first: int, stop: int) -> Iterator[tuple[int, pa.Table]]:
+        """Consecutive sections of each file, with the number of samples before the file."""
+        schema: pa.Schema | None = None
+        start = 0
+        for source in self.sources:
+            with _opened(source) as file:
+                schema = schema or file.schema()
+                yield start, file.sections(first, stop, schema)
+                start += file.header.samples
+
+    def last(self) -> Iterator[pa.Table]:
+        """The last section of each file."""
+        for source in self.sources:
+            with _opened(source) as file:
+                yield file.sections(file.header.sections - 1, file.header.sections, file.schema())
+
+    @contextmanager
+    def held_open(self) -> Generator[Callable[[int], Iterator[tuple[int, pa.Table]]]]:
+        """Open all files once; gives a function that reads a section as `read` does."""
+        with ExitStack() as stack:
+            files = [stack.enter_context(_opened(source)) for source in self.sources]
+            yield partial(_sections, files, files[0].schema() if files else None)
+
+
+def _sections(files: list[_OpenKeyFile], schema: pa.Schema, number: int) -> Iterator[tuple[int, pa.Table]]:
+    start = 0
+    for file in files:
+        yield start, file.sections(number, number + 1, schema)
+        start += file.header.samples

@@ -1,0 +1,47 @@
+"""Deduplicators that find pairs by partition; what pairs connect is a cluster, of which one sample stays."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from jinx_pipeline.dedup.pairs import clustered
+from jinx_pipeline.exchange.chunks import Chunks, by_range
+from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
+from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class ConnectedDeduplicator(Deduplicator, Partitioned):
+    """Looks find pairs: positions in the columns `later` and `first`, in the order of `later`."""
+
+    @property
+    def finds_firsts(self) -> bool:
+        """Whether each pair has the first sample of its cluster, so that clusters need not be put together."""
+        return False
+
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        count = len(keys)
+        repeats = found if self.finds_firsts else [clustered(count, found)]
+        return Decision(Chunks(lambda: _kept(repeats, count)), repeats=repeats)
+
+    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
+        tables = list(signatures)
+        with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
+            decision = self.decided(tables, folder)
+        originals = np.full(sum(table.num_rows for table in tables), -1, dtype=np.int64)
+        for table in decision.repeats:
+            originals[table.column("later").to_numpy()] = table.column("first").to_numpy()
+        return originals < 0, originals
+
+
+def _kept(repeats: Sequence[pa.Table], count: int) -> "Iterator[npt.NDArray[np.int64]]":
+    """The positions of samples that repeat no other."""
+    for first, stop, some in by_range(repeats, "later", count):
+        is_kept = np.ones(stop - first, np.bool_)
+        is_kept[some.column("later").to_numpy() - first] = False
+        yield np.flatnonzero(is_kept) + first
