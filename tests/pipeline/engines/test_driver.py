@@ -300,3 +300,34 @@ def test_workers_that_nodes_short_of_memory_cannot_start_stop_the_run_late(run, 
     with pytest.raises(StoppedError, match="workers end before their first task"):
         run(workers, 1, count=1)
     assert len(workers.started) == 12
+
+
+def test_a_driver_that_is_cancelled_keeps_what_is_committed_and_can_go_on(tmp_path):
+    """Between two steps the caller decides; the second driver does what the first has left."""
+
+    def one_at_a_time(workers, news):
+        ready = [Ready(name) for name in workers.started[getattr(workers, "ready", 0) :]]
+        workers.ready = len(workers.started)
+        workers.news = news[1:]
+        return [*ready, *news[:1]]
+
+    with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path, "r") as journal:
+        ledger = Ledger(work_dir, journal)
+        stages = [Stage([], [], Roles(), "rows")]
+        segment = Segment(0, stages, Source(("in.jinx",)), dict.fromkeys(range(6), 10))
+        workers = Scripted(one_at_a_time)
+        first = Driver(segment, WorkerPool(workers), {"cpu": 2}, ledger, work_dir)
+        steps = 0
+        while len(ledger.done(0, dict(segment.blocks), 1)) < 3:
+            first.step(0.0)
+            steps += 1
+        first.cancel()
+        assert not first.finished
+        assert steps < 20
+        done = len(ledger.done(0, dict(segment.blocks), 1))
+        assert set(workers.killed) <= set(workers.started)
+        again = Scripted(one_at_a_time)
+        second = Driver(segment, WorkerPool(again), {"cpu": 2}, ledger, work_dir)
+        second.run()
+        assert second.finished
+        assert len(again.tasks) == 6 - done

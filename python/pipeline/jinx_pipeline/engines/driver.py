@@ -163,7 +163,13 @@ class Driver:
         self._untold: list[dict[str, Any]] = []
         self._tell_at = 0.0
         self._last_news = time.monotonic()
+        self._has_begun = False
         self._bad = len(ledger.bad_rows())
+
+    @property
+    def finished(self) -> bool:
+        """Whether every block is done."""
+        return self._scheduler.finished
 
     def run(self) -> None:
         """Run until every block is done.
@@ -171,32 +177,58 @@ class Driver:
         Raises:
             StoppedError: Something happened that needs a person; everything committed is kept.
         """
-        self._refuse_too_many_bad()
-        if self._scheduler.finished:
-            return
-        self._last_news = time.monotonic()
-        for node_id, stage in zip(self._node_ids, self._segment.stages, strict=True):
-            self._workers.workers.load_stage(node_id, stage)
+        self._begin()
         try:
-            while not self._scheduler.finished:
-                self._staff()
-                self._hand_out()
-                self._make_room()
-                # While workers have new tasks already.
-                if time.monotonic() >= self._tell_at:
-                    self._tell()
-                self._listen()
-                self._observer.tick()
+            while not self.finished:
+                self.step(_TICK_SECONDS)
         finally:
             self._tell()
 
-    def _listen(self) -> None:
+    def step(self, timeout: float) -> None:
+        """Give workers what they can take, wait for news of them, and handle these.
+
+        Between two calls, nothing is lost: what workers report meanwhile is heard in the next one.
+
+        Args:
+            timeout: The longest wait in seconds.
+
+        Raises:
+            StoppedError: As `run`.
+        """
+        self._begin()
+        self._staff()
+        self._hand_out()
+        self._make_room()
+        # While workers have new tasks already.
+        if time.monotonic() >= self._tell_at:
+            self._tell()
+        self._listen(timeout)
+        self._observer.tick()
+
+    def cancel(self) -> None:
+        """End the tasks that workers have; everything committed is kept, and `step` would do the rest again."""
+        for worker, lease in list(self._workers.at_work.items()):
+            self._workers.kill(worker)
+            self._lost(lease.attempt, Cause.NODE, 0.0, what="cancelled")
+        self._tell()
+
+    def _begin(self) -> None:
+        if self._has_begun:
+            return
+        self._has_begun = True
+        self._refuse_too_many_bad()
+        self._last_news = time.monotonic()
+        if not self.finished:
+            for node_id, stage in zip(self._node_ids, self._segment.stages, strict=True):
+                self._workers.workers.load_stage(node_id, stage)
+
+    def _listen(self, timeout: float) -> None:
         """Wait for news, and handle them."""
         wake = self._scheduler.next_time()
         now = time.monotonic()
-        patience = _TICK_SECONDS if wake is None else min(wake - now, _TICK_SECONDS)
-        # What could begin already waits for a worker.
-        patience = patience if patience > 0 else _TICK_SECONDS
+        patience = timeout if wake is None else min(wake - now, timeout)
+        # A delay that has ended belongs to a task that waits for a worker.
+        patience = patience if patience > 0 else timeout
         if self._untold:
             patience = min(patience, max(self._tell_at - now, 0.0))
         news = self._workers.workers.events(patience)
