@@ -26,8 +26,8 @@ import jinx_pipeline as jp
 from fault.failing import arm, disarm
 from jinx_pipeline import SourceSpec, run
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.worker_backend import Event, Ready, Request
-from jinx_pipeline.worker.task_runner import TaskRunner, event_of
+from jinx_pipeline.engines.worker_backend import Event, Ready, Request, event_of
+from jinx_pipeline.worker.task_runner import TaskRunner
 
 OUTPUTS = {"out.jinx": None, "out": None, "v.jinx": "view", "out.jsonl": None, "out.parquet": None}
 ROWS, MORE_ROWS = 6, 10

@@ -101,6 +101,22 @@ class Died:
 Event = Ready | Finished | Failed | FatalEvent | Died
 
 
+def event_of(worker: str, answer: tuple[Any, ...]) -> Event:
+    """The event that an answer of a `TaskRunner` is."""
+    kind = answer[0]
+    if kind == "ready":
+        return Ready(worker, answer[2] if len(answer) > 2 else "")  # noqa: PLR2004 - kind, process, node
+    if kind == "receipt":
+        return Finished(worker, answer[1], answer[2])
+    if kind == "throttled":
+        return Failed(worker, answer[1], Cause.THROTTLED, answer[3], seconds=answer[2])
+    if kind == "memory":
+        return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
+    if kind == "fatal":
+        return FatalEvent(worker, answer[2], answer[3], operator="".join(answer[4:]))
+    return Failed(worker, answer[1], Cause.FAILED, answer[2])
+
+
 class Workers(Protocol):
     """The workers of an engine.
 

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.worker_backend import Event, Failed, FatalEvent, Finished, Ready
 from jinx_pipeline.global_ops.look_task import KeyTask, run_key_task
 from jinx_pipeline.model.error_text import message_of, trace_of
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.plan.probe import Probe
 from jinx_pipeline.plan.source import SourceCache
-from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.freed_memory import keep_freed_memory
 from jinx_pipeline.worker.map_task import run_task
 from jinx_pipeline.worker.operator_chain import MachineError, ThrottledError, concerns_all_rows, may_concern_all_rows
@@ -96,19 +94,3 @@ class TaskRunner:
 
 def _fatal(attempt: int, error: BaseException) -> Answer:
     return "fatal", attempt, message_of(error), trace_of(error)
-
-
-def event_of(worker: str, answer: Answer) -> Event:
-    """What an answer of a worker means."""
-    kind = answer[0]
-    if kind == "ready":
-        return Ready(worker, answer[2] if len(answer) > 2 else "")  # noqa: PLR2004 - kind, process, node
-    if kind == "receipt":
-        return Finished(worker, answer[1], answer[2])
-    if kind == "throttled":
-        return Failed(worker, answer[1], Cause.THROTTLED, answer[3], seconds=answer[2])
-    if kind == "memory":
-        return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
-    if kind == "fatal":
-        return FatalEvent(worker, answer[2], answer[3], operator="".join(answer[4:]))
-    return Failed(worker, answer[1], Cause.FAILED, answer[2])

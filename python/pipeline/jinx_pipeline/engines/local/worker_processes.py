@@ -11,12 +11,11 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.worker_backend import Died, Event, Request
+from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
 from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, too_late
 from jinx_pipeline.worker.memory import over_limit, private_bytes
-from jinx_pipeline.worker.task_runner import event_of
 
 _WATCH_SECONDS = 0.1
 # Of what workers print, so much is kept twice: in the log, and in the one before it.

@@ -12,13 +12,12 @@ from typing import Any
 from jinx_pipeline.engines.ray import actor as ray_actor
 from jinx_pipeline.engines.ray.cluster import Cluster, one_line
 from jinx_pipeline.engines.ray.spilled_value import discard, spilled_if_large, taken
-from jinx_pipeline.engines.worker_backend import Died, Event, FatalEvent, Ready, Request
+from jinx_pipeline.engines.worker_backend import Died, Event, FatalEvent, Ready, Request, event_of
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.crash_note import read_crash_note
 from jinx_pipeline.worker.memory import over_limit
-from jinx_pipeline.worker.task_runner import event_of
 
 # How often the cluster is asked which nodes are leaving it.
 _ASK_SECONDS = 0.5
