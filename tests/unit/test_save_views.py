@@ -379,3 +379,13 @@ def test_a_column_that_a_part_hides_stays_hidden_where_a_view_shows_that_part_al
         jinx.open(tmp_path / "both.jinx")[:3].save(view)
     assert jinx.open(view).to_list() == [{"n": "a0"}, {"n": "a1"}, {"n": "a2"}]
     assert not jinx.verify(view)
+
+
+def test_what_has_no_utf8_form_is_named(tmp_path):
+    base = tmp_path / "a\udcff.jinx"
+    jinx.convert([{"n": 1}], base)
+    with pytest.raises(ValueError, match=r"the path of a dataset .* has lone surrogates"):
+        jinx.open(base).save(tmp_path / "view.jinx")
+    assert not (tmp_path / "view.jinx").exists()
+    with pytest.raises(ValueError, match=r"the column .* has lone surrogates"):
+        jinx.open(base).with_columns({"\ud800": [1]})

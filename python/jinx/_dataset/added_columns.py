@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from jinx._arguments import encodable
 from jinx._core import Reader
 from jinx._dataset.columns import column
 from jinx._dataset.positions import positions
@@ -220,6 +221,7 @@ def _added(dataset: D, own: "list[tuple[str, Any]]") -> D:
 def _column(dataset: Reader, name: str, values: Any) -> Any:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a column's name is a str, not {type(name).__name__}")
+    encodable("the column", name)
     if isinstance(values, ListColumn | ArrayColumn | ArrowColumn | FunctionColumn | JoinedColumn):
         return values
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
