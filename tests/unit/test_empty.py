@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jinx
+from jinx.errors import UnsupportedError
 
 
 @pytest.fixture
@@ -156,3 +157,31 @@ def test_an_empty_shard_does_not_break_a_chain(pair, tmp_path):
     assert len(whole.filter("num_tokens > 5").sort("-id")) == 10
     assert jinx.pack(whole, 100).stats().samples == 10
     assert jinx.pack([parts[1], parts[0]], 100).stats().samples == 5
+
+
+@pytest.mark.parametrize("samples", [0, 5])
+def test_a_saved_view_of_nothing_is_copied_with_its_columns(tmp_path, samples):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"id": i} for i in range(samples))
+    view = jinx.open(tmp_path / "in.jinx").with_columns({"own": [1.5] * samples})[:0]
+    view.save(tmp_path / "view.jinx")
+    saved = jinx.open(tmp_path / "view.jinx")
+    names = saved.column_names
+    assert names == (["id", "own"] if samples else ["own"])
+    assert saved.select_columns(names).to_arrow().column_names == names
+    steps = (
+        lambda out: jinx.convert(saved, out),
+        lambda out: jinx.convert(view, out, overwrite=True),
+        lambda out: jinx.select(saved, out, [], overwrite=True),
+        lambda out: jinx.dedup(saved, out, overwrite=True),
+    )
+    for step in steps:
+        assert step(tmp_path / "out.jinx").samples == 0
+        assert jinx.open(tmp_path / "out.jinx").column_names == names
+    assert jinx.split(saved, tmp_path / "parts", count=2).samples == 0
+
+
+def test_samples_without_columns_are_not_lost_in_other_libraries(pair):
+    pytest.importorskip("datasets")
+    with pytest.raises(UnsupportedError, match="without columns has no rows"):
+        jinx.open(pair).select_columns([]).to_hf()

@@ -233,3 +233,37 @@ def test_a_forked_process_reads_on(path):
 def test_arguments_that_exclude_each_other(path, arguments, says):
     with pytest.raises(ValueError, match=says):
         Loader(jinx.open(path), **arguments)
+
+
+class FailsOnce:
+    """`collate`, but for one batch."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, batch):
+        self.left -= 1
+        if self.left == 0:
+            raise RuntimeError("once")
+        return collate(batch)
+
+
+def test_a_batch_that_raised_is_the_next_one_of_a_resumed_loader(path, workers):
+    options = {"batch_size": 5, "shuffle": True, "columns": ["id"], "num_workers": workers}
+    loader = Loader(jinx.open(path), collate_fn=FailsOnce(3), **options)
+    batches = iter(loader)
+    seen = [number for _ in range(2) for number in next(batches)["id"].tolist()]
+    with pytest.raises(RuntimeError, match="once"):
+        next(batches)
+    again = Loader(jinx.open(path), **options)
+    again.load_state_dict(loader.state_dict())
+    seen += [number for batch in again for number in batch["id"].tolist()]
+    assert sorted(seen) == list(range(SAMPLES))
+
+
+def test_a_loader_names_what_it_cannot_take(path):
+    with pytest.raises(TypeError, match=r"open it first: jinx\.open"):
+        Loader(str(path))
+    for epoch, error in ((-1, ValueError), (1.5, TypeError), (None, TypeError)):
+        with pytest.raises(error, match="epoch="):
+            Loader(jinx.open(path)).set_epoch(epoch)

@@ -433,3 +433,39 @@ def test_packs_are_drawn(tmp_path):
     text = (tmp_path / "packs.svg").read_text()
     assert f"{len(plan):,} packs, {plan.efficiency:.2%} useful; the first 5" in text
     jinx.pack([], 10).plot(tmp_path / "none.png")
+
+
+def test_totals_and_packs_count_from_the_end_as_lists_do():
+    plan = jinx.pack(drawn(), 2048)
+    sums = plan.totals("num_tokens").tolist()
+    for start, stop in ((-3, None), (-5, -2), (-(10**9), 2), (4, 10**9), (6, 2)):
+        assert plan.totals("num_tokens", start, stop).tolist() == sums[start:stop]
+    assert plan[-1].tolist() == plan[len(plan) - 1].tolist()
+    with pytest.raises(TypeError, match="slice"):
+        plan[0:2]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"max_length": None}, TypeError, "NoneType"),
+        ({"strategy": None}, InvalidError, "strategy=None is not known"),
+        ({"oversize": 5}, InvalidError, "oversize=5 is not known"),
+        ({"lengths": None}, TypeError, "lengths=None"),
+        ({"budgets": [("num_images", 3)]}, TypeError, "budgets="),
+        ({"source": "train.jinx"}, TypeError, r"not of a path: jinx.open\('train.jinx'\)"),
+        ({"source": [[1, 2], Path("train.jinx")]}, TypeError, r"source 1: .*jinx.open\('train.jinx'\)"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(options, error, told):
+    with pytest.raises(error, match=told):
+        jinx.pack(**{"source": drawn(10), "max_length": 2048, **options})
+
+
+@pytest.mark.parametrize(
+    ("balance", "error"),
+    [(5, TypeError), ({"num_tokens": float("nan")}, InvalidError), ({"num_tokens": 1e999}, InvalidError)],
+)
+def test_balance_is_made_of_finite_numbers(balance, error):
+    with pytest.raises(error, match="balance"):
+        jinx.pack(drawn(10), 2048).schedule(balance=balance)

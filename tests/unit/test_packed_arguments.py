@@ -146,3 +146,14 @@ def test_functions_are_functions(dataset, plan):
             PackedDataLoader(dataset, plan, **{"encode": encode, name: 5})
     with pytest.raises(TypeError, match="interpreted as an integer"):
         PackedDataLoader(dataset, plan, encode=encode).set_epoch("first")
+
+
+@pytest.mark.parametrize(("pad_id", "error"), [(2**63, ValueError), (1.5, TypeError), ("0", TypeError)])
+def test_the_id_of_padding_is_one_of_a_token(dataset, plan, pad_id, error):
+    with pytest.raises(error):
+        PackedDataLoader(dataset, plan, encode=encode, pad_id=pad_id)
+
+
+def test_batches_of_no_samples_are_refused(dataset):
+    with pytest.raises(InvalidError, match="batch_size=0"):
+        ElasticLoader(dataset, 0)

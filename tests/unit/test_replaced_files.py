@@ -196,3 +196,24 @@ def test_positions_name_the_content_of_a_file_without_an_id(tmp_path, vectors):
         source(tmp_path / "a", vectors, True)
         with pytest.raises(jinx.MismatchError, match="positions are of another dataset"):
             jinx.select(path, tmp_path / "out.jinx", tmp_path / "p.npy", overwrite=True)
+
+
+@pytest.mark.parametrize("new", ["equal", "longer", "gone"])
+def test_no_shard_of_another_mds_is_read_for_the_first_time(tmp_path, new):
+    def write(names: list[str]) -> None:
+        shutil.rmtree(tmp_path / "mds", ignore_errors=True)
+        jinx.convert([{"id": name} for name in names], tmp_path / "mds", output_format="mds", shard_size=100)
+
+    write([f"a{i}" for i in range(20)])
+    dataset = jinx.open(tmp_path / "mds")
+    dataset.save(tmp_path / "view.jinx")
+    view = jinx.open(tmp_path / "view.jinx")
+    first = dataset[0]["id"]
+    if new == "gone":
+        shutil.rmtree(tmp_path / "mds")
+    else:
+        write([f"{'b' if new == 'equal' else 'longer'}{i}" for i in range(20)])
+    assert (first, dataset[0]["id"]) == ("a0", "a0")
+    for read in (lambda: dataset[19]["id"], view.to_list, lambda: dataset.sort("-id")):
+        with pytest.raises(FileNotFoundError if new == "gone" else jinx.MismatchError, match=r"index\.json"):
+            read()

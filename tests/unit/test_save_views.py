@@ -356,3 +356,36 @@ def test_views_of_empty_datasets(tmp_path):
             out = tmp_path / f"v{one}" / "part-0000.jinx"
         assert len(jinx.open(out)) == 0
         assert jinx.verify(out) == []
+
+
+@pytest.mark.parametrize("form", ["jinx", "jsonl"])
+@pytest.mark.parametrize("how", ["save", "split", "select", "again"])
+def test_a_column_that_a_part_hides_stays_hidden_where_a_view_shows_that_part_alone(tmp_path, form, how):
+    sources = []
+    for name in "ab":
+        jinx.convert([{"n": f"{name}{i}", "hidden": i} for i in range(3)], tmp_path / f"{name}.{form}")
+        sources.append(jinx.open(tmp_path / f"{name}.{form}"))
+    both = sources[0].drop_columns("hidden") + sources[1]
+    view = tmp_path / "view.jinx"
+    if how == "save":
+        both[:3].save(view)
+    elif how == "split":
+        jinx.split(both, tmp_path / "parts", count=2, view=True)
+        view = tmp_path / "parts" / "part-0000.jinx"
+    elif how == "select":
+        jinx.select(both, view, [0, 1, 2], view=True)
+    else:
+        both.save(tmp_path / "both.jinx")
+        jinx.open(tmp_path / "both.jinx")[:3].save(view)
+    assert jinx.open(view).to_list() == [{"n": "a0"}, {"n": "a1"}, {"n": "a2"}]
+    assert not jinx.verify(view)
+
+
+def test_what_has_no_utf8_form_is_named(tmp_path):
+    base = tmp_path / "a\udcff.jinx"
+    jinx.convert([{"n": 1}], base)
+    with pytest.raises(ValueError, match=r"the path of a dataset .* has lone surrogates"):
+        jinx.open(base).save(tmp_path / "view.jinx")
+    assert not (tmp_path / "view.jinx").exists()
+    with pytest.raises(ValueError, match=r"the column .* has lone surrogates"):
+        jinx.open(base).with_columns({"\ud800": [1]})

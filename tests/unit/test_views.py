@@ -37,7 +37,6 @@ def test_slices_are_views(ds, part):
         range(5, 0, -2),
         np.array([4, 4], dtype=np.uint8),
         [],
-        np.array([], dtype=bool)[:0],
         iter([7]),
     ],
 )
@@ -274,3 +273,24 @@ def test_a_column_that_one_of_several_datasets_hides_is_missing_there(tmp_path, 
     assert list(both.filter("x >= 0").column("n")) == [2, 3]
     assert list(both.filter("len(s) > 0").column("n")) == [2, 3]
     assert [one["n"] for one in both.sort("x", reverse=True)][:2] == [3, 2]
+
+
+@pytest.mark.parametrize("pick", ["select", "filter", "__getitem__"])
+def test_an_empty_mask_is_for_a_dataset_without_samples(ds, pick):
+    mask = np.zeros(0, dtype=bool)
+    assert len(getattr(ds[:0], pick)(mask)) == 0
+    with pytest.raises(IndexError, match="the mask has 0 elements"):
+        getattr(ds, pick)(mask)
+
+
+def test_filter_takes_the_mask_that_a_loop_over_no_samples_makes(ds):
+    none = ds[:0]
+    assert len(none.filter([sample["n"] > 1 for sample in none])) == 0
+    with pytest.raises(IndexError, match="the mask has 0 elements"):
+        ds.filter([])
+
+
+@pytest.mark.parametrize(("parts", "index", "named"), [(1.5, 0, "num_shards=1.5"), (3, 0.5, "index=0.5")])
+def test_parts_are_whole_numbers(ds, parts, index, named):
+    with pytest.raises(TypeError, match=named):
+        ds.shard(num_shards=parts, index=index)

@@ -399,3 +399,17 @@ def test_a_function_column_in_a_cycle_is_collected(ds):
     del annotator
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, dict.fromkeys])
+def test_columns_whose_order_or_values_are_a_guess_are_refused(ds, kind):
+    with pytest.raises(TypeError, match="the column 'x' is a list, an array or a function, not"):
+        ds.with_columns({"x": kind(range(COUNT))})
+
+
+def test_a_warning_of_keys_stays_short(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write({"image": bytes(100_000)})
+    with pytest.warns(UserWarning, match="1 samples have a key in 'image'") as told:
+        jinx.open(tmp_path / "a.jinx").with_columns({"image": [b"x" * 100_000], "y": [1]}, on="image")
+    assert len(str(told[0].message)) < 500

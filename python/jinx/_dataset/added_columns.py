@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from jinx._arguments import encodable
@@ -229,9 +230,14 @@ def _column(dataset: Reader, name: str, values: Any) -> Any:
         return ArrayColumn(_numpy(values))
     if callable(values):
         return FunctionColumn(values, dataset)
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+    if not _is_sequence(values):
         raise TypeError(f"the column {name!r} is a list, an array or a function, not {type(values).__name__}")
     return ListColumn(list(values))
+
+
+def _is_sequence(values: object) -> bool:
+    """Whether these are values in an order: a set has none, and of a dict a list would be its keys."""
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes | set | frozenset | Mapping)
 
 
 def _numpy(values: Any) -> Any:
@@ -314,7 +320,7 @@ def _told(what: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]")
     places = lacking.nonzero()[0].tolist()
     if not places:
         return []
-    few = ", ".join(repr(keys[place]) for place in places[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
+    few = ", ".join(short(keys[place]) for place in places[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
     return [f"{len(places):,} {what.format(on=on)} ({few})"]
 
 

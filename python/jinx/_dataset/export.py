@@ -8,6 +8,7 @@ from jinx._dataset.columns import column_names, packed
 from jinx._dataset.positions import positions
 from jinx._dataset.selection import at, select_columns, shard
 from jinx._optional import require
+from jinx.errors import UnsupportedError
 
 ARROW_BATCH_ROWS = 1000
 
@@ -54,7 +55,10 @@ def to_hf(dataset: Reader, *, streaming: bool) -> Any:
     """See `Dataset.to_hf`."""
     datasets = require("datasets", extra="hf", what="to_hf")
     if not streaming:
-        return datasets.Dataset(to_arrow(dataset, None, "error"))
+        table = to_arrow(dataset, None, "error")
+        if len(dataset) and not table.num_columns:
+            raise UnsupportedError("no sample has a column, and a Hugging Face dataset without columns has no rows")
+        return datasets.Dataset(table)
     features = None
     if dataset._arrow_schema() is not None and not dataset._transforms:
         pyarrow = require("pyarrow", extra="arrow", what="to_hf")

@@ -41,7 +41,7 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
         raise TypeError(f"samples are selected by ints, slices or a boolean mask, not by {key!r}; of one: [{key!r}]")
     else:
         array = np.asarray(_without_mask(key) if hasattr(key, "__array__") or hasattr(key, "__len__") else list(key))
-    if array.size == 0:
+    if array.size == 0 and array.dtype.kind != "b":
         return np.empty(0, dtype=np.int64)
     if array.ndim != 1:
         raise TypeError(f"samples are selected by a one-dimensional array, not by one of shape {array.shape}")

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from jinx._arguments import whole_number
 from jinx._core import Reader
 from jinx._dataset.columns import column, column_names, from_index, measured_lengths, packed, parse_name
 from jinx._dataset.expression import matching
@@ -153,6 +154,8 @@ def keep(dataset: D, condition: Any) -> D:
     import numpy as np
 
     mask = cast("Any", condition if isinstance(condition, np.ma.MaskedArray) else np.asarray(condition))
+    if mask.shape == (0,):  # an empty list tells no type
+        mask = mask.astype(np.bool_)
     if mask.dtype != np.bool_:
         raise TypeError(f"filter takes an expression, a function or a boolean mask, not {mask.dtype} values")
     return at(dataset, positions(mask, len(dataset)))
@@ -160,7 +163,8 @@ def keep(dataset: D, condition: Any) -> D:
 
 def shard(dataset: D, num_shards: int, index: int, remainder: Remainder) -> D:
     """See `Dataset.shard`."""
-    if num_shards < 1 or not 0 <= index < num_shards:
+    num_shards, index = whole_number("num_shards", num_shards, least=1), whole_number("index", index, least=0)
+    if index >= num_shards:
         raise ValueError(f"shard {index} of {num_shards} does not exist; shards count from 0")
     if remainder not in {None, "drop", "pad"}:
         raise ValueError(f"remainder={remainder!r} is not known; use 'drop', 'pad' or None")

@@ -53,7 +53,9 @@ class PackConfig(Result):
 
         for name, value, known in (("strategy", self.strategy, STRATEGIES), ("oversize", self.oversize, OVERSIZE)):
             if value not in known:
-                raise InvalidError(f"{name}={value!r} is not known{hint(value, known)}; use one of {', '.join(known)}")
+                raise InvalidError(
+                    f"{name}={value!r} is not known{hint(str(value), known)}; use one of {', '.join(known)}"
+                )
         for name, budget in self.budgets.items():
             if not 1 <= budget <= MAX_BUDGET:
                 raise InvalidError(f"a budget of {budget} for {name} is not between 1 and {MAX_BUDGET}")

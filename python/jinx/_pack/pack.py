@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinx._annotate.recipe import require_alike
+from jinx._arguments import require_type
 from jinx._pack.config import Oversize, PackConfig, Strategy
 from jinx._pack.plan import PackPlan
 from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, datasets_in, read_sizes
@@ -67,8 +68,11 @@ def pack(
         MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others.
         LimitError: A sample is over a budget, with `oversize="error"`; or the weights ask for too many samples.
     """
-    limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
-    chosen = {name: operator.index(limit) for name, limit in limits.items() if limit is not None}
+    require_type("lengths", lengths, str)
+    require_type("budgets", budgets, Mapping | None)
+    limits = {IMAGES: max_images, PATCHES: max_patches}
+    chosen = {TOKENS: operator.index(max_length)}
+    chosen |= {name: operator.index(limit) for name, limit in limits.items() if limit is not None}
     chosen |= {name: operator.index(limit) for name, limit in (budgets or {}).items()}
     sizes = read_sizes(source, list(chosen), lengths)
     if lengths == TOKENS or {IMAGES, PATCHES} & chosen.keys():

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -123,9 +124,10 @@ class Packs:
     def __getitem__(self, pack: int) -> "npt.NDArray[np.int64]":
         import numpy as np
 
-        if not -len(self) <= pack < len(self):
-            raise IndexError(f"pack {pack} is out of range for {len(self)} packs")
-        pack %= len(self)
+        number = operator.index(pack)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"pack {number} is out of range for {len(self)} packs")
+        pack = number % len(self)
         return self._positions[self._offsets[pack] : self._offsets[pack + 1]].astype(np.int64)
 
     def __iter__(self) -> "Iterator[npt.NDArray[np.int64]]":
@@ -199,13 +201,13 @@ class Packs:
         Args:
             name: A name in `sizes`. With `^2` at its end (`"num_tokens^2"`) the squares are summed, which is what
                 attention costs.
-            start: The first pack.
+            start: The first pack; as in a slice, a negative number counts from the end.
             stop: The pack after the last one; all if not given.
         """
         import numpy as np
 
         column = self.sizes[name.removesuffix("^2")]
-        stop = len(self) if stop is None else min(stop, len(self))
+        start, stop, _ = slice(start, stop).indices(len(self))
         found = np.empty(max(stop - start, 0), dtype=np.uint64)
         for begin in range(start, stop, _BLOCK):
             ends = self._offsets[begin : min(begin + _BLOCK, stop) + 1].astype(np.int64)

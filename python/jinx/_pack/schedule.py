@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jinx import _core
+from jinx._arguments import require_type
 from jinx._pack.sizes import IMAGES, PATCHES, TOKENS
 from jinx._suggest import hint
 from jinx.errors import InvalidError
@@ -272,8 +273,12 @@ def _factors(plan: "Packs", balance: Balance) -> tuple[tuple[str, float], ...]:
         return ()
     if balance == "auto":
         balance = next((name for name in (PATCHES, IMAGES) if name in plan.sizes), f"{TOKENS}^2")
+    require_type("balance", balance, str | Mapping)
     given = {balance: 1.0} if isinstance(balance, str) else balance
     factors = tuple((name, float(factor)) for name, factor in given.items())
+    for name, factor in factors:
+        if not math.isfinite(factor):
+            raise InvalidError(f"balance: the factor of {name!r} is {factor}; give a finite number")
     _require_sizes(plan, factors)
     return factors
 

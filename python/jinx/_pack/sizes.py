@@ -1,7 +1,9 @@
 """What each sample takes of each budget: from the index of a dataset, or from arrays. Nothing is decoded."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from jinx._core import Reader
@@ -102,6 +104,8 @@ def _of_one(
     optional = [name for name in also if name not in budgets]
     if isinstance(source, Reader):
         given = _Indexed(source, lengths, where)
+    elif isinstance(source, str | PathLike):
+        raise TypeError(f"{where}a plan is made of an open dataset, not of a path: jinx.open({os.fsdecode(source)!r})")  # pyright: ignore[reportUnknownArgumentType]
     elif isinstance(source, Mapping):
         given = _Given(source, where)  # pyright: ignore[reportUnknownArgumentType]
     else:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 from jinx import _core
+from jinx._arguments import encodable
 from jinx._core import Reader
 from jinx.errors import MismatchError
 
@@ -98,6 +99,8 @@ def _files(root: _core.Rows) -> list[_File]:
 
 def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
     near, hint = places(path, view)
+    for place in (near, hint):
+        encodable("the path of a dataset that a view shows,", place)
     entry: Base = {"path": near, "hint": hint, "kind": kind, "id": id_, "num_samples": samples}
     return {"entry": entry, "line_offsets": None}
 

@@ -70,7 +70,7 @@ def _written(
             "bases": json.dumps([base["entry"] for base in bases], ensure_ascii=False),
             "indexes": [base["line_offsets"] for base in bases],
             "positions": positions,
-            "drop": _hidden(dataset, roots),
+            "drop": _hidden(dataset, roots, own),
             "num_samples": len(dataset),
         },
     )
@@ -93,18 +93,19 @@ def _write_own(writer: _core.Writer, dataset: Reader) -> None:
         writer.copy(dataset, part, [], [], None, own_only=True)
 
 
-def _hidden(dataset: Reader, roots: Sequence[_core.Rows]) -> list[str]:
-    """The columns of the files that the view does not show; where files do not list them, their samples tell."""
+def _hidden(dataset: Reader, roots: Sequence[_core.Rows], own: Sequence[str]) -> list[str]:
+    """The columns of the files that are not shown from there; where files do not list them, their samples tell."""
     names: dict[str, None] = {}
-    shown = set(column_names(dataset))
-    is_plain = dataset._shown_columns is None and dataset._recipe is None
+    # Perhaps no sample of the view has one of its own columns, and nothing in its file would hide the stored one.
+    shown = set(column_names(dataset)).difference(own)
+    is_plain = dataset._shown_columns is None and dataset._recipe is None and not own
     for root in roots:
         listed = root.column_names()
         names.update(dict.fromkeys(listed))
         if not is_plain and not root.lists_columns():
             names.update(_in_samples(dataset._derive(rows=root.whole(), indices=None, columns=None, decoders=None)))
             if dataset._shown_columns is None:
-                shown.update(_in_samples(dataset))
+                shown.update(name for name in _in_samples(dataset) if name not in own)
     return [name for name in names if name not in shown]
 
 

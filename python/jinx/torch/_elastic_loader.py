@@ -109,7 +109,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
             chosen if decode is None else chosen.decode(decode),
             plan,
             _Batch(collate_fn or collate, on_error == "skip"),
-            batch_size=batch_size or 1,
+            batch_size=1 if batch_size is None else batch_size,
             accumulation=accumulation,
             rank=rank,
             world_size=world_size,

@@ -9,12 +9,14 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import BatchSampler, RandomSampler, Sampler
 
+from jinx._arguments import whole_number
 from jinx._core import Batches
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
 from jinx._dataset.identity import identity_of, require_identity
 from jinx.errors import InvalidError
 from jinx.torch._collate import collate
+from jinx.torch._plan_of import required
 
 __all__ = ["Loader"]
 
@@ -94,7 +96,7 @@ class Loader:
             raise ValueError(f"on_error={on_error!r}: give 'raise' or 'skip'")
         if prefetch_factor < 1 or (num_workers is not None and num_workers < 0):
             raise ValueError(f"prefetch_factor={prefetch_factor}, num_workers={num_workers}: give 1 and 0, or more")
-        chosen = dataset if columns is None else dataset.select_columns(columns)
+        chosen = required(dataset) if columns is None else required(dataset).select_columns(columns)
         self.dataset = chosen if decode is None else chosen.decode(decode)
         self.batch_size = batch_size
         self.sampler = sampler
@@ -129,7 +131,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next iteration, also in a sampler that has epochs."""
-        self.epoch = epoch
+        self.epoch = whole_number("epoch", epoch, least=0)
         for sampler in (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
             tell = getattr(sampler, "set_epoch", None)
             if tell is not None:
@@ -146,10 +148,12 @@ class Loader:
         batches = islice(iter(self._indices()), resume_after, None)
         depth = self.prefetch_factor * self.num_workers
         for outcomes in Batches(self.dataset, batches, None, self.num_workers, depth):
-            self._delivered += 1
             samples = self._checked(outcomes)
+            batch = self._finished(samples) if samples else None
+            # Not before: a batch that raised was not received, and the next loader begins with it.
+            self._delivered += 1
             if samples:
-                yield self._finished(samples)
+                yield batch
         self.epoch += 1
         self._delivered = 0
         self._generator_state = None

@@ -1,5 +1,6 @@
 """What the loaders of packs have in common: how samples become tokens, and packs become batches."""
 
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ Collate = Callable[[Sequence[Sequence[TrainingSample]]], Any]
 # Of each pack, which sample it is, and the sample or the error that reading it gave.
 Read = list[list[tuple[int, Any]]]
 
+# Token ids are int64.
+_IDS = 2**63
 _ENCODER = ("tokenizer", "chat_template", "image_rule", "image_token", "text_column")
 
 
@@ -115,6 +118,8 @@ def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple
     chosen = dataset if encoding.columns is None else dataset.select_columns(encoding.columns)
     decode = options.get("decode")
     pad_id = options.get("pad_id")
+    if pad_id is not None and not -_IDS <= operator.index(pad_id) < _IDS:
+        raise ValueError(f"pad_id={pad_id} does not fit into 64 bits")
     collator = PackedCollator(
         max_length,
         encoding.pad_id if pad_id is None else pad_id,

@@ -158,14 +158,15 @@ impl Directory {
     /// # Errors
     /// `Mismatch` naming the index; `Io` when it cannot be looked at.
     pub fn require_unchanged(&self) -> Result<()> {
-        for (path, index) in self.paths.iter().zip(&self.indexes) {
-            let path = self.base.join(path).join(INDEX_NAME);
-            let metadata = path.metadata().map_err(|error| Error::io(&path, &error))?;
-            if Identity::from(&metadata) != *index {
-                let what =
-                    "the directory was changed or replaced after it was opened; open the dataset again";
-                return Err(Error::mismatch(what).in_file(path));
-            }
+        (0..self.paths.len()).try_for_each(|directory| self.require_same_index(directory))
+    }
+
+    fn require_same_index(&self, directory: usize) -> Result<()> {
+        let path = self.base.join(&self.paths[directory]).join(INDEX_NAME);
+        let metadata = path.metadata().map_err(|error| Error::io(&path, &error))?;
+        if Identity::from(&metadata) != self.indexes[directory] {
+            let what = "the directory was changed or replaced after it was opened; open the dataset again";
+            return Err(Error::mismatch(what).in_file(path));
         }
         Ok(())
     }
@@ -256,7 +257,10 @@ impl Directory {
         if let Some(open) = self.opened(shard) {
             return Ok(open);
         }
-        let opened = Arc::new(self.open_shard(shard, slot).map_err(|error| {
+        let opened = self.open_shard(shard, slot);
+        // A shard that replaced it may have the same length, and one of another length is not damaged.
+        self.require_same_index(slot.directory)?;
+        let opened = Arc::new(opened.map_err(|error| {
             let index = self.paths[slot.directory].join(INDEX_NAME);
             match error.path() {
                 None => Error::new(error.cause(), format!("shard {shard}: {error}")).in_file(index),

@@ -48,10 +48,21 @@ fn projected(view: &View, schema: &Schema) -> Result<SchemaRef> {
         .iter()
         .filter_map(|name| schema.fields().iter().find(|field| field.name() == name).cloned())
         .collect();
-    if fields.is_empty() && !names.is_empty() {
-        return Err(Error::invalid(format!("none of the columns {names:?} occurs")));
-    }
     Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+}
+
+/// As [`schema_of`], for consumers of the samples.
+///
+/// # Errors
+/// `Invalid` if there are samples and none has a selected column.
+fn schema_of_samples(view: &View, mixed_json: bool) -> Result<SchemaRef> {
+    let schema = schema_of(view, mixed_json)?;
+    match &view.rows.projection().columns {
+        Some(names) if schema.fields().is_empty() && !names.is_empty() && view.count() > 0 => {
+            Err(Error::invalid(format!("none of the columns {names:?} occurs")))
+        }
+        _ => Ok(schema),
+    }
 }
 
 struct BatchReader {
@@ -93,7 +104,7 @@ pub fn stream<'py>(
     batch_rows: usize,
     mixed_json: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let schema = py.detach(|| schema_of(view, mixed_json)).into_py_result()?;
+    let schema = py.detach(|| schema_of_samples(view, mixed_json)).into_py_result()?;
     let builder = BatchBuilder::new(Arc::clone(&schema)).into_py_result()?;
     let batches = BatchReader { view: view.clone(), next: 0, batch_rows: batch_rows.max(1), builder };
     let stream = to_c_stream(schema, batches);
@@ -113,7 +124,7 @@ pub fn schema_text(view: &View) -> Result<String> {
 
 /// An `arrow_schema` capsule.
 pub fn schema<'py>(py: Python<'py>, view: &View, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
-    let schema = py.detach(|| schema_of(view, mixed_json)).into_py_result()?;
+    let schema = py.detach(|| schema_of_samples(view, mixed_json)).into_py_result()?;
     let schema =
         FFI_ArrowSchema::try_from(&*schema).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
     Ok(PyCapsule::new_with_value(py, schema, c"arrow_schema")?.into_any())
