@@ -42,6 +42,8 @@ class Account:
         self.outputs = {key: self.outputs[key] for key in self.log}
         self.given = {node.id: node.blocks for node in self._graph.nodes if node.blocks is not None}
         self.finished: set[str] = set()
+        # Finished blocks whose node this driver has come to: an earlier one may have been further.
+        self._passed: set[Key] = set()
         self._numbers_of: dict[str, set[int]] = {}
         self.wanted: dict[int, Lease] = {}
         self._touched: set[Key] = set()
@@ -70,10 +72,9 @@ class Account:
             return None if rows is None else [(node, block, row) for row in range(rows)]
         whole: list[Row] = []
         for stream in self._nodes[node].inputs:
-            made = self.outputs.get((stream.node, block))
-            if made is None:
+            if (stream.node, block) not in self._passed:
                 return None
-            whole += made[stream.port]
+            whole += self.outputs[stream.node, block][stream.port]
         return whole
 
     def made_of(self, task: Task) -> dict[str, list[Row]] | None:
@@ -131,9 +132,6 @@ class Account:
         assert task.rows == 1, f"{task} is not a single row"
         blamed = self._blamed[task.node, task.block, task.first]
         assert blamed >= self._limits.strikes, f"{task} is given up after {blamed} failures"
-        rows = self.rows(task.node, task.block)
-        assert rows is not None
-        self._fates[task.node, rows[task.first]] = None
         self._cover(task, {port: [] for port in self._nodes[task.node].outputs})
 
     def same_task(self, lease: Lease) -> set[int]:
@@ -194,10 +192,14 @@ class Account:
             numbers = self._numbers(node)
             if node.id in self.finished or numbers is None or not self._may_begin(node):
                 continue
-            for block in numbers:
-                if (node.id, block) not in self.outputs and self.rows(node.id, block) == []:
-                    self.outputs[node.id, block] = {port: [] for port in node.outputs}
-            if self.finished.issuperset(node.upstream) and all((node.id, block) in self.outputs for block in numbers):
+            keys = {(node.id, block) for block in numbers}
+            for key in keys - self._passed:
+                rows = self.rows(*key)
+                if rows == []:
+                    self.outputs[key] = {port: [] for port in node.outputs}
+                if rows is not None and key in self.outputs:
+                    self._passed.add(key)
+            if self.finished.issuperset(node.upstream) and self._passed.issuperset(keys):
                 self.finished.add(node.id)
 
     def _untouched(self, node: str) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.schedule.simulation import simulate
 
-# 100,000 take some minutes.
+# 100,000 take five minutes.
 SCHEDULES = 100_000 if os.environ.get("JINX_SOAK") else 2_000
 
 
