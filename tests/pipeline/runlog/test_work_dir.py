@@ -13,6 +13,7 @@ import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.global_ops import decisions, look_task
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
+from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker import map_task as run_task
 from pipeline.made import digest, rows_of, write_input
 
@@ -67,14 +68,21 @@ def test_a_full_disk_is_said_to_be_that_of_the_work_dir(tmp_path):
     assert caught.value.filename == str(tmp_path / "out.work")
 
 
+class Written(look_task.KeyTask):
+    count = 1
+
+    def write(self, file, number):
+        file.write(bytes(number))
+
+
 @pytest.mark.parametrize(
     ("write", "syncs_folder"),
     [
         (lambda path: publish_text(path, "text"), True),
-        (lambda path: decisions.publish_order(path, np.arange(3)), True),
-        (lambda path: look_task._write(path, pa.table({"a": [1]})), True),
+        (lambda path: decisions.publish_order(path, [np.arange(3)]), True),
+        (lambda path: look_task.run_key_task(Written(jp.ops.Shuffle(), 0), Task(0, 0, 0, 1), path), True),
         # The part that comes next syncs it.
-        (lambda path: run_task._write_signatures(path, [pa.table({"a": [1]})]), False),
+        (lambda path: run_task._write_signatures(path, jp.ops.Shuffle(), [pa.table({"a": [1]})], 1), False),
     ],
 )
 def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, write, syncs_folder):
@@ -110,7 +118,6 @@ def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_pa
     from jinx_pipeline.plan.source import OpenSource, Source
     from jinx_pipeline.plan.stage import Stage
     from jinx_pipeline.sample.roles import Roles
-    from jinx_pipeline.schedule.task import Task
 
     data = write_input(tmp_path / "in.jinx", 5)
     stage = Stage([], [], Roles(), output="view", signatures=jp.ops.DocumentDeduplicator())

@@ -1,15 +1,16 @@
 """How the keys of an operator are divided among tasks."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jinx_pipeline.exchange.key_file import Header, KeyFiles
+from jinx_pipeline.exchange.key_file import KeyFiles
 
 # More opens than this are avoided where each would read less than so many bytes.
 _MANY_OPENS = 10_000
 _FEW_BYTES = 65_536
 # Files that a task merges are open at the same time.
 _MERGED_FILES = 256
+# Where partitions are split, the keys of one kind are in memory: as much as they take when they are looked at.
+_BYTES_OF_A_KEY = 64
 
 
 @dataclass(frozen=True)
@@ -53,26 +54,27 @@ def divide(files: KeyFiles, other: KeyFiles, *, kinds: int, partitions: int, mos
         partitions: Of each kind of key, in the files.
         most: How many keys a task takes.
     """
-    headers, of_other = files.headers(), other.headers()
-    keys = max(sum(one.keys for one in both) for both in (headers, of_other))
+    keys = max(sum(header.keys for header in both.headers()) for both in (files, other))
     needed = max(-(-keys // kinds // most), 1)
     split = max(-(-needed // partitions), 1)
     looks = min(needed, partitions * split)
     opens = (len(files) + len(other)) * looks * kinds
-    read = (files.byte_count() + other.byte_count()) / max(opens, 1)
+    read = sum(files.sizes() + other.sizes()) / max(opens, 1)
     if split == 1 and (opens <= _MANY_OPENS or read >= _FEW_BYTES):
         return Division(kinds, partitions, 1, looks)
-    return Division(kinds, partitions, split, looks, _runs(headers, most * kinds), _runs(of_other, most * kinds))
+    return Division(kinds, partitions, split, looks, _runs(files, most * kinds), _runs(other, most * kinds))
 
 
-def _runs(headers: Sequence[Header], most: int) -> tuple[int, ...]:
-    """Bounds of groups of files that have so many keys together."""
-    if not headers:
+def _runs(files: KeyFiles, most: int) -> tuple[int, ...]:
+    """Bounds of groups of files that have so many keys together, none of them too large for memory."""
+    if not len(files):
         return ()
-    bounds, keys = [0], 0
-    for at, header in enumerate(headers):
-        if at > bounds[-1] and (keys + header.keys > most or at - bounds[-1] == _MERGED_FILES):
+    bounds, keys, size = [0], 0, 0
+    for at, (header, file_size) in enumerate(zip(files.headers(), files.sizes(), strict=True)):
+        is_full = keys + header.keys > most or size + file_size > most * _BYTES_OF_A_KEY
+        if at > bounds[-1] and (is_full or at - bounds[-1] == _MERGED_FILES):
             bounds.append(at)
-            keys = 0
+            keys = size = 0
         keys += header.keys
-    return (*bounds, len(headers))
+        size += file_size
+    return (*bounds, len(files))

@@ -199,9 +199,9 @@ class KeyFiles:
                 found.append(file.header)
         return found
 
-    def byte_count(self) -> int:
-        """The size of all files."""
-        return sum(len(one) if isinstance(one, bytes) else one.stat().st_size for one in self.sources)
+    def sizes(self) -> list[int]:
+        """The bytes of each file."""
+        return [len(source) if isinstance(source, bytes) else source.stat().st_size for source in self.sources]
 
     def read(self, first: int, stop: int) -> Iterator[tuple[int, pa.Table]]:
         """Consecutive sections of each file, with the number of samples before the file."""

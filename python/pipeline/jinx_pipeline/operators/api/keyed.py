@@ -144,7 +144,12 @@ class Partitioned(Exchanged):
 
     @abstractmethod
     def look(self, keys: Keys, look: int) -> pa.Table:
-        """What one task finds; it depends on the arguments alone, whatever worker runs it."""
+        """What one task finds; it depends on the arguments alone, whatever worker runs it.
+
+        Args:
+            keys: All keys.
+            look: Which task, from 0 to `keys.looks` - 1.
+        """
 
     @abstractmethod
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
