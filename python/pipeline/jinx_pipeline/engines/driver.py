@@ -17,7 +17,8 @@ from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.work_dir import WorkDir, crash_note_path, remove_part, signatures_path
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.work_dir import crash_note_path, remove_part, signatures_path
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Verdict
 from jinx_pipeline.worker.map_task import row_of
@@ -58,14 +59,14 @@ class Segment:
     """A chain of stages without a global operator between them.
 
     Attributes:
-        number: Its place in the plan.
+        name: Its name; with the place of a stage it names a node.
         stages: In order.
         source: What the first one reads.
         blocks: Number and rows of each block; its first row follows from those before it.
         is_look: Its one stage is a `Phase`, and each row a share of a look at all keys, which cannot be left out.
     """
 
-    number: int
+    name: str
     stages: Sequence[Stage | LookTask]
     source: Source
     blocks: Mapping[int, int]
@@ -102,7 +103,7 @@ class Driver:
         crew: The workers of the run; those of an earlier segment work on.
         counts: How many workers of each pool.
         ledger: What is committed.
-        work_dir: Where parts go.
+        directory: Of the run, where parts go.
         limits: The scheduler's numbers.
         stop_after_bad: The run stops when more rows than this were left out; None: never.
         observer: Who is told.
@@ -115,7 +116,7 @@ class Driver:
         crew: WorkerPool,
         counts: Mapping[str, int],
         ledger: Ledger,
-        work_dir: WorkDir,
+        directory: RunDirectory,
         *,
         limits: Limits | None = None,
         stop_after_bad: int | None = None,
@@ -126,28 +127,29 @@ class Driver:
         self._workers = crew
         self._counts = counts
         self._ledger = ledger
-        self._work_dir = work_dir
+        self._directory = directory
         self._stop_after_bad = stop_after_bad
         self._observer = observer or Observer()
         self._named = named
         self._first_rows = segment.first_rows()
         self._source: OpenSource | None = None
-        done = ledger.done(segment.number, dict(segment.blocks), len(segment.stages))
+        nodes = [self._key(stage) for stage in range(len(segment.stages))]
+        done = ledger.done(nodes, segment.blocks)
         self._scheduler = Scheduler(
             segment.blocks,
             [stage.pool for stage in segment.stages],
             limits,
-            done=done,
+            done={(nodes.index(node), block): rows for (node, block), rows in done.items()},
             first_attempt=ledger.next_attempt,
         )
         self._paths: dict[int, str] = {}
         self._failed_starts = self._unfit_tasks = 0
         self._start_again_at = self._made_room_at = 0.0
-        # Blocks that are committed, and are told when the journal is on the disk.
+        # Blocks that are committed, and are told when the run log is on the disk.
         self._untold: list[dict[str, Any]] = []
         self._tell_at = 0.0
         self._last_news = time.monotonic()
-        self._bad = len(ledger.bad_rows())
+        self._bad = ledger.bad_count
 
     def run(self) -> None:
         """Run until every block is done.
@@ -208,7 +210,7 @@ class Driver:
             self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._workers.waited_for()})
 
     def _key(self, stage: int) -> str:
-        return f"{self._segment.number}.{stage}"
+        return f"{self._segment.name}.{stage}"
 
     def _staff(self) -> None:
         """Start workers where there is work for them."""
@@ -253,7 +255,7 @@ class Driver:
         task, segment = lease.task, self._segment
         stage = segment.stages[task.stage]
         suffix = ".jinx" if stage.output == "view" else ""
-        path = self._work_dir.part_path(segment.number, task, lease.attempt, suffix)
+        path = self._directory.part_path(self._key(task.stage), task, lease.attempt, suffix)
         self._paths[lease.attempt] = str(path)
         if task.stage == 0:
             source = segment.source
@@ -265,8 +267,8 @@ class Driver:
 
     def _output_of(self, stage: int, block: int) -> Source:
         """What a stage has made of a block."""
-        names = self._ledger.parts(self._segment.number, stage, block)
-        parts = tuple(str(self._work_dir.parts / name) for name in names)
+        names = self._ledger.parts(self._key(stage), block)
+        parts = tuple(str(self._directory.parts / name) for name in names)
         is_view = self._segment.stages[stage].output == "view"
         return Source(self._segment.source.base if is_view else (), parts)
 
@@ -311,7 +313,7 @@ class Driver:
         if verdict is Verdict.STALE or lease is None:
             _discard(path)
             return
-        self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
+        self._ledger.commit(self._key(lease.task.stage), lease.task, event.attempt, event.receipt)
         facts = {"stage": self._key(lease.task.stage), "block": lease.task.block, "rows": lease.task.rows}
         done = {"rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker}
         self._untold.append({**facts, **done})
@@ -342,7 +344,7 @@ class Driver:
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
         if self._failed_starts >= most and not self._workers.at_work and not self._workers.idle.get(pool):
-            log = self._work_dir.path / "workers.log"
+            log = self._directory.work_dir / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             raise StoppedError(f"workers end before their first task ({what}){see}")
 
@@ -362,7 +364,7 @@ class Driver:
                 raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
             row, counted = self._input_row(given_up)
             bad = BadRow(row, operator, plain_text(why), counted=counted)
-            self._ledger.give_up(self._segment.number, given_up.task, bad)
+            self._ledger.give_up(self._key(given_up.task.stage), given_up.task, bad)
             self._left_out(bad)
         self._end_copies()
 

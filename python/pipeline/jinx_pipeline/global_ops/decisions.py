@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,10 @@ from jinx_pipeline.operators.api.keyed import Decision, Divided, Keyed
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.work_dir import WorkDir, published
+from jinx_pipeline.runlog.records import Decided, Partitions
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
+from jinx_pipeline.runlog.work_dir import published
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,8 +37,8 @@ class Decisions:
 
     Args:
         recipe: With the operators.
-        work_dir: Where decisions are kept.
-        ledger: Where it is noted that they are complete.
+        directory: Of the run, where decisions are kept.
+        ledger: Where it is recorded that they are complete.
         run_look: How the tasks of a look at all keys are run.
         run_other: How the keys of another dataset are computed.
         memory: Bytes that a task may use; None: no limit.
@@ -43,7 +47,7 @@ class Decisions:
     def __init__(
         self,
         recipe: Recipe,
-        work_dir: WorkDir,
+        directory: RunDirectory,
         ledger: Ledger,
         run_look: RunLook,
         run_other: RunOther,
@@ -51,7 +55,7 @@ class Decisions:
         memory: int | None,
     ) -> None:
         self._recipe = recipe
-        self._folder = work_dir.globals
+        self._folder = directory.decisions
         self._ledger = ledger
         self._run_phase, self._run_other = run_look, run_other
         self._memory = memory
@@ -65,43 +69,57 @@ class Decisions:
             place: Of the operator in the recipe.
             made: What the segment has made.
         """
-        known = self._ledger.noted(f"decided {segment}")
-        if known is None:
-            known = self._decide(segment, place, made)
+        decided = self._ledger.decided(node_of(segment))
+        if decided is None:
+            decided = self._decide(segment, place, made)
+        else:
+            self._verify(decided)
         order, bounds = self._folder / f"{segment}.npy", self._folder / f"{segment}.bounds.npy"
-        return replace(made, order=str(order), bounds=str(bounds) if known["groups"] else None)
+        return replace(made, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
 
     def keys_path(self, segment: int) -> Path:
         """Where the operator at the end of a segment puts what its edit of the next one needs."""
         return self._folder / f"{segment}.keys.npy"
 
-    def _decide(self, segment: int, place: int, made: Source) -> dict[str, Any]:
+    def _verify(self, decided: Decided) -> None:
+        """Refuse files that are not those of a decision of an earlier process."""
+        for name, digest in decided.files.items():
+            path = self._folder / name
+            if not path.exists() or _digest(np.load(path, mmap_mode="r")) != digest:
+                raise RunLogError(f"{path} is not what was decided; {START_OVER}")
+
+    def _decide(self, segment: int, place: int, made: Source) -> Decided:
         self._waited = 0.0
         started, cpu = time.perf_counter(), time.process_time()
         decision = self._decision(segment, place, made) if made.parts else Decision(np.empty(0, np.int64))
         # What the tasks of a look took is in their own receipts.
         started += self._waited
-        publish_order(self._folder / f"{segment}.npy", decision.order)
-        if decision.bounds is not None:
-            publish_order(self._folder / f"{segment}.bounds.npy", decision.bounds)
-        if decision.keys is not None:
-            publish_order(self.keys_path(segment), decision.keys)
+        files: dict[str, str] = {}
+        for path, values in (
+            (self._folder / f"{segment}.npy", decision.order),
+            (self._folder / f"{segment}.bounds.npy", decision.bounds),
+            (self.keys_path(segment), decision.keys),
+        ):
+            if values is not None:
+                publish_order(path, values)
+                files[path.name] = _digest(values)
         rows_out = len(decision.order) if decision.bounds is None else max(len(decision.bounds) - 1, 0)
         is_edited = decision.keys is not None
         rows = len(OpenSource(made).dataset) if made.parts else 0
-        known = {
+        decided = Decided(
+            node_of(segment),
+            place,
+            files,
             # Where an edit follows, it counts the rows that remain.
-            "rows_in": rows - rows_out if is_edited else rows,
-            "rows_out": 0 if is_edited else rows_out,
-            "seconds": time.perf_counter() - started,
-            "cpu_seconds": time.process_time() - cpu,
-            "place": place,
-            "groups": decision.bounds is not None,
-            "pairs": self._pairs(decision),
-            "counts": dict(decision.counts),
-        }
-        self._ledger.note(f"decided {segment}", **known)
-        return known
+            rows - rows_out if is_edited else rows,
+            0 if is_edited else rows_out,
+            time.perf_counter() - started,
+            time.process_time() - cpu,
+            dict(decision.counts),
+            self._pairs(decision),
+        )
+        self._ledger.record(decided)
+        return decided
 
     def _decision(self, segment: int, place: int, made: Source) -> Decision:
         recipe = self._recipe
@@ -111,11 +129,11 @@ class Decisions:
         started = time.perf_counter()
         other = () if operator.other is None else self._run_other(segment, *operator.other)
         keys = keys_of(made.parts, other, self._memory)
-        name = f"shares {segment}"
         # What some of the tasks have found in an earlier run is of use for the same number of them.
-        if self._ledger.noted(name) is None:
-            self._ledger.note(name, shares=operator.shares(keys))
-        shares = (self._ledger.noted(name) or {})["shares"]
+        shares = self._ledger.partitions(node_of(segment))
+        if shares is None:
+            shares = operator.shares(keys)
+            self._ledger.record(Partitions(node_of(segment), shares))
         phase = LookTask(operator, place, shares, other)
         files = self._run_phase(segment, phase, made)
         self._waited = time.perf_counter() - started
@@ -127,6 +145,18 @@ class Decisions:
             return []
         repeated = np.flatnonzero(decision.originals >= 0)[: self._recipe.options.trace]
         return [(int(at), int(decision.originals[at])) for at in repeated]
+
+
+def node_of(segment: int) -> str:
+    """The node that decides at the end of a segment."""
+    return f"{segment}.decision"
+
+
+def _digest(values: "npt.NDArray[Any]") -> str:
+    data = np.ascontiguousarray(values)
+    digest = sha256(repr((data.dtype.descr, data.shape)).encode())
+    digest.update(data.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()[:32]
 
 
 def publish_order(path: Path, positions: "npt.NDArray[Any]") -> None:
