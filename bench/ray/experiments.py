@@ -257,7 +257,7 @@ def duplicates(contestant: str, place: Path) -> Record:
 
 
 def small_blocks(contestant: str, place: Path) -> Record:
-    """Blocks of one row: empty ones for the scheduler, Ray and the journal, and others for a part and its syncs too."""
+    """Blocks of one row: empty ones for the scheduler, Ray and the run log, and others for a part and its syncs too."""
     del contestant
     make_rows(place / "in.jinx", SMALL_BLOCKS)
     with nodes(0, head_cpus=4, ray_data=False):

@@ -126,7 +126,7 @@ _EXPERIMENTS = {
     "duplicates": "MinHash deduplication of 1,000 different texts; a worker is killed. All texts must remain. "
     "Data-Juicer: `ray_bts_minhash_deduplicator`; the worker dies after it has told its bands.",
     "small blocks": f"{SMALL_BLOCKS:,} blocks of one row, which a filter drops, so that they cost what the "
-    "scheduler, Ray and the journal cost; then the same blocks with rows that stay, each of them a part with two syncs "
+    "scheduler, Ray and the run log cost; then the same blocks with rows that stay, each of them a part with two syncs "
     "of the disk. The first sixth is not counted.",
 }
 

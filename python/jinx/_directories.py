@@ -11,8 +11,8 @@ MANIFEST = "jinx.json"
 _INDEX_OF_MDS = "index.json"
 # Of Hugging Face `datasets`, and the manifests of JINX and MDS directories below this one.
 _NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", MANIFEST, _INDEX_OF_MDS}
-# A directory with both holds the unfinished work of a pipeline.
-_OF_WORK = {"journal.jsonl", "lock"}
+# A directory with both of either pair holds the unfinished work of a pipeline; the second one is of earlier versions.
+_OF_WORK = ({"CURRENT", "lock"}, {"journal.jsonl", "lock"})
 
 
 def has_manifest(directory: str) -> bool:
@@ -78,7 +78,7 @@ def _shards(directory: str) -> list[tuple[str, str]]:
 def _walk(directory: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for where, directories, names in os.walk(directory, onerror=_raise):
-        if set(names) >= _OF_WORK:
+        if any(marks.issubset(names) for marks in _OF_WORK):
             directories.clear()
             continue
         directories[:] = [name for name in directories if not name.startswith(".")]

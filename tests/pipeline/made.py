@@ -1,6 +1,7 @@
 """Inputs, operators and digests for tests of the engine."""
 
 import atexit
+import json
 import os
 import shutil
 import signal
@@ -36,6 +37,10 @@ class SlowFilter(Filter):
     stats = {"n_rest": "int64"}
 
     @property
+    def digest(self):
+        return self._digest_of({})  # how slow it is changes no row
+
+    @property
     def reads(self):
         return ("n",)
 
@@ -55,6 +60,10 @@ class FragileMapper(Mapper):
 
     raises: tuple[int, ...] = ()
     kills: tuple[int, ...] = ()
+
+    @property
+    def digest(self):
+        return self._digest_of({"bad": sorted({*self.raises, *self.kills})})  # they are left out either way
 
     @property
     def reads(self):
@@ -228,12 +237,27 @@ def worker_pids(parent: int) -> list[int]:
     return found
 
 
+def log_of(work_dir: Path) -> Path:
+    """The log of the run of a working directory; a path where there is no file, as long as no run has begun."""
+    try:
+        run = (work_dir / "CURRENT").read_text().strip()
+    except OSError:
+        run = "none"
+    return work_dir / "runs" / run / "log.jsonl"
+
+
+def records_of(work_dir: Path, kind: str) -> list[dict[str, Any]]:
+    """The records of one kind in the log of a run."""
+    records = map(json.loads, log_of(work_dir).read_bytes().splitlines())
+    return [record for record in records if record["kind"] == kind]
+
+
 class Killer:
     """Kills workers of this process while it is entered, `times` of them."""
 
-    def __init__(self, times: int, journal: Path, every: int = 3) -> None:
+    def __init__(self, times: int, work_dir: Path, every: int = 3) -> None:
         self._times = times
-        self._journal = journal
+        self._work_dir = work_dir
         self._every = every
         self._end = Event()
         self._thread = Thread(target=self._run, daemon=True)
@@ -250,7 +274,7 @@ class Killer:
     def _run(self) -> None:
         while self.killed < self._times and not self._end.is_set():
             time.sleep(0.02)
-            if lines_of(self._journal) < self._every * (self.killed + 1):
+            if lines_of(log_of(self._work_dir)) < self._every * (self.killed + 1):
                 continue
             for pid in worker_pids(os.getpid())[:1]:
                 os.kill(pid, signal.SIGKILL)

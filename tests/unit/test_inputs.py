@@ -386,12 +386,15 @@ def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path, capsys):
 def test_what_may_lie_in_a_directory_of_jinx_files(tmp_path):
     data = tmp_path / "data"
     (data / ".hidden").mkdir(parents=True)
-    (data / "out.work" / "parts").mkdir(parents=True)
+    (data / "out.work" / "runs" / "id" / "parts").mkdir(parents=True)
+    (data / "old.work" / "parts").mkdir(parents=True)
     jinx.convert([{"a": 1, "b": bytes(100)}], data / "in.jinx")
     for name in ("README.md", "_SUCCESS", ".x.jsonl", ".hidden/x.jsonl", "dataset_info.json", "picture.png"):
         (data / name).write_text("{}\n")
-    for name in ("lock", "journal.jsonl", "parts/x.jsonl"):
+    for name in ("lock", "CURRENT", "runs/id/log.jsonl", "runs/id/parts/x.jsonl"):
         (data / "out.work" / name).write_text("{}\n")
+    for name in ("lock", "journal.jsonl", "parts/x.jsonl"):
+        (data / "old.work" / name).write_text("{}\n")
     assert len(jinx.open(data)) == len(list(jinx.stream(data))) == 1
 
 

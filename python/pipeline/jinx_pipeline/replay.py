@@ -9,9 +9,9 @@ from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.output_kind import kind_at
 from jinx_pipeline.recipe.write import from_data
-from jinx_pipeline.run_plan import START_OVER, run_of
-from jinx_pipeline.runlog.journal import Journal
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.run_directory import current_directory
+from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.runlog.work_dir import WorkDir
 
 
@@ -22,9 +22,10 @@ def recipe_in(folder: Path, **overrides: Any) -> Recipe:
         FileNotFoundError: It is not the working directory of a run.
         RecipeError: The recipe was made in Python, with functions.
     """
-    path = folder / "recipe.json"
-    if not path.exists():
-        raise FileNotFoundError(f"{folder} is not the working directory of a run: it has no recipe.json")
+    directory = current_directory(folder)
+    if directory is None:
+        raise FileNotFoundError(f"{folder} is not the working directory of a run, or none has begun there")
+    path = directory.recipe_path
     try:
         data = json.loads(path.read_text("utf-8"))
     except ValueError as error:
@@ -43,9 +44,10 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
         ValueError: Nothing failed, or the recipe looks at all rows at once.
     """
     recipe = recipe_in(folder)
-    # The journal has the rows as positions in what is read; quarantine.jsonl has them as people count them.
-    with WorkDir(folder) as work_dir, Journal(work_dir.journal_path, run_of(work_dir)) as journal:
-        rows = sorted({bad.row for bad in Ledger(work_dir, journal).bad_rows()})
+    # The run log has the rows as positions in what is read; quarantine.jsonl has them as people count them.
+    with WorkDir(folder) as work_dir:
+        directory = work_dir.current()
+        rows = [] if directory is None else sorted({bad.row for bad in Ledger(directory).bad_rows()})
     if not rows:
         raise ValueError(f"{folder}: nothing failed; there is nothing to replay")
     for step in recipe.steps:

@@ -1,12 +1,12 @@
 """One run of a recipe, from its inputs to the published output."""
 
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,19 +34,28 @@ from jinx_pipeline.plan.probe import declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
-from jinx_pipeline.publish.destination import refuse_below_file, refuse_folder_of
+from jinx_pipeline.publish.destination import claimed_output, refuse_below_file
 from jinx_pipeline.publish.publication import LostOutputError, Publication
-from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.figures import totals
 from jinx_pipeline.report.progress import MODES, Progress
-from jinx_pipeline.run_plan import START_OVER, ChangedError, grown_plan, input_has_grown, known_plan, new_plan
+from jinx_pipeline.run_plan import (
+    ChangedError,
+    input_has_grown,
+    known_run,
+    new_run,
+    plan_of,
+    record_growth,
+    sweep_other_runs,
+)
 from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
-from jinx_pipeline.runlog.journal import Journal
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Published
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text, published
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
-from jinx_pipeline.store.file_lock import FileLock, LockedError
 
 if TYPE_CHECKING:
     from jinx_pipeline.model.receipt import BadRow
@@ -59,6 +68,7 @@ class _Opened:
     """What a run has open while it lasts."""
 
     work_dir: WorkDir
+    directory: RunDirectory
     inputs: list[Input]
     ledger: Ledger
     plan: Plan
@@ -67,9 +77,7 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Job:
-    work_dir: WorkDir
-    ledger: Ledger
-    plan: Plan
+    opened: _Opened
     worker_pool: WorkerPool
     worker_counts: Mapping[str, int]
     progress: Progress
@@ -115,48 +123,50 @@ class Run:
         refuse_below_file(self.export.path)
         refuse_output_within_input(self.recipe, work_dir_of(self.recipe))
         with WorkDir(work_dir_of(self.recipe)) as work_dir, claimed_output(self.export, work_dir.path):
-            known = None if self.restart else known_plan(self.recipe, self.export, work_dir)
-            self._resumed = known is not None
-            if known is None:
+            ledger = None if self.restart else known_run(self.recipe, self.export, work_dir)
+            self._resumed = ledger is not None
+            if ledger is None:
                 refuse_missing_files(self.recipe)
             inputs = find_inputs(self.recipe, work_dir.inputs)
-            has_grown = known is not None and input_has_grown(work_dir, known, inputs)
+            has_grown = ledger is not None and input_has_grown(work_dir, plan_of(ledger), inputs)
             with opened_engine(self.recipe.options) as engine:
-                plan = known or new_plan(self.recipe, self.export, work_dir, inputs, engine)
-                with Journal(work_dir.journal_path, plan.run) as journal:
-                    journal.take_over(work_dir.driver)
-                    ledger = Ledger(work_dir, journal)
-                    publication = self._publication(work_dir, ledger, plan)
+                if ledger is None:
+                    ledger = new_run(self.recipe, self.export, work_dir, inputs, engine)
+                sweep_other_runs(work_dir)
+                with ledger:
+                    ledger.claim()
+                    opened = self._opened(work_dir, ledger, inputs)
                     try:
                         # Before a plan that grows has other blocks.
-                        publication.resume()
-                        done = publication.published()
+                        opened.publication.resume()
+                        done = opened.publication.published()
                     except LostOutputError as error:
                         raise ChangedError(f"{error}; {START_OVER}") from None
                     if has_grown:
-                        plan = grown_plan(work_dir, plan, inputs[0])
-                        publication = self._publication(work_dir, ledger, plan)
-                    opened = _Opened(work_dir, inputs, ledger, plan, publication)
-                    if done is None or done["rows"] != plan.rows:
-                        last_blocks = self._work(opened, engine, self._first_block(done))
-                        journal.refuse_other_driver()
-                        done = publication.publish(self._first_block(done), last_blocks, plan.rows)
+                        record_growth(ledger, opened.plan, inputs[0])
+                        opened = self._opened(work_dir, ledger, inputs)
+                    if done is None or done.rows != opened.plan.rows:
+                        blocks = self._work(opened, engine, self._first_block(done))
+                        done = opened.publication.publish(self._first_block(done), blocks, opened.plan.rows)
                         # Workers of a cluster do not end at once: attempts that lost may still write.
                         with suppress(OSError):
                             ledger.sweep()
                     return self._result(opened, done, time.monotonic() - started)
 
-    def _publication(self, work_dir: WorkDir, ledger: Ledger, plan: Plan) -> Publication:
-        number, last = len(plan.segments) - 1, len(plan.segments[-1].stages) - 1
-        is_new = any(one.group is not None for one in plan.segments)
+    def _opened(self, work_dir: WorkDir, ledger: Ledger, inputs: list[Input]) -> _Opened:
+        plan, directory = plan_of(ledger), ledger.directory
+        number, segment = len(plan.segments) - 1, plan.segments[-1]
+        node = f"{number}.{len(segment.stages) - 1}"
+        base = () if any(one.group is not None for one in plan.segments) else tuple(plan.paths)
 
         def parts_of(blocks: range) -> list[list[Path]]:
-            return [[work_dir.parts / name for name in ledger.parts(number, last, block)] for block in blocks]
+            return [[directory.parts / name for name in ledger.parts(node, block)] for block in blocks]
 
-        base = () if is_new else tuple(plan.paths)
-        return Publication(self.export, ledger, writer_options(self.recipe, self.export), plan.run, base, parts_of)
+        writer = writer_options(self.recipe, self.export, plan.meta)
+        publication = Publication(self.export, ledger, writer, directory.run, base, parts_of)
+        return _Opened(work_dir, directory, inputs, ledger, plan, publication)
 
-    def _result(self, opened: _Opened, done: dict[str, Any], seconds: float) -> RunResult:
+    def _result(self, opened: _Opened, done: Published, seconds: float) -> RunResult:
         work_dir, ledger, plan = opened.work_dir, opened.ledger, opened.plan
         rows = SourceRows(opened.inputs)
         bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
@@ -167,8 +177,8 @@ class Run:
         return RunResult(
             self.export.path,
             plan.rows,
-            done["samples"],
-            done["bytes"],
+            done.samples,
+            done.bytes,
             seconds,
             bad_rows,
             totals(ledger, self.recipe),
@@ -180,27 +190,27 @@ class Run:
 
     # The work.
 
-    def _first_block(self, done: dict[str, Any] | None) -> int:
+    def _first_block(self, done: Published | None) -> int:
         """The first block that is not in the output: only a directory takes more after what it holds."""
         is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
-        return done["end"] if done is not None and is_directory else 0
+        return done.end_block if done is not None and is_directory else 0
 
     def _work(self, opened: _Opened, engine: Engine, first_block: int) -> int:
         """Make the parts of all blocks that are not in the output; returns how many blocks the last segment has."""
-        work_dir, ledger, plan = opened.work_dir, opened.ledger, opened.plan
+        work_dir, plan = opened.work_dir, opened.plan
         engine = engine.fitted(declared(self.recipe), measured_bytes(self.recipe, plan.findings))
         base = tuple(one.path for one in opened.inputs)
-        ledger.sweep(opened.publication.needed_parts())
+        opened.ledger.sweep(opened.publication.needed_parts())
         Answers(work_dir.answers).sweep()
-        with _events(work_dir.events_path) as log:
+        with work_dir.events_path.open("a", encoding="utf-8") as log:
             counts = engine.counts()
             modules = [type(step.operator).__module__ for step in self.recipe.steps]
             others = [str(Path(path).absolute()) for path in joined_paths(self.recipe)]
-            workers = engine.workers(work_dir, (*base, *others), modules)
+            workers = engine.workers(opened.directory, (*base, *others), modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
                 rows = SourceRows(opened.inputs)
-                job = _Job(work_dir, ledger, plan, WorkerPool(workers), counts, progress, rows, engine.memory())
+                job = _Job(opened, WorkerPool(workers), counts, progress, rows, engine.memory())
                 return self._segments(job, base, first_block)
             finally:
                 workers.close()
@@ -208,12 +218,13 @@ class Run:
 
     def _segments(self, job: "_Job", base: tuple[str, ...], first_block: int) -> int:
         """Run all segments; returns how many blocks the last one has."""
-        recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
-        order, facts = (None if name is None else str(work_dir.globals / name) for name in (plan.order, plan.facts))
+        opened = job.opened
+        recipe, plan, directory, ledger = self.recipe, opened.plan, opened.directory, opened.ledger
+        order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
         source = Source(base, order=order, facts=facts)
         decisions = Decisions(
             recipe,
-            work_dir,
+            directory,
             ledger,
             partial(self._key_tasks, job),
             partial(self._keys_of_other, job),
@@ -227,8 +238,8 @@ class Run:
             keys = str(decisions.keys_path(number - 1))
             stages = [
                 replace(
-                    stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys),
-                    answers_dir=str(work_dir.answers),
+                    stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys, meta=plan.meta),
+                    answers_dir=str(opened.work_dir.answers),
                 )
                 for at in range(len(planned.stages))
             ]
@@ -236,15 +247,15 @@ class Run:
                 partitions = decisions.partitions(number, planned.decides, sum(counts))
                 stages[-1] = replace(stages[-1], partitions=partitions)
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
-            segment = Segment(number, stages, source, dict(enumerate(counts)))
+            segment = Segment(str(number), stages, source, dict(enumerate(counts)))
             job.progress.segment(number, len(plan.segments), numbered)
             self._drive(job, segment)
             if planned.decides is not None:
-                last = len(stages) - 1
-                made = [piece.receipt for block in numbered for piece in ledger.pieces(number, last, block)]
-                manifest = work_dir.globals / f"{number}.parts.npy"
+                node = f"{number}.{len(stages) - 1}"
+                pieces = [piece for block in numbered for piece in ledger.pieces(node, block)]
+                manifest = directory.decisions / f"{number}.parts.npy"
                 with published(manifest) as file:
-                    parts = [(work_dir.parts / one.part, one.rows_out) for one in made if one.part is not None]
+                    parts = [(directory.parts / one.part, one.rows_out) for one in pieces if one.part is not None]
                     write_manifest(file, manifest.parent, parts)
                 source = decisions.after(
                     number, planned.decides, Source(base, manifest=str(manifest), facts=facts if base else None)
@@ -260,8 +271,8 @@ class Run:
             segment,
             job.worker_pool,
             job.worker_counts,
-            job.ledger,
-            job.work_dir,
+            job.opened.ledger,
+            job.opened.directory,
             # A share cannot be left out, so it has more chances.
             limits=replace(limits, strikes=max(limits.strikes, _STRIKES_OF_A_LOOK)) if segment.is_look else limits,
             stop_after_bad=self.recipe.options.stop_after_bad if other is None else None,
@@ -269,17 +280,18 @@ class Run:
             named=(other or job.rows).named,
         ).run()
 
-    def _key_tasks(self, job: "_Job", segment: int, place: int, tasks: KeyTask) -> list[Path]:
+    def _key_tasks(self, job: "_Job", name: str, tasks: KeyTask) -> list[Path]:
         """Run tasks over the keys of what a segment has made."""
-        number = segment + (place + 2) * len(job.plan.segments)
+        opened = job.opened
         job.progress.phase(tasks.operator.name, tasks.work, tasks.count)
-        self._drive(job, Segment(number, [tasks], Source(), dict.fromkeys(range(tasks.count), 1), is_look=True))
-        found = [job.ledger.parts(number, 0, at) for at in range(tasks.count)]
-        return [job.work_dir.parts / name for names in found for name in names]
+        self._drive(job, Segment(name, [tasks], Source(), dict.fromkeys(range(tasks.count), 1), is_look=True))
+        files = [opened.ledger.parts(f"{name}.0", number) for number in range(tasks.count)]
+        return [opened.directory.parts / part for parts in files for part in parts]
 
     def _keys_of_other(self, job: "_Job", segment: int, path: str, keys: Exchanged, partitions: int) -> tuple[str, ...]:
         """Compute the keys of a dataset that a join at the end of a segment adds."""
-        number = segment + len(job.plan.segments)
+        name, ledger = f"{segment}.other", job.opened.ledger
+        node = f"{name}.0"
         options, source = self.recipe.options, Source((str(Path(path).absolute()),))
         rows = len(OpenSource(source))
         blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
@@ -295,13 +307,13 @@ class Run:
         )
         job.progress.event("other", {"path": path, "rows": rows})
         other = SourceRows([Input(path, {}, rows, path)])
-        self._drive(job, Segment(number, [stage], source, blocks), other)
+        self._drive(job, Segment(name, [stage], source, blocks), other)
         bad: list[BadRow] = []
         for block in blocks:
-            failed = [other.named(one) for piece in job.ledger.pieces(number, 0, block) for one in piece.receipt.bad]
+            failed = [other.named(one) for one in ledger.bad_rows_of(node, block)]
             if failed:
                 # They are no rows of the input, which the ledger counts.
-                job.ledger.forget(number, 0, block)
+                ledger.forget(node, block)
             bad += failed
         if bad:
             first, more = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
@@ -309,27 +321,7 @@ class Run:
                 f"{first.place}, {first.operator or 'worker'}: {first.error}{more}; a join needs the keys of all rows: "
                 f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
             )
-        return tuple(str(job.work_dir.parts / name) for block in blocks for name in job.ledger.parts(number, 0, block))
-
-
-@contextmanager
-def claimed_output(export: Export, work_dir: Path) -> Generator[None]:
-    """Hold the place of an output for one run.
-
-    Raises:
-        RuntimeError: Another run is about to write it.
-        OSError: Its directory is missing or cannot be written.
-    """
-    out = Path(export.path)
-    refuse_folder_of(out)
-    try:
-        claim = FileLock(out.with_name(f".{out.name}.pipeline"), str(work_dir))
-    except LockedError as error:
-        raise RuntimeError(
-            f"{out}: another run writes this output, with the working directory {error}; wait for it, or stop it"
-        ) from None
-    with claim:
-        yield
+        return tuple(str(job.opened.directory.parts / part) for block in blocks for part in ledger.parts(node, block))
 
 
 def work_dir_of(recipe: Recipe) -> Path:
@@ -345,12 +337,6 @@ def _length(source: Source) -> int:
     if source.bounds is not None:
         return max(len(np.load(source.bounds, mmap_mode="r")) - 1, 0)
     return len(np.load(str(source.order), mmap_mode="r"))
-
-
-@contextmanager
-def _events(path: Path) -> Generator[Any]:
-    with path.open("a", encoding="utf-8") as file:
-        yield file
 
 
 __all__ = ["ChangedError", "Run", "RunResult", "StoppedError", "segments_of", "work_dir_of"]

@@ -1,11 +1,11 @@
-"""The plan of a run: made once, kept, and compared with the recipe and the inputs of each later call."""
+"""The plan of a run: made once, kept in the run log, and compared with the recipe and the inputs of each later call."""
 
 import json
-import secrets
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from jinx_pipeline.global_ops.decisions import publish_order
 from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
+from jinx_pipeline.plan.output_meta import inherited_meta, output_meta, with_inputs
 from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refuse_impossible
 from jinx_pipeline.plan.probe import declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -23,19 +24,20 @@ from jinx_pipeline.publish.destination import refuse_place
 from jinx_pipeline.publish.publication import remove_hidden
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.write import as_data
-from jinx_pipeline.runlog.journal import Journal
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Grown
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.run_log import START_OVER, RunLog, RunLogError
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.sample.validators import validate
-
-START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
 
 
 class ChangedError(ValueError):
     """The recipe, an input or the version is not that of the run to resume; the message says what changed."""
 
 
-def new_plan(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Plan:
-    """Make a plan, and keep it in place of an earlier run's; a plan that is refused changes nothing.
+def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Ledger:
+    """Make a plan, and begin a run in place of an earlier one; a plan that is refused changes nothing.
 
     Raises:
         RecipeError: The recipe asks for what cannot be.
@@ -44,6 +46,15 @@ def new_plan(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inp
     """
     refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
     refuse_place(export)
+    with work_dir.new_run() as directory:
+        plan = _new_plan(recipe, export, directory, inputs, engine)
+        text = json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n"
+        publish_text(directory.recipe_path, text)
+        RunLog.create(directory.log_path, directory.run, plan.to_dict())
+    return Ledger(directory)
+
+
+def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: list[Input], engine: Engine) -> Plan:
     order = (
         mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
         if recipe.only_rows is None
@@ -53,8 +64,8 @@ def new_plan(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inp
     source = Source(tuple(one.path for one in inputs))
     order_name = None if order is None else f"rows-{sha256(order.tobytes()).hexdigest()[:16]}.npy"
     if order is not None:
-        publish_order(work_dir.globals / str(order_name), [order])
-        source = replace(source, order=str(work_dir.globals / str(order_name)))
+        publish_order(directory.decisions / str(order_name), [order])
+        source = replace(source, order=str(directory.decisions / str(order_name)))
     opened = OpenSource(source)
     fitted = engine.fitted(declared(recipe))
     refuse_impossible(
@@ -67,36 +78,34 @@ def new_plan(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inp
         validate(opened.dataset, recipe.validators, recipe.roles)
     findings = probed(recipe, source, rows)
     fitted = engine.fitted(declared(recipe), measured_bytes(recipe, findings))
-    plan = replace(
-        make_plan(recipe, inputs, rows, findings, fitted.memory()),
-        run=secrets.token_hex(8),
+    plan = make_plan(recipe, inputs, rows, findings, fitted.memory())
+    has_new_rows = any(segment.group is not None for segment in plan.segments)
+    inherited = {} if has_new_rows else inherited_meta(opened.base, directory.path)
+    return replace(
+        plan,
         output=str(Path(export.path).absolute()),
         versions=versions(),
         order=order_name,
-        facts=_publish_facts(work_dir, opened),
+        facts=_publish_facts(directory, opened),
+        meta=output_meta(recipe, inputs, versions(), inherited),
     )
-    _forget(work_dir, keep={plan.order, plan.facts})
-    publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
-    # With the plan, the run begins; its journal is there by then.
-    Journal(work_dir.journal_path, plan.run).close()
-    work_dir.write_plan(plan.to_dict())
-    return plan
 
 
-def known_plan(recipe: Recipe, export: Export, work_dir: WorkDir) -> Plan | None:
-    """The plan of an earlier run of this recipe; None if there is none.
+def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | None:
+    """What an earlier run of this recipe has done; None if there is none.
 
     Raises:
         ChangedError: It is of another recipe, output or version.
     """
-    known = work_dir.read_plan()
-    if known is None:
-        return None
     where = work_dir.path
     try:
-        plan = Plan.from_dict(known)
-    except ValueError as error:
-        raise ChangedError(f"{where}: {error}; {START_OVER}") from None
+        directory = work_dir.current()
+        if directory is None:
+            return None
+        ledger = Ledger(directory)
+        plan = plan_of(ledger)
+    except RunLogError as error:
+        raise ChangedError(str(error)) from None
     if plan.digest != recipe.digest:
         what = "; ".join(differences(plan.recipe, recipe.described()))
         raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
@@ -105,6 +114,14 @@ def known_plan(recipe: Recipe, export: Export, work_dir: WorkDir) -> Plan | None
         raise ChangedError(f"{where} was begun by another version: {what}; resume with that one, or {START_OVER}")
     if plan.output != str(Path(export.path).absolute()):
         raise ChangedError(f"{where} belongs to the output {plan.output}; use another work_dir, or {START_OVER}")
+    return ledger
+
+
+def plan_of(ledger: Ledger) -> Plan:
+    """The plan of a run, with the rows that its input has gained since it began."""
+    plan = Plan.from_dict(ledger.header.plan)
+    for growth in ledger.grown:
+        plan = plan.grown(growth)
     return plan
 
 
@@ -130,46 +147,49 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     raise ChangedError(f"{where}: the input changed: {' / '.join(changes)}; {START_OVER}")
 
 
-def grown_plan(work_dir: WorkDir, plan: Plan, now: Input) -> Plan:
-    """More blocks after those of the plan, for the rows that the input has gained."""
-    blocks = [*plan.blocks, *cut(now.rows - plan.rows, plan.rows_per_block)]
-    facts = _publish_facts(work_dir, OpenSource(Source((now.path,))))
-    made = replace(plan, inputs=[now.identity], paths=[now.path], rows=now.rows, blocks=blocks, facts=facts)
-    work_dir.write_plan(made.to_dict())
-    return made
+def record_growth(ledger: Ledger, plan: Plan, now: Input) -> None:
+    """Add blocks after those of the plan, for the rows that the input has gained."""
+    ledger.record(
+        Grown(
+            [now.identity],
+            [now.path],
+            now.rows,
+            cut(now.rows - plan.rows, plan.rows_per_block),
+            _publish_facts(ledger.directory, OpenSource(Source((now.path,)))),
+            with_inputs(plan.meta, [now]),
+        )
+    )
 
 
-def _publish_facts(work_dir: WorkDir, source: OpenSource) -> str | None:
+def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
     """Keep what the footers say together, so that workers need not open them all; returns the name of the file."""
     facts = None if source.base is None else source.base._facts()
     if facts is None:
         return None
     name = f"facts-{sha256(facts.encode()).hexdigest()[:16]}.json"
-    publish_text(work_dir.globals / name, facts)
+    publish_text(directory.decisions / name, facts)
     return name
+
+
+def sweep_other_runs(work_dir: WorkDir) -> None:
+    """Remove runs that were given up, with what they have left next to their output."""
+    for directory in work_dir.other_runs():
+        plan = _plan_given_up(directory)
+        output, recipe = plan.get("output"), plan.get("recipe") or {}
+        if isinstance(output, str) and recipe.get("export"):
+            remove_hidden(Export(output, recipe["export"]["kind"]), directory.run)
+        directory.remove()
+
+
+def _plan_given_up(directory: RunDirectory) -> dict[str, Any]:
+    """The plan of a run of any version; nothing where it had not begun, or is removed in part."""
+    try:
+        with directory.log_path.open("rb") as file:
+            return cast("dict[str, Any]", json.loads(file.readline())["plan"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
 
 
 def versions() -> dict[str, str]:
     """The versions of the packages whose code makes the rows of an output."""
     return {"jinx-data": jinx.__version__, "jinx-pipeline": version("jinx-pipeline")}
-
-
-def run_of(work_dir: WorkDir) -> str:
-    """The id of the run of a working directory.
-
-    Raises:
-        ValueError: There is none, or another version wrote it.
-    """
-    known = work_dir.read_plan()
-    if known is None:
-        raise ValueError(f"{work_dir.path} holds no run: there is no plan.json")
-    return Plan.from_dict(known).run
-
-
-def _forget(work_dir: WorkDir, keep: set[str | None]) -> None:
-    """Forget an earlier run, with what it has left next to its output; `keep` what the new one has in `globals/`."""
-    known = work_dir.read_plan() or {}
-    output, run, recipe = known.get("output"), known.get("run"), known.get("recipe") or {}
-    if isinstance(output, str) and isinstance(run, str) and recipe.get("export"):
-        remove_hidden(Export(output, recipe["export"]["kind"]), run)
-    work_dir.clear(keep)

@@ -24,7 +24,7 @@ class RunResult:
         seconds: Of this run; a resumed one does not count what was done before.
         bad_rows: Rows that are not in the output because something failed on them.
         operators: What each operator did, over all runs of the plan.
-        work_dir: Where the journal and the log of events are.
+        work_dir: Where the run log and the log of events are.
         traces: Examples of what operators changed and dropped, if the recipe asks for them.
         resumed: Whether work of an earlier run was used.
         max_bad_rows: As the recipe has it.
@@ -68,17 +68,20 @@ def json_lines(records: list[dict[str, Any]]) -> str:
 def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
     """The first examples of each operator, in the order of the recipe."""
     limit = recipe.options.trace
-    found: list[dict[str, Any]] = [one for _, piece in ledger.all_pieces() for one in piece.receipt.traces]
-    for number in range(len(recipe.steps)):
-        known = ledger.noted(f"decided {number}")
-        if known is not None:
-            name = recipe.steps[known["place"]].operator.name
-            found += [
-                {"operator": name, "number": known["place"], "what": "duplicate", "id": a, "of": b}
-                for a, b in known["pairs"]
-            ]
-    return [
-        one
-        for place in range(len(recipe.steps))
-        for one in [trace for trace in found if trace["number"] == place][:limit]
-    ]
+    if not limit:
+        return []
+    kept: list[list[dict[str, Any]]] = [[] for _ in recipe.steps]
+
+    def keep(trace: dict[str, Any]) -> None:
+        of_operator = kept[trace["number"]]
+        if len(of_operator) < limit:
+            of_operator.append(trace)
+
+    for receipt in ledger.receipts():
+        for trace in receipt.traces:
+            keep(trace)
+    for decided in ledger.decisions():
+        name, place = recipe.steps[decided.place].operator.name, decided.place
+        for a, b in decided.pairs:
+            keep({"operator": name, "number": place, "what": "duplicate", "id": a, "of": b})
+    return [trace for of_operator in kept for trace in of_operator]

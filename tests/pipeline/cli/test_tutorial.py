@@ -16,7 +16,7 @@ def codes(page: str) -> list[str]:
     for kind, block in re.findall(r"^```(\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         if kind == "python":
             found.append(block)
-        elif kind in {"text", "yaml"}:
+        elif kind in {"text", "yaml"} and "dataset:" in block:  # others are parts of recipes
             found.append(f"import pathlib\npathlib.Path('recipe.yaml').write_text({block!r})")
         elif kind == "console":
             lines = [line[2:] for line in block.splitlines() if line.startswith("$ ")]

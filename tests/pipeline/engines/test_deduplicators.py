@@ -76,7 +76,7 @@ def test_workers_and_kills_make_no_difference(calm, data, tmp_path):
     out, _ = calm
     Dataset.load(data).process(steps()).export(tmp_path / "four", workers=4, **OPTIONS)
     assert digest(tmp_path / "four") == digest(out)
-    with Killer(2, tmp_path / "killed.work" / "journal.jsonl"):
+    with Killer(2, tmp_path / "killed.work"):
         Dataset.load(data).process(steps()).export(tmp_path / "killed", workers=2, **OPTIONS)
     assert digest(tmp_path / "killed") == digest(out)
 

@@ -12,8 +12,8 @@ from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.report.progress import Progress
-from jinx_pipeline.runlog.journal import Journal
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause, Limits
@@ -58,17 +58,22 @@ class Scripted:
 @pytest.fixture
 def run(tmp_path):
     """Runs segments of so many blocks each, one after another, with the same workers."""
-    with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path, "r") as journal:
+    with WorkDir(tmp_path / "work") as work_dir:
+        with work_dir.new_run() as directory:
+            RunLog.create(directory.log_path, directory.run, {})
+        ledger = Ledger(directory)
+        ledger.claim()
 
         def go(workers, *segments, count=2, pools=("cpu",), worker_pool=None, **more):
-            worker_pool, ledger = worker_pool or WorkerPool(workers), Ledger(work_dir, journal)
+            worker_pool = worker_pool or WorkerPool(workers)
             for number, blocks in enumerate(segments):
                 stages = [Stage([], [], Roles(), "rows", pool=pool) for pool in pools]
-                segment = Segment(number, stages, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
-                Driver(segment, worker_pool, dict.fromkeys(pools, count), ledger, work_dir, **more).run()
-                assert len(ledger.done(number, dict(segment.blocks), 1)) == blocks
+                segment = Segment(str(number), stages, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
+                Driver(segment, worker_pool, dict.fromkeys(pools, count), ledger, directory, **more).run()
+                assert len(ledger.done([f"{number}.0"], segment.blocks)) == blocks
 
-        yield go
+        with ledger:
+            yield go
 
 
 def ready_when_started(workers, news):
@@ -181,8 +186,8 @@ def test_a_task_that_may_begin_again_but_has_no_worker_is_waited_for(run):
 
 def test_receipts_are_on_the_disk_before_they_are_told(run, monkeypatch):
     order = []
-    sync = Journal.sync
-    monkeypatch.setattr(Journal, "sync", lambda self: (order.append("sync"), sync(self))[1])
+    sync = RunLog.sync
+    monkeypatch.setattr(RunLog, "sync", lambda self: (order.append("sync"), sync(self))[1])
 
     def told(kind, facts):
         if kind == "block":
@@ -311,23 +316,27 @@ def test_a_driver_that_is_cancelled_keeps_what_is_committed_and_can_go_on(tmp_pa
         workers.news = news[1:]
         return [*ready, *news[:1]]
 
-    with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path, "r") as journal:
-        ledger = Ledger(work_dir, journal)
+    with WorkDir(tmp_path / "work") as work_dir:
+        with work_dir.new_run() as directory:
+            RunLog.create(directory.log_path, directory.run, {})
+        ledger = Ledger(directory)
+        ledger.claim()
         stages = [Stage([], [], Roles(), "rows")]
-        segment = Segment(0, stages, Source(("in.jinx",)), dict.fromkeys(range(6), 10))
+        segment = Segment("0", stages, Source(("in.jinx",)), dict.fromkeys(range(6), 10))
         workers = Scripted(one_at_a_time)
-        first = Driver(segment, WorkerPool(workers), {"cpu": 2}, ledger, work_dir)
+        first = Driver(segment, WorkerPool(workers), {"cpu": 2}, ledger, directory)
         steps = 0
-        while len(ledger.done(0, dict(segment.blocks), 1)) < 3:
+        while len(ledger.done(["0.0"], segment.blocks)) < 3:
             first.step(0.0)
             steps += 1
         first.cancel()
         assert not first.finished
         assert steps < 20
-        done = len(ledger.done(0, dict(segment.blocks), 1))
+        done = len(ledger.done(["0.0"], segment.blocks))
         assert set(workers.killed) <= set(workers.started)
         again = Scripted(one_at_a_time)
-        second = Driver(segment, WorkerPool(again), {"cpu": 2}, ledger, work_dir)
+        second = Driver(segment, WorkerPool(again), {"cpu": 2}, ledger, directory)
         second.run()
         assert second.finished
         assert len(again.tasks) == 6 - done
+        ledger.close()

@@ -10,6 +10,7 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.worker_backend import Finished
 from jinx_pipeline.model.receipt import Receipt
+from pipeline.made import log_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::jinx_pipeline.BadRowsWarning")
 
@@ -164,7 +165,7 @@ def test_a_bad_group_is_not_called_a_row_of_the_input(data, tmp_path):
     assert bad.place == "group 5 of what the step before has made"
 
 
-def test_an_operator_that_fails_on_every_row_does_not_flood_the_journal(tmp_path):
+def test_an_operator_that_fails_on_every_row_does_not_flood_the_run_log(tmp_path):
     data = write(tmp_path / "in.jinx", 4000)
 
     def change(sample):
@@ -172,7 +173,7 @@ def test_an_operator_that_fails_on_every_row_does_not_flood_the_journal(tmp_path
 
     with pytest.raises(StoppedError, match="rows were left out"):
         Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=2000, stop_after_bad=100)
-    assert (tmp_path / "out.jinx.work" / "journal.jsonl").stat().st_size < 2000 * 500
+    assert log_of(tmp_path / "out.jinx.work").stat().st_size < 2000 * 500
 
 
 def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):

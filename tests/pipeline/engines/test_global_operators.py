@@ -56,7 +56,7 @@ def test_duplicates_go_and_a_selector_decides_the_order(data, options, tmp_path)
 @pytest.mark.slow
 def test_workers_kills_and_kinds_of_output_make_no_difference(data, options, tmp_path):
     chain(data).export(tmp_path / "calm", **{**options, "workers": 1})
-    with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
+    with Killer(2, tmp_path / "out.work") as killer:
         chain(data, seconds=0.005).export(tmp_path / "out", **options)
     assert killer.killed == 2
     assert digest(tmp_path / "out") == digest(tmp_path / "calm")

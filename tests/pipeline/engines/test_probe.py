@@ -20,7 +20,7 @@ from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.report.plan_page import describe
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.worker.probe_task import read_findings
-from pipeline.made import digest, loaded_operators, write_input
+from pipeline.made import digest, loaded_operators, records_of, write_input
 
 MB = 1_000_000
 
@@ -226,12 +226,12 @@ def test_the_plan_keeps_what_was_measured_and_no_byte_depends_on_it(data, tmp_pa
     steps = [jp.ops.TextLengthFilter(min_len=50), jp.ops.CleanLinksMapper(), jp.ops.WordsNumFilter()]
     flow = Dataset.load(data).process(steps)
     flow.export(tmp_path / "probed", workers=2)
-    plan = json.loads((tmp_path / "probed.work" / "plan.json").read_text())
+    plan = records_of(tmp_path / "probed.work", "header")[0]["plan"]
     assert set(plan["findings"]["operators"]) == {"0", "1", "2"}
     tight = Findings({n: Measured(10.0 - n, 1000 * MB, 0) for n in range(3)}, MB)
     monkeypatch.setattr("jinx_pipeline.run_plan.probed", lambda *_: tight)
     flow.export(tmp_path / "tight", workers=2)
-    plan = json.loads((tmp_path / "tight.work" / "plan.json").read_text())
+    plan = records_of(tmp_path / "tight.work", "header")[0]["plan"]
     assert plan["segments"][0]["stages"][0]["batch_rows"] == 15
     assert digest(tmp_path / "tight") == digest(tmp_path / "probed")
 

@@ -19,7 +19,7 @@ from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause, Task
-from pipeline.made import digest, loaded_operators, rows_of, write_input
+from pipeline.made import digest, loaded_operators, log_of, rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
@@ -85,7 +85,7 @@ def test_killed_actors_change_nothing(data, options, calm, tmp_path, monkeypatch
         while len(killed) < 2:
             time.sleep(0.05)
             working = [one for one in (made[0].pids().values() if made else ()) if one not in killed]
-            if working and (tmp_path / "out.work" / "journal.jsonl").stat().st_size > 200 * (len(killed) + 1):
+            if working and log_of(tmp_path / "out.work").stat().st_size > 200 * (len(killed) + 1):
                 os.kill(working[0], signal.SIGKILL)
                 killed.append(working[0])
 

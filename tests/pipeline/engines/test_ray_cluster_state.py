@@ -18,7 +18,7 @@ from jinx_pipeline.engines.ray import cluster as ray_cluster
 from jinx_pipeline.engines.ray.cluster import Cluster, connected
 from jinx_pipeline.engines.ray.node_check import node_check
 from jinx_pipeline.operators.api.operator import Resources
-from pipeline.made import lines_of, loaded_operators, write_input
+from pipeline.made import lines_of, loaded_operators, log_of, write_input
 
 STORE = 80_000_000
 
@@ -186,17 +186,17 @@ def test_blocks_are_done_while_the_head_process_does_not_answer(nodes, tmp_path)
     operators = {"block_rows": 10, "custom_operators": (str(loaded_operators()),)}
     flow = Dataset.load(data).process([jp.create("slow_filter", seconds=0.03)])
     gcs = nodes.head_node.all_processes["gcs_server"][0].process.pid
-    journal = tmp_path / "out.work" / "journal.jsonl"
+    work_dir = tmp_path / "out.work"
     with ThreadPoolExecutor(1) as pool:
         engine = jp.Ray(workers=2, resources={"ours": 1})
         running = pool.submit(lambda: flow.export(tmp_path / "out", engine=engine, **operators))
-        until(lambda: lines_of(journal) >= 6 or running.done(), seconds=60)
+        until(lambda: lines_of(log_of(work_dir)) >= 6 or running.done(), seconds=60)
         os.kill(gcs, signal.SIGSTOP)
         try:
             time.sleep(0.5)  # what was on the way
-            before = lines_of(journal)
+            before = lines_of(log_of(work_dir))
             time.sleep(2.5)
-            during = lines_of(journal) - before
+            during = lines_of(log_of(work_dir)) - before
         finally:
             os.kill(gcs, signal.SIGCONT)
         assert running.result().ok

@@ -22,7 +22,7 @@ from jinx_pipeline.recipe.read import read_recipe
 from jinx_pipeline.run import Run
 from jinx_pipeline.schedule.task import Cause
 from pipeline.global_ops.everything import OPTIONS, chain, divide_much, write_data
-from pipeline.made import digest, lines_of, loaded_operators, write_input
+from pipeline.made import digest, lines_of, loaded_operators, log_of, records_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
@@ -108,12 +108,12 @@ def calm(data, options, tmp_path_factory):
 
 
 def run_during(out, export, *steps):
-    """Run in a thread; each step is done when so many lines are in the journal (Ray starts nodes in the main one)."""
-    journal = out.with_name(f"{out.name}.work") / "journal.jsonl"
+    """Run in a thread; each step is done when so many lines are in the run log (Ray starts nodes in the main one)."""
+    work_dir = out.with_name(f"{out.name}.work")
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(export)
         for lines, step in steps:
-            while lines_of(journal) < lines:
+            while lines_of(log_of(work_dir)) < lines:
                 assert not running.done() or running.result() is None, "the run ended too early"
                 time.sleep(0.05)
             step()
@@ -189,10 +189,10 @@ def test_a_driver_that_is_killed_is_resumed(nodes, data, options, calm, tmp_path
     nodes.need(2)
     out, script = tmp_path / "out", tmp_path / "driver.py"
     script.write_text(DRIVER)
-    journal = tmp_path / "out.work" / "journal.jsonl"
+    work_dir = tmp_path / "out.work"
     arguments = [str(script), str(data), str(out), *options["custom_operators"], nodes.cluster.address]
     driver = subprocess.Popen([sys.executable, *arguments])
-    while lines_of(journal) < blocks and driver.poll() is None:
+    while lines_of(log_of(work_dir)) < blocks and driver.poll() is None:
         time.sleep(0.02)
     driver.send_signal(signal.SIGKILL)
     assert driver.wait() == -signal.SIGKILL
@@ -200,7 +200,7 @@ def test_a_driver_that_is_killed_is_resumed(nodes, data, options, calm, tmp_path
     assert result.ok
     assert result.resumed
     assert digest(out) == calm
-    pieces = [one for one in map(json.loads, journal.read_text().splitlines()) if one["kind"] == "piece"]
+    pieces = records_of(work_dir, "committed")
     assert len(pieces) == len({one["block"] for one in pieces}) == 20
 
 
@@ -265,7 +265,7 @@ def test_the_recipe_of_the_benchmark_has_the_same_bytes_wherever_it_runs(nodes, 
     ]
     command = [*program, "--engine", "ray", "--ray-address", nodes.cluster.address, "--progress", "none"]
     driver = subprocess.Popen(command)
-    while lines_of(tmp_path / "again.work" / "journal.jsonl") < 6 and driver.poll() is None:
+    while lines_of(log_of(tmp_path / "again.work")) < 6 and driver.poll() is None:
         time.sleep(0.02)
     driver.kill()
     assert driver.wait() == -signal.SIGKILL

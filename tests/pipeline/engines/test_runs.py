@@ -19,7 +19,7 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.replay import replay_of
 from jinx_pipeline.run import ChangedError, Run
-from pipeline.made import Killer, digest, lines_of, loaded_operators, rows_of, write_input
+from pipeline.made import Killer, digest, lines_of, loaded_operators, log_of, records_of, rows_of, write_input
 
 # Rows that fail are what several tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore::jinx_pipeline.BadRowsWarning")
@@ -89,7 +89,7 @@ def test_the_size_of_batches_changes_no_sample(calm, data, wrong, tmp_path, batc
 @pytest.mark.slow
 def test_killed_workers_change_nothing(calm, data, wrong, tmp_path):
     out = tmp_path / "out"
-    with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
+    with Killer(2, tmp_path / "out.work") as killer:
         result = recipe(data, seconds=0.004).export(out, workers=2, block_rows=40, custom_operators=(str(wrong),))
     assert killer.killed == 2
     assert result.ok
@@ -110,18 +110,18 @@ recipe(sys.argv[1], seconds=float(sys.argv[5])).export(
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.8])
 def test_a_killed_driver_resumes_without_opening_what_is_done(calm, data, wrong, tmp_path, share):
-    out, journal = tmp_path / "out", tmp_path / "out.work" / "journal.jsonl"
+    out, work_dir = tmp_path / "out", tmp_path / "out.work"
     tests = Path(__file__).parents[2]
     arguments = [str(data), str(out), str(wrong), str(tests), "0.004"]
     root = Path(jp.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(tests)])}
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], env=environment, stderr=subprocess.PIPE)
-    while lines_of(journal) < 10 * share:
+    while lines_of(log_of(work_dir)) < 10 * share:
         time.sleep(0.01)
         assert driver.poll() is None, driver.stderr.read() if driver.stderr else None
     driver.send_signal(signal.SIGKILL)
     driver.communicate()
-    done = {json.loads(line)["block"] for line in journal.read_text().splitlines() if "piece" in line}
+    done = {one["block"] for one in records_of(work_dir, "committed")}
     assert not out.exists()
     events = tmp_path / "out.work" / "events.jsonl"
     before = lines_of(events)
@@ -142,8 +142,7 @@ def test_a_resumed_run_opens_no_shard_whose_rows_are_finished(data, wrong, tmp_p
     options = {"workers": 1, "block_rows": 40, "custom_operators": (str(wrong),)}
     with pytest.raises(StoppedError):
         flow.export(out, stop_after_bad=0, **options)
-    records = map(json.loads, (tmp_path / "out.work" / "journal.jsonl").read_bytes().splitlines())
-    done = {one["block"] for one in records if one["kind"] == "piece"}
+    done = {one["block"] for one in records_of(tmp_path / "out.work", "committed")}
     assert done == set(range(6))
     with opens(source) as counted:
         assert flow.export(out, stop_after_bad=None, max_bad_rows=1, **options).resumed
@@ -191,9 +190,10 @@ def test_another_recipe_is_refused_with_the_difference(calm, data, wrong):
 def test_a_plan_of_another_version_is_refused_with_the_remedy(data, tmp_path):
     flow = Dataset.load(data).process(jp.ops.TextLengthFilter(max_len=75))
     flow.export(tmp_path / "out", workers=1)
-    path = tmp_path / "out.work" / "plan.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 1}))
-    with pytest.raises(ChangedError, match=r"out\.work: plan\.json is of version 1; .*; start over with restart=True"):
+    path = log_of(tmp_path / "out.work")
+    path.write_text(path.read_text().replace('"version":1', '"version":99', 1))
+    match = r"log\.jsonl is of version 99, and this program reads version 1; .*, or start over with restart=True"
+    with pytest.raises(ChangedError, match=match):
         flow.export(tmp_path / "out", workers=1)
     assert flow.export(tmp_path / "out", workers=1, restart=True, overwrite=True).ok
 
@@ -397,6 +397,6 @@ def test_a_replay_says_what_to_do_instead(data, wrong, tmp_path):
     flow.export(out, workers=1, restart=True, overwrite=True, custom_operators=(str(wrong),))
     with pytest.raises(ValueError, match=r"run the recipe again: start over with .*--restart --overwrite"):
         replay_of(tmp_path / "out.jinx.work", "rest.jinx")
-    (tmp_path / "out.jinx.work" / "recipe.json").write_text("")
+    log_of(tmp_path / "out.jinx.work").with_name("recipe.json").write_text("")
     with pytest.raises(ValueError, match=r"recipe\.json: damaged .*; resume with the recipe itself"):
         replay_of(tmp_path / "out.jinx.work", "rest.jinx")

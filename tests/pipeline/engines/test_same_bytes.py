@@ -13,7 +13,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from pipeline.made import digest, lines_of, worker_pids
+from pipeline.made import digest, lines_of, log_of, worker_pids
 
 ROUNDS = 12 if os.environ.get("JINX_SOAK") else 2
 DOCUMENTS = 3_000
@@ -66,10 +66,10 @@ def test_kills_of_workers_and_drivers_change_no_byte(tmp_path):
     for number in range(ROUNDS):
         dice = random.Random(number)
         out = f"out-{number}"
-        journal = tmp_path / f"{out}.work" / "journal.jsonl"
+        work_dir = tmp_path / f"{out}.work"
         for share in sorted(dice.random() for _ in range(2)):
             driver = start(tmp_path, out, 4)
-            while driver.poll() is None and lines_of(journal) < 60 * share:
+            while driver.poll() is None and lines_of(log_of(work_dir)) < 60 * share:
                 if dice.random() < 0.05 and (pids := worker_pids(driver.pid)):
                     try:
                         os.kill(dice.choice(pids), signal.SIGKILL)

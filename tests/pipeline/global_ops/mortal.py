@@ -18,6 +18,12 @@ def mortal(name):
         marker: str = ""
         hold: str = ""
 
+        @property
+        def digest(self):
+            """That of the operator: who dies, or is held, changes no row."""
+            parameters = {name: value for name, value in self.parameters.items() if name not in {"marker", "hold"}}
+            return cls(**parameters).digest
+
         def look(self, keys, look):
             hold = Path(f"{self.hold}.{self.name}")
             if self.hold:

@@ -73,7 +73,7 @@ def test_columns_are_added(data, captions, options, tmp_path, how, name):  # noq
 def test_workers_and_kills_make_no_difference(data, captions, options, tmp_path, monkeypatch):
     chain(data, captions).export(tmp_path / "calm", workers=1, **options)
     monkeypatch.setattr(jp.ops.Join, "most_keys", 40)
-    with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
+    with Killer(2, tmp_path / "out.work") as killer:
         chain(data, captions, seconds=0.005).export(tmp_path / "out", workers=4, **options)
     assert killer.killed == 2
     assert digest(tmp_path / "out") == digest(tmp_path / "calm")

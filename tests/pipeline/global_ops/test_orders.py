@@ -59,7 +59,7 @@ def test_a_view_changes_positions_alone(data, options, tmp_path):
 @pytest.mark.slow
 def test_workers_and_kills_make_no_difference(data, options, tmp_path):
     chain(data).export(tmp_path / "calm", workers=1, **options)
-    with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
+    with Killer(2, tmp_path / "out.work") as killer:
         chain(data, seconds=0.005).export(tmp_path / "out", workers=4, **options)
     assert killer.killed == 2
     assert digest(tmp_path / "out") == digest(tmp_path / "calm")

@@ -1,5 +1,6 @@
 """The plan: segments, stages, blocks, and the order of filters."""
 
+import json
 import os
 from dataclasses import replace
 
@@ -71,8 +72,7 @@ def test_blocks_depend_on_the_input_alone():
 def test_a_plan_reads_back_as_it_was_written():
     plan = make_plan(recipe("text_length_filter", "document_deduplicator"), [], 10, rates({0: 2.0}))
     assert Plan.from_dict(plan.to_dict()) == plan
-    with pytest.raises(ValueError, match="is of version 99"):
-        Plan.from_dict({**plan.to_dict(), "version": 99})
+    assert Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
 
 
 def test_a_mixture_depends_on_the_seed_alone():

@@ -1,6 +1,5 @@
 """Publishing that is interrupted at any step is finished by the next run, with the same bytes."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -13,12 +12,13 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers
 from jinx_pipeline.publish import publication
 from jinx_pipeline.runlog.ledger import Ledger
-from pipeline.made import digest, loaded_operators, write_input
+from jinx_pipeline.runlog.records import Published
+from pipeline.made import digest, loaded_operators, log_of, records_of, write_input
 
 pytestmark = pytest.mark.filterwarnings("ignore::jinx_pipeline.BadRowsWarning", "ignore:.*fork.*:DeprecationWarning")
 
 # What publishing calls, in a process that may end before and after each call.
-STEPS = [(Ledger, "note"), (Path, "rename"), (jinx.Writer, "close"), (jinx, "merge"), (shutil, "rmtree")]
+STEPS = [(Ledger, "record"), (Path, "rename"), (jinx.Writer, "close"), (jinx, "merge"), (shutil, "rmtree")]
 ENDED = 99
 
 
@@ -97,15 +97,15 @@ def test_rows_that_were_added_are_not_added_again(tmp_path, monkeypatch):
     go()
     with lines.open("a") as file:
         file.writelines(f'{{"text": "row {number}"}}\n' for number in range(50, 90))
-    real = Ledger.note
+    real = Ledger.record
 
-    def interrupted(self, name, **facts):
-        if name == "published":
+    def interrupted(self, record):
+        if isinstance(record, Published):
             raise KeyboardInterrupt
-        real(self, name, **facts)
+        real(self, record)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "note", interrupted)
+        patch.setattr(Ledger, "record", interrupted)
         with pytest.raises(KeyboardInterrupt):
             go()
     assert go().rows_out == 90
@@ -156,19 +156,20 @@ def test_what_a_merge_has_left_is_removed(data, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["out", "out.jinx"])
 def test_what_workers_write_while_they_are_ended_is_removed(data, tmp_path, monkeypatch, name):
     real = LocalWorkers.close
-    parts = tmp_path / f"{name}.work" / "parts"
+    work_dir = tmp_path / f"{name}.work"
 
     def late(self):
         real(self)
+        parts = log_of(work_dir).with_name("parts")
         for leftover in ("s0.0-b000001-000000000.77-abc.jinx", "s0.0-b000001-000000000.77-abc.jinx.answer"):
             (parts / leftover).write_bytes(b"late")
         (parts / "s0.0-b000002-000000000.78-abc.trial").mkdir()
 
     monkeypatch.setattr(LocalWorkers, "close", late)
     export(data, tmp_path / name, None)
-    journal = [json.loads(line) for line in (tmp_path / f"{name}.work" / "journal.jsonl").read_text().splitlines()]
-    kept = {one["part"] for one in journal if one.get("part")}
-    assert {one.name for one in parts.iterdir() if one.suffix != ".binx"} == kept
+    receipts = [one["receipt"] for one in records_of(tmp_path / f"{name}.work", "committed")]
+    kept = {one["part"] for one in receipts if one["part"]}
+    assert {one.name for one in log_of(work_dir).with_name("parts").iterdir() if one.suffix != ".binx"} == kept
 
 
 def shards(folder: Path) -> list[Path]:

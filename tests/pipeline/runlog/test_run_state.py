@@ -14,6 +14,9 @@ from jinx_pipeline import ChangedError, SourceSpec
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Published, Publishing
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.run_log import RunLog
 from pipeline.made import digest
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -73,15 +76,15 @@ def test_killed_between_the_output_and_its_note(tmp_path, name, kind, grown):
     """Also where the input has grown since: its rows are not lost."""
     data = lines(tmp_path / "in.jsonl", 0, 100)
     go = keep_all(data)
-    real = Ledger.note
+    real = Ledger.record
 
-    def note(self, name, **facts):
-        if name == "published":
+    def record(self, what):
+        if isinstance(what, Published):
             kill_me()
-        real(self, name, **facts)
+        real(self, what)
 
     def work():
-        Ledger.note = note
+        Ledger.record = record
         go.export(tmp_path / name, kind=kind, workers=1, block_rows=40)
 
     killed(work)
@@ -114,28 +117,94 @@ def test_killed_while_publishing_and_then_the_input_grew(tmp_path, kind):
         assert numbers(tmp_path / kind) == list(range(160))
 
 
-@pytest.mark.parametrize("at", ["plan.json", "recipe.json", "parts"])
-def test_killed_while_an_earlier_run_is_forgotten(tmp_path, at):
-    data = lines(tmp_path / "in.jsonl", 0, 100)
-    out = tmp_path / "out.jinx"
-    Dataset.load(SourceSpec(str(data), max_samples=10)).process(lambda sample: {**sample, "text": "A"}).export(
-        out, workers=1, block_rows=40
-    )
+# What a restart calls on its way from one run to the next.
+STEPS = [
+    (RunDirectory, "make"),
+    (RunDirectory, "sync"),
+    (RunLog, "create"),
+    (Path, "unlink"),
+    (Path, "replace"),
+    (shutil, "rmtree"),
+    (os, "rmdir"),
+]
 
-    def work():
-        unlink = Path.unlink
 
-        def and_killed(self, *args, **more):
-            unlink(self, *args, **more)
-            if at in {self.name, self.parent.name}:
+def killed_at(number, work) -> bool:
+    """Do some work in a process that kills itself before and after each step; whether there were so many."""
+    child = os.fork()
+    if child == 0:
+        left = [number]
+
+        def count():
+            if not left[0]:
                 kill_me()
+            left[0] -= 1
 
-        Path.unlink = and_killed
-        renamed(data, "B").export(out, workers=1, block_rows=40, restart=True, overwrite=True)
+        def counted(real):
+            def call(*args, **more):
+                count()
+                returned = real(*args, **more)
+                count()
+                return returned
 
-    killed(work)
-    done = renamed(data, "B").export(out, workers=1, block_rows=40, overwrite=True)
-    assert (done.rows_in, {one["text"] for one in jinx.open(out)}, len(jinx.open(out))) == (100, {"B"}, 100)
+            return call
+
+        try:
+            for owner, name in STEPS:
+                setattr(owner, name, counted(getattr(owner, name)))
+            Ledger.claim = lambda _: os._exit(0)
+            work()
+        finally:
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in {0, -signal.SIGKILL}
+    return code != 0
+
+
+def test_killed_at_any_step_while_an_earlier_run_is_given_up(tmp_path):
+    """The earlier run goes on, or the new one begins; rows of one are never those of the other."""
+    data, out, work, saved = (
+        lines(tmp_path / "in.jsonl", 0, 40),
+        tmp_path / "out",
+        tmp_path / "out.work",
+        tmp_path / "s",
+    )
+    few = SourceSpec(str(data), max_samples=10)
+
+    def first():
+        jinx.merge = kill_me
+        Dataset.load(few).process(lambda sample: {**sample, "text": "A"}).export(out, workers=1, block_rows=20)
+
+    killed(first)
+    (hidden,) = [one for one in tmp_path.glob(".out.*") if one.is_dir()]
+    for path in (hidden, work):
+        shutil.copytree(path, saved / path.name)
+    go = renamed(data, "B")
+    kept, begun, number = 0, 0, 0
+    while True:
+        shutil.rmtree(work)
+        for path in (hidden, out):
+            shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
+        was = (work / "CURRENT").read_text()
+        if not killed_at(number, lambda: go.export(out, workers=1, block_rows=20, restart=True)):
+            break
+        if (work / "CURRENT").read_text() == was:
+            kept += 1
+            with pytest.raises(ChangedError, match="belongs to another recipe"):
+                go.export(out, workers=1, block_rows=20)
+            assert hidden.exists()
+        else:
+            begun += 1
+            done = go.export(out, workers=1, block_rows=20)
+            assert (done.resumed, done.rows_in, len(jinx.open(out))) == (True, 40, 40)
+            assert {one["text"] for one in jinx.open(out)} == {"B"}
+            left = {one.name for one in tmp_path.iterdir()}
+            assert left == {"in.jsonl", "out", "out.work", "s"}
+            assert len(list((work / "runs").iterdir())) == 1
+        number += 1
+    assert kept > 5
+    assert begun > 5
 
 
 def test_a_restart_that_is_refused_loses_nothing(tmp_path):
@@ -188,17 +257,17 @@ def test_an_output_that_another_program_has_replaced_is_seen(tmp_path, name, kin
 def test_an_output_that_appears_while_it_is_made_is_kept(tmp_path, monkeypatch, name):
     """Two runs with a working directory each: the second one finds what the first one has made of other rows."""
     data, out = lines(tmp_path / "in.jsonl", 0, 100), tmp_path / name
-    real = Ledger.note
+    real = Ledger.record
 
-    def note(self, name, **facts):
-        real(self, name, **facts)
-        if name == "publishing":
+    def record(self, what):
+        real(self, what)
+        if isinstance(what, Publishing):
             with monkeypatch.context() as patch:
-                patch.setattr(Ledger, "note", real)
+                patch.setattr(Ledger, "record", real)
                 renamed(data, "A").export(tmp_path / f"a{out.suffix}", workers=1, work_dir=str(tmp_path / "wa"))
             shutil.move(tmp_path / f"a{out.suffix}", out)
 
-    monkeypatch.setattr(Ledger, "note", note)
+    monkeypatch.setattr(Ledger, "record", record)
     with pytest.raises(FileExistsError):
         renamed(data, "B").export(out, workers=1, work_dir=str(tmp_path / "wb"))
     monkeypatch.undo()
@@ -222,9 +291,9 @@ def test_two_runs_onto_one_output_and_two_recipes_over_one_work_dir(tmp_path):
                 renamed(data, "B").export(out, workers=1, work_dir=str(tmp_path / "wb"))
         return real(self, *args, **more)
 
-    real = Ledger.note
+    real = Ledger.record
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ledger, "note", work)
+        patch.setattr(Ledger, "record", work)
         renamed(data, "A").export(out, workers=1, work_dir=str(tmp_path / "wa"))
     assert told
     with pytest.raises(ChangedError, match="belongs to another recipe"):

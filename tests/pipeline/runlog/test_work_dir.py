@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline import ChangedError
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.global_ops import decisions, look_task
+from jinx_pipeline.replay import recipe_in
+from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker import map_task as run_task
@@ -33,12 +37,62 @@ def test_a_folder_of_somebody_else_is_refused_and_stays_as_it_is(tmp_path):
     ]
 
 
+def begin(work_dir):
+    with work_dir.new_run() as directory:
+        RunLog.create(directory.log_path, directory.run, {})
+    return directory
+
+
 def test_an_empty_folder_and_an_earlier_one_are_taken(tmp_path):
-    for _ in range(2):
-        (tmp_path / "work").mkdir(exist_ok=True)
-        with WorkDir(tmp_path / "work") as work_dir:
-            work_dir.write_plan({})
-            assert work_dir.read_plan() == {}
+    (tmp_path / "work").mkdir()
+    with WorkDir(tmp_path / "work") as work_dir:
+        assert work_dir.current() is None
+        run = begin(work_dir).run
+    with WorkDir(tmp_path / "work") as work_dir:
+        assert work_dir.current().run == run
+
+
+def test_a_working_directory_has_one_driver(tmp_path):
+    with WorkDir(tmp_path / "work"), pytest.raises(RuntimeError, match="another process runs this pipeline"):
+        WorkDir(tmp_path / "work")
+    WorkDir(tmp_path / "work").close()
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_the_directory_of_an_earlier_version_is_refused_with_the_remedy(tmp_path, restart):
+    data = write_input(tmp_path / "in.jinx", 5)
+    work = tmp_path / "out.jinx.work"
+    work.mkdir()
+    for name in ("lock", "plan.json", "journal.jsonl"):
+        (work / name).write_text("{}")
+    with pytest.raises(ValueError, match=r"earlier version of jinx-pipeline, which kept plan\.json there; finish"):
+        Dataset.load(data).export(tmp_path / "out.jinx", restart=restart, workers=1)
+    with pytest.raises(ValueError, match="remove the directory to start over"):
+        recipe_in(work)
+    assert sorted(one.name for one in work.iterdir()) == ["journal.jsonl", "lock", "plan.json"]
+
+
+def test_a_run_whose_directory_is_gone_is_refused_with_the_remedy(tmp_path):
+    data = write_input(tmp_path / "in.jinx", 5)
+    Dataset.load(data).export(tmp_path / "out.jinx", workers=1)
+    shutil.rmtree(tmp_path / "out.jinx.work" / "runs")
+    with pytest.raises(ChangedError, match=r"log\.jsonl is gone; restore it, or start over with restart=True"):
+        Dataset.load(data).export(tmp_path / "out.jinx", workers=1)
+    assert Dataset.load(data).export(tmp_path / "out.jinx", restart=True, overwrite=True, workers=1).rows_out == 5
+
+
+def test_runs_that_are_not_the_current_one_are_swept_and_that_one_never(tmp_path):
+    data = write_input(tmp_path / "in.jinx", 5)
+    runs = tmp_path / "out.jinx.work" / "runs"
+    Dataset.load(data).export(tmp_path / "out.jinx", workers=1)
+    (current,) = runs.iterdir()
+    (runs / "unfinished" / "parts").mkdir(parents=True)
+    shutil.copytree(current, runs / "older")
+    assert Dataset.load(data).export(tmp_path / "out.jinx", workers=1).resumed
+    assert list(runs.iterdir()) == [current]
+    Dataset.load(data).export(tmp_path / "out.jinx", restart=True, overwrite=True, workers=1)
+    assert len(list(runs.iterdir())) == 1
+    assert list(runs.iterdir()) != [current]
 
 
 def test_a_refused_run_leaves_no_folder(tmp_path):

@@ -17,7 +17,8 @@ from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.work_dir import WorkDir, crash_note_path, remove_part, signatures_path
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.work_dir import crash_note_path, remove_part, signatures_path
 from jinx_pipeline.schedule.graph import Graph, Node, Stream
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError
@@ -59,14 +60,14 @@ class Segment:
     """A chain of stages without a global operator between them.
 
     Attributes:
-        number: Its place in the plan.
+        name: Its name; with the place of a stage it names a node.
         stages: In order.
         source: What the first one reads.
         blocks: Number and rows of each block; its first row follows from those before it.
         is_look: Its one stage is a `KeyTask`, and each row one of these tasks, which cannot be left out.
     """
 
-    number: int
+    name: str
     stages: Sequence[Stage | KeyTask]
     source: Source
     blocks: Mapping[int, int]
@@ -74,7 +75,7 @@ class Segment:
 
     def node_ids(self) -> list[str]:
         """The id of each stage in the graph of the scheduler."""
-        return [f"{self.number}.{place}" for place in range(len(self.stages))]
+        return [f"{self.name}.{place}" for place in range(len(self.stages))]
 
     def graph(self) -> Graph:
         """The chain of its stages."""
@@ -117,7 +118,7 @@ class Driver:
         worker_pool: The workers of the run; those of an earlier segment work on.
         counts: How many workers of each pool.
         ledger: What is committed.
-        work_dir: Where parts go.
+        directory: Of the run, where parts go.
         limits: The scheduler's numbers.
         stop_after_bad: The run stops when more rows than this were left out; None: never.
         observer: Who is told.
@@ -130,7 +131,7 @@ class Driver:
         worker_pool: WorkerPool,
         counts: Mapping[str, int],
         ledger: Ledger,
-        work_dir: WorkDir,
+        directory: RunDirectory,
         *,
         limits: Limits | None = None,
         stop_after_bad: int | None = None,
@@ -141,7 +142,7 @@ class Driver:
         self._workers = worker_pool
         self._counts = counts
         self._ledger = ledger
-        self._work_dir = work_dir
+        self._directory = directory
         self._stop_after_bad = stop_after_bad
         self._observer = observer or Observer()
         self._named = named
@@ -149,22 +150,22 @@ class Driver:
         self._source: OpenSource | None = None
         self._node_ids = segment.node_ids()
         self._stage_of = {node_id: place for place, node_id in enumerate(self._node_ids)}
-        done = ledger.done(segment.number, dict(segment.blocks), len(segment.stages))
+        done = ledger.done(self._node_ids, segment.blocks)
         self._scheduler = Scheduler(
             segment.graph(),
             limits,
-            done={(self._node_ids[stage], block): {"out": rows} for (stage, block), rows in done.items()},
+            done={key: {"out": rows} for key, rows in done.items()},
             first_attempt=ledger.next_attempt,
         )
         self._paths: dict[int, str] = {}
         self._failed_starts = self._unfit_tasks = 0
         self._start_again_at = self._made_room_at = 0.0
-        # Blocks that are committed, and are told when the journal is on the disk.
+        # Blocks that are committed, and are told when the run log is on the disk.
         self._untold: list[dict[str, Any]] = []
         self._tell_at = 0.0
         self._last_news = time.monotonic()
         self._has_begun = False
-        self._bad = len(ledger.bad_rows())
+        self._bad = ledger.bad_count
 
     @property
     def finished(self) -> bool:
@@ -298,7 +299,7 @@ class Driver:
         task, segment = lease.task, self._segment
         place = self._stage_of[task.node]
         suffix = ".jinx" if segment.stages[place].output == "view" else ""
-        path = self._work_dir.part_path(task, lease.attempt, suffix)
+        path = self._directory.part_path(task, lease.attempt, suffix)
         self._paths[lease.attempt] = str(path)
         if place == 0:
             source = segment.source
@@ -310,8 +311,8 @@ class Driver:
 
     def _output_of(self, stage: int, block: int) -> Source:
         """What a stage has made of a block."""
-        names = self._ledger.parts(self._segment.number, stage, block)
-        parts = tuple(str(self._work_dir.parts / name) for name in names)
+        names = self._ledger.parts(self._node_ids[stage], block)
+        parts = tuple(str(self._directory.parts / name) for name in names)
         is_view = self._segment.stages[stage].output == "view"
         base = self._segment.source if is_view else Source()
         return Source(base.base, parts, facts=base.facts)
@@ -357,7 +358,7 @@ class Driver:
         if not verdict.accepted or lease is None:
             _discard(path)
             return
-        self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
+        self._ledger.commit(lease.task, event.attempt, event.receipt)
         facts = {"stage": lease.task.node, "block": lease.task.block, "rows": lease.task.rows}
         done = {"rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker}
         self._untold.append({**facts, **done})
@@ -387,7 +388,7 @@ class Driver:
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
         if self._failed_starts >= most and not self._workers.at_work and not self._workers.idle.get(pool):
-            log = self._work_dir.path / "workers.log"
+            log = self._directory.work_dir / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             raise StoppedError(f"workers end before their first task ({what}){see}")
 
@@ -407,7 +408,7 @@ class Driver:
                 raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
             row, counted = self._input_row(given_up)
             bad = BadRow(row, operator, plain_text(why), counted=counted)
-            self._ledger.give_up(self._segment.number, given_up.task, bad)
+            self._ledger.give_up(given_up.task, bad)
             self._left_out(bad)
         self._end_losers(verdict.losers)
 

@@ -16,7 +16,7 @@ from jinx_pipeline.engines.ray.worker_actors import RayWorkers
 from jinx_pipeline.engines.worker_backend import Workers
 from jinx_pipeline.operators.api.operator import Resources
 from jinx_pipeline.recipe.model import Options
-from jinx_pipeline.runlog.work_dir import WorkDir
+from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.worker.memory import memory_share
 from jinx_pipeline.worker.pandas_import import is_spared
 
@@ -41,7 +41,7 @@ class Engine(Protocol):
         """
         ...
 
-    def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
+    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> Workers:
         """The workers, none of them started; `paths` are what they read, `modules` those of their operators."""
         ...
 
@@ -76,10 +76,10 @@ class _Local:
     def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> Engine:
         return replace(self, worker_bytes=max(measured, *(one.memory for one in declared.values()), 0))
 
-    def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
+    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> Workers:
         del paths  # one machine sees them, or none
         return LocalWorkers(
-            work_dir.path / "workers.log",
+            directory.work_dir / "workers.log",
             memory_limit=self.memory(),
             row_seconds=self.options.row_seconds,
             threads=self.options.threads,
@@ -105,17 +105,17 @@ class _OnRay:
         del measured
         return replace(self, declared=declared)
 
-    def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
+    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> Workers:
         files = self.options.custom_operators
         # Only the storage knows what is a URL and what is a path.
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
-        check = node_check(work_dir.path, read)
+        check = node_check(directory.path, read)
         needs = self._needs()
         self.cluster.check_nodes(check, needs.values())
         return RayWorkers(
             self.cluster,
             check,
-            work_dir.parts,
+            directory.parts,
             needs,
             threads=self.options.threads,
             files=files,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +21,21 @@ from jinx_pipeline.operators.api.keyed import Decision, Exchanged, Keys, Partiti
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.work_dir import WorkDir, published, signatures_path
+from jinx_pipeline.runlog.records import Decided, Partitions
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
+from jinx_pipeline.runlog.work_dir import published, signatures_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-RunKeyTasks = Callable[[int, int, KeyTask], list[Path]]
-"""Runs tasks over keys at the end of a segment on the engine, given their place among those; returns their files."""
+RunKeyTasks = Callable[[str, KeyTask], list[Path]]
+"""Runs tasks over keys on the engine, under a name; returns their files."""
 
 RunOther = Callable[[int, str, Exchanged, int], tuple[str, ...]]
 """Computes the keys of another dataset on the engine, in so many partitions; returns parts, next to which they are."""
 
 _PAIR = ("later", "first")
-# The places of tasks at the end of a segment.
-_LOOKS, _MERGES, _MERGES_OF_OTHER = range(3)
 
 
 class Decisions:
@@ -41,8 +43,8 @@ class Decisions:
 
     Args:
         recipe: With the operators.
-        work_dir: Where decisions are kept.
-        ledger: Where it is noted that they are complete.
+        directory: Of the run, where decisions are kept.
+        ledger: Where it is recorded that they are complete.
         run_key_tasks: How tasks over keys are run.
         run_other: How the keys of another dataset are computed.
         memory: Bytes that a task may use; None: no limit.
@@ -51,7 +53,7 @@ class Decisions:
     def __init__(
         self,
         recipe: Recipe,
-        work_dir: WorkDir,
+        directory: RunDirectory,
         ledger: Ledger,
         run_key_tasks: RunKeyTasks,
         run_other: RunOther,
@@ -59,7 +61,7 @@ class Decisions:
         memory: int | None,
     ) -> None:
         self._recipe = recipe
-        self._folder = work_dir.globals
+        self._folder = directory.decisions
         self._ledger = ledger
         self._run_key_tasks, self._run_other = run_key_tasks, run_other
         self._memory = memory
@@ -76,12 +78,13 @@ class Decisions:
         operator = self._recipe.steps[place].operator
         if not isinstance(operator, Partitioned):
             return 1
-        name = f"shares {segment}"
-        if self._ledger.noted(name) is None:
+        settled = self._ledger.partitions(node_of(segment))
+        if settled is None:
             # What some of the tasks have done in an earlier run is of use for the same numbers, whatever memory is now.
             most = operator.keys_at_once(self._memory)
-            self._ledger.note(name, partitions=operator.partitions(rows, most), most=most)
-        return self._noted(name)["partitions"]
+            settled = Partitions(node_of(segment), operator.partitions(rows, most), most)
+            self._ledger.record(settled)
+        return settled.count
 
     def after(self, segment: int, place: int, made: Source) -> Source:
         """The source of the next segment.
@@ -91,44 +94,55 @@ class Decisions:
             place: Of the operator in the recipe.
             made: What the segment has made.
         """
-        known = self._ledger.noted(f"decided {segment}")
-        if known is None:
-            known = self._decide(segment, place, made)
+        decided = self._ledger.decided(node_of(segment))
+        if decided is None:
+            decided = self._decide(segment, place, made)
+        else:
+            self._verify(decided)
         order, bounds = self._folder / f"{segment}.npy", self._folder / f"{segment}.bounds.npy"
-        return replace(made, order=str(order), bounds=str(bounds) if known["groups"] else None)
+        return replace(made, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
 
     def keys_path(self, segment: int) -> Path:
         """Where the operator at the end of a segment puts what its edit of the next one needs."""
         return self._folder / f"{segment}.keys.npy"
 
-    def _decide(self, segment: int, place: int, made: Source) -> dict[str, Any]:
+    def _verify(self, decided: Decided) -> None:
+        """Refuse files that are not those of a decision of an earlier process."""
+        for name, digest in decided.files.items():
+            path = self._folder / name
+            if not path.exists() or _digest(np.load(path, mmap_mode="r")) != digest:
+                raise RunLogError(f"{path} is not what was decided; {START_OVER}")
+
+    def _decide(self, segment: int, place: int, made: Source) -> Decided:
         self._waited = 0.0
         started, cpu = time.perf_counter(), time.process_time()
         decision = self._decision(segment, place, made) if made.part_paths() else Decision(Chunks(lambda: iter(())))
         # What the tasks over keys took is in their own receipts.
         started += self._waited
-        rows_out = publish_order(self._folder / f"{segment}.npy", decision.order)
+        files: dict[str, str] = {}
+        rows_out = self._publish(f"{segment}.npy", decision.order, files)
         if decision.bounds is not None:
-            rows_out = max(publish_order(self._folder / f"{segment}.bounds.npy", decision.bounds) - 1, 0)
+            rows_out = max(self._publish(f"{segment}.bounds.npy", decision.bounds, files) - 1, 0)
         is_edited = decision.keys is not None
         if isinstance(decision.keys, Chunks):
-            publish_order(self.keys_path(segment), decision.keys)
+            self._publish(self.keys_path(segment).name, decision.keys, files)
         elif decision.keys is not None:
-            publish_order(self.keys_path(segment), [decision.keys], decision.keys.dtype)
+            self._publish(self.keys_path(segment).name, [decision.keys], files, decision.keys.dtype)
         rows = len(OpenSource(made))
-        known = {
+        decided = Decided(
+            node_of(segment),
+            place,
+            files,
             # Where an edit follows, it counts the rows that remain.
-            "rows_in": rows - rows_out if is_edited else rows,
-            "rows_out": 0 if is_edited else rows_out,
-            "seconds": time.perf_counter() - started,
-            "cpu_seconds": time.process_time() - cpu,
-            "place": place,
-            "groups": decision.bounds is not None,
-            "pairs": self._pairs(decision),
-            "counts": dict(decision.counts),
-        }
-        self._ledger.note(f"decided {segment}", **known)
-        return known
+            rows - rows_out if is_edited else rows,
+            0 if is_edited else rows_out,
+            time.perf_counter() - started,
+            time.process_time() - cpu,
+            dict(decision.counts),
+            self._pairs(decision),
+        )
+        self._ledger.record(decided)
+        return decided
 
     def _decision(self, segment: int, place: int, made: Source) -> Decision:
         recipe = self._recipe
@@ -137,14 +151,16 @@ class Decisions:
             return decide(operator, made, recipe.roles, Context(seed=recipe.options.seed))
         started = time.perf_counter()
         keys = self._keys(segment, place, operator, made)
-        files = self._run_key_tasks(segment, _LOOKS, LookTask(operator, place, keys))
+        files = self._run_key_tasks(f"{segment}.look", LookTask(operator, place, keys))
         self._waited = time.perf_counter() - started
         return operator.decide(keys, [read_table(path) for path in files])
 
     def _keys(self, segment: int, place: int, operator: Partitioned, made: Source) -> Keys:
         """The keys that tasks wrote next to their parts; they are merged where that is better."""
-        noted = self._noted(f"shares {segment}")
-        partitions, most = noted["partitions"], noted["most"]
+        settled = self._ledger.partitions(node_of(segment))
+        if settled is None:
+            raise RunLogError(f"the log does not say how the keys of {operator.name} are divided; {START_OVER}")
+        partitions, most = settled.count, settled.keys_at_once
         path, of_other = operator.other or ("", operator)
         parts = self._run_other(segment, path, of_other, partitions) if operator.other is not None else ()
         mine = made.part_paths()
@@ -156,15 +172,21 @@ class Decisions:
             return Keys(files, division, folder, other)
         edges = edges_of(operator, files, division)
         merge = MergeTask(operator, place, files, division, division.runs, edges)
-        merged = self._run_key_tasks(segment, _MERGES, merge)
+        merged = self._run_key_tasks(f"{segment}.merge", merge)
         merged_other: list[Path] = []
         if len(other):
             merge = MergeTask(of_other, place, other, division, division.other_runs, edges)
-            merged_other = self._run_key_tasks(segment, _MERGES_OF_OTHER, merge)
+            merged_other = self._run_key_tasks(f"{segment}.merge-other", merge)
         return Keys(KeyFiles(merged), division, folder, KeyFiles(merged_other))
 
-    def _noted(self, name: str) -> dict[str, Any]:
-        return self._ledger.noted(name) or {}
+    def _publish(
+        self, name: str, chunks: "Iterable[npt.NDArray[Any]]", files: dict[str, str], dtype: Any = np.int64
+    ) -> int:
+        """Keep a part of a decision, and its digest in `files`; returns how many numbers it has."""
+        path = self._folder / name
+        count = publish_order(path, chunks, dtype)
+        files[name] = _digest(np.load(path, mmap_mode="r"))
+        return count
 
     def _pairs(self, decision: Decision) -> list[tuple[int, int]]:
         """The first duplicates and what they repeat, for people to look at."""
@@ -177,6 +199,18 @@ class Decisions:
 def key_files(parts: Sequence[str]) -> KeyFiles:
     """The keys that tasks wrote next to their parts."""
     return KeyFiles([signatures_path(Path(part)) for part in parts])
+
+
+def node_of(segment: int) -> str:
+    """The node that decides at the end of a segment."""
+    return f"{segment}.decision"
+
+
+def _digest(values: "npt.NDArray[Any]") -> str:
+    data = np.ascontiguousarray(values)
+    digest = sha256(repr((data.dtype.descr, data.shape)).encode())
+    digest.update(data.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()[:32]
 
 
 def publish_order(path: Path, chunks: "Iterable[npt.NDArray[Any]]", dtype: Any = np.int64) -> int:

@@ -9,12 +9,12 @@ class BadRow:
     """A row that is in no output because something failed on it.
 
     Attributes:
-        row: Its number in its source, from 0, where rows that cannot be read count, too; in the journal the number in
+        row: Its number in its source, from 0, where rows that cannot be read count, too; in the run log the number in
             what the pipeline reads of all sources together.
         operator: Which operator failed, or was running when the worker died; empty if that is not known.
         error: The exception's type and message, or what happened to the worker.
         trace: The last lines of the traceback.
-        source: The source, as the recipe names it; empty in the journal.
+        source: The source, as the recipe names it; empty in the run log.
         counted: What `row` counts where it is no row of a source, such as "group".
     """
 

@@ -1,9 +1,11 @@
 """The plan: which operators run together, on which blocks; fixed once, so that resume and every engine agree."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
+
+import msgspec
 
 from jinx._suggest import some_of
 from jinx_pipeline.operators.api.filter import Filter
@@ -11,12 +13,12 @@ from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.plan.inputs import Input
-from jinx_pipeline.plan.probe import Findings, findings_from, places_by_pool
+from jinx_pipeline.plan.probe import Findings, places_by_pool
 from jinx_pipeline.plan.stage import Stage, may_move, pool_of
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.runlog.records import Grown
 
-VERSION = 3
 GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
 BLOCK_BYTES = 64_000_000
 MAX_BLOCK_ROWS = 20_000
@@ -68,11 +70,11 @@ class Plan:
         blocks: Rows of each block of the first segment.
         rows_per_block: Of the blocks of all segments.
         segments: In order.
-        run: The id of the run, which the journal and what is built next to the output carry.
         output: Where the output goes, absolute.
         versions: Of the packages whose code makes the rows.
-        order: The name of the file in `globals/` with the rows that are read; None: all, in order.
-        facts: The name of the file in `globals/` with what the footers of the inputs say together; None: nothing.
+        order: The name of the file in `decisions/` with the rows that are read; None: all, in order.
+        facts: The name of the file in `decisions/` with what the footers of the inputs say together; None: nothing.
+        meta: What the output keeps as its `meta`: that of the inputs, and what it was made of.
         findings: Of the probe.
     """
 
@@ -84,71 +86,27 @@ class Plan:
     blocks: list[int]
     rows_per_block: int
     segments: list[SegmentPlan]
-    run: str = ""
     output: str = ""
     versions: dict[str, str] = field(default_factory=dict[str, str])
     order: str | None = None
     facts: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict[str, Any])
     findings: Findings = field(default_factory=Findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """For `plan.json`."""
-        return {
-            "version": VERSION,
-            "run": self.run,
-            "versions": self.versions,
-            "output": self.output,
-            "digest": self.digest,
-            "recipe": self.recipe,
-            "inputs": self.inputs,
-            "paths": self.paths,
-            "rows": self.rows,
-            "blocks": self.blocks,
-            "rows_per_block": self.rows_per_block,
-            "order": self.order,
-            "facts": self.facts,
-            "findings": asdict(self.findings),
-            "segments": [
-                {
-                    "group": one.group,
-                    "decides": one.decides,
-                    "stages": [
-                        {"operators": stage.operators, "pool": stage.pool, "batch_rows": stage.batch_rows}
-                        for stage in one.stages
-                    ],
-                }
-                for one in self.segments
-            ],
-        }
+        """The plan as plain data."""
+        return msgspec.to_builtins(self, str_keys=True)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Plan":
-        """From `plan.json`.
+        """The plan that `to_dict` has described."""
+        return msgspec.convert(data, cls, str_keys=True)
 
-        Raises:
-            ValueError: Another version wrote it.
-        """
-        if data.get("version") != VERSION:
-            raise ValueError(f"plan.json is of version {data.get('version')}; this program reads version {VERSION}")
-        segments = [
-            SegmentPlan(one["group"], [StagePlan(**stage) for stage in one["stages"]], one["decides"])
-            for one in data["segments"]
-        ]
-        return cls(
-            data["recipe"],
-            data["digest"],
-            data["inputs"],
-            data["paths"],
-            data["rows"],
-            data["blocks"],
-            data["rows_per_block"],
-            segments,
-            data["run"],
-            data["output"],
-            data["versions"],
-            data["order"],
-            data["facts"],
-            findings_from(data["findings"]),
+    def grown(self, by: Grown) -> "Plan":
+        """The plan with the rows that its input has gained."""
+        blocks = [*self.blocks, *by.blocks]
+        return replace(
+            self, inputs=by.inputs, paths=by.paths, rows=by.rows, blocks=blocks, facts=by.facts, meta=by.meta
         )
 
 
@@ -365,7 +323,14 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
 
 
 def stage_of(
-    recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool, has_base: bool, keys: str = ""
+    recipe: Recipe,
+    segment: SegmentPlan,
+    number: int,
+    *,
+    is_last: bool,
+    has_base: bool,
+    keys: str = "",
+    meta: dict[str, Any] | None = None,
 ) -> Stage:
     """A stage as workers run it.
 
@@ -376,6 +341,7 @@ def stage_of(
         is_last: Whether the segment is the plan's last.
         has_base: Whether its rows are rows of the input, not new ones.
         keys: The file in which a deduplicator at the end of the segment before has put what its edit removes.
+        meta: Of the output.
     """
     operators = [step.operator for step in recipe.steps]
     plan = segment.stages[number]
@@ -392,7 +358,7 @@ def stage_of(
         list(plan.operators),
         recipe.roles,
         output="rows" if wants_rows or not has_base else "view",
-        writer=writer_options(recipe, export) if wants_rows else {},
+        writer=writer_options(recipe, export, meta) if wants_rows else {},
         batch_rows=plan.batch_rows,
         group=group,
         signatures=decides if ends and isinstance(decides, Keyed) else None,
@@ -407,9 +373,9 @@ def stage_of(
     )
 
 
-def writer_options(recipe: Recipe, export: Export | None) -> dict[str, Any]:
+def writer_options(recipe: Recipe, export: Export | None, meta: dict[str, Any] | None) -> dict[str, Any]:
     """Keywords of `jinx.Writer` for the output."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {} if meta is None else {"meta": meta}
     if export is not None and export.shard_size is not None:
         found["shard_size"] = export.shard_size
     leaves = stat_paths([step.operator for step in recipe.steps])

@@ -1,11 +1,14 @@
 """The place of an output, looked at before any work: what would prevent it is reported at once."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jinx
 from jinx._outputs import refuse_existing
 from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.store.file_lock import FileLock, LockedError
 
 _ADVICE = "remove it, or choose another name"
 
@@ -55,3 +58,23 @@ def refuse_folder_of(path: Path) -> None:
         raise FileNotFoundError(f"{folder}: no such directory; create it first")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{folder}: this directory cannot be written")
+
+
+@contextmanager
+def claimed_output(export: Export, work_dir: Path) -> Generator[None]:
+    """Hold the place of an output for one run.
+
+    Raises:
+        RuntimeError: Another run is about to write it.
+        OSError: Its directory is missing or cannot be written.
+    """
+    out = Path(export.path)
+    refuse_folder_of(out)
+    try:
+        claim = FileLock(out.with_name(f".{out.name}.pipeline"), str(work_dir))
+    except LockedError as error:
+        raise RuntimeError(
+            f"{out}: another run writes this output, with the working directory {error}; wait for it, or stop it"
+        ) from None
+    with claim:
+        yield

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 import jinx
+from jinx._views.meta import kept_meta
+from jinx._views.save import save as save_view
 from jinx_pipeline.operators.api.sample_source import ABSENT, absent_columns
+from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource, Source
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.work_dir import remove_part
@@ -26,8 +29,8 @@ _FORMATS = {"webdataset": "tar"}
 
 
 @dataclass(frozen=True)
-class Published:
-    """What was published.
+class Written:
+    """What was written.
 
     Attributes:
         path: Where.
@@ -47,7 +50,7 @@ def publish(
     blocks: Sequence[Sequence[Path]],
     base: tuple[str, ...],
     writer: Mapping[str, Any],
-) -> Published:
+) -> Written:
     """Make the output, in one step at the end.
 
     Args:
@@ -61,7 +64,7 @@ def publish(
     """
     parts = [part for block in blocks for part in block]
     if export.kind == "view":
-        return _view(export, parts, base)
+        return _view(export, parts, base, writer)
     if export.kind != "jinx":
         return _converted(export, parts, base)
     is_file = export.path.endswith(".jinx")
@@ -71,7 +74,7 @@ def publish(
 
 def append_parts(
     export: Export, blocks: Sequence[Sequence[Path]], base: tuple[str, ...], writer: Mapping[str, Any]
-) -> Published:
+) -> Written:
     """Add the samples of blocks to a directory of shards, in one step at the end; the arguments as for `publish`.
 
     Raises:
@@ -89,13 +92,13 @@ def _dataset(parts: Sequence[Path], base: tuple[str, ...]) -> "jinx.Dataset":
     return OpenSource(Source(shown, tuple(str(part) for part in parts))).dataset
 
 
-def _copied(export: Export, parts: Sequence[Path], base: tuple[str, ...], options: Mapping[str, Any]) -> Published:
+def _copied(export: Export, parts: Sequence[Path], base: tuple[str, ...], options: Mapping[str, Any]) -> Written:
     """Copy the samples as they are stored; the writer publishes them at once."""
     with jinx.Writer(export.path, **options) as made:
         if parts or base:
             _copy_all(made, _dataset(parts, base))
         done = made.close()
-    return Published(export.path, done.samples, done.bytes, done.shards)
+    return Written(export.path, done.samples, done.bytes, done.shards)
 
 
 def _copy_all(writer: jinx.Writer, dataset: "jinx.Dataset") -> None:
@@ -152,10 +155,10 @@ def build_shards(out: Path, groups: Sequence[Sequence[Path]], writer: Mapping[st
     jinx.merge(out)
 
 
-def published_before(out: Path) -> Published:
+def written_before(out: Path) -> Written:
     """What an output holds that is whole."""
     info = jinx.open(out).info()
-    return Published(str(out), info.samples, info.bytes + info.sidecar_bytes, info.shards)
+    return Written(str(out), info.samples, info.bytes + info.sidecar_bytes, info.shards)
 
 
 def _renamed(part: Path, target: Path) -> bool:
@@ -203,7 +206,7 @@ def _shard_bytes(export: Export) -> int:
     return _SHARD_BYTES if export.shard_size is None else parse_size(export.shard_size)
 
 
-def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Published:
+def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], writer: Mapping[str, Any]) -> Written:
     """A saved view: which rows of the input remain, and the columns that they have of their own."""
     source = OpenSource(Source(base, tuple(str(part) for part in parts)))
     whole = source.base
@@ -211,25 +214,29 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Publi
         raise ValueError("a view shows rows of the input, and these are new ones; export with kind: jinx")
     if not parts:
         # A view of no sample shows nothing of any file; a dataset without samples is the same to its readers.
-        with jinx.Writer(export.path, overwrite=export.overwrite) as writer:
-            done = writer.close()
-        return Published(export.path, done.samples, done.bytes, done.shards)
-    made = source.dataset
-    rows = np.asarray(made.column(ROW), dtype=np.int64)
-    names = [name for name in made.column_names if name not in PRIVATE]
+        with jinx.Writer(export.path, overwrite=export.overwrite, meta=writer["meta"]) as made:
+            done = made.close()
+        return Written(export.path, done.samples, done.bytes, done.shards)
+    dataset = source.dataset
+    rows = np.asarray(dataset.column(ROW), dtype=np.int64)
+    names = [name for name in dataset.column_names if name not in PRIVATE]
     own = source.own_columns()
     lacking = [name for name in whole.column_names if name not in names]
     view = whole if len(rows) == len(whole) and bool((rows == np.arange(len(rows))).all()) else whole.select(rows)
     if lacking:
         view = view.drop_columns(lacking)
-    columns: dict[str, Any] = {name: made.column(name) for name in own}
-    if ID in made.column_names and len(np.unique(rows)) < len(rows):
-        columns["id" if "id" not in whole.column_names else "__dj__id__"] = made.column(ID)
-    done = (view.with_columns(columns) if columns else view).save(export.path, overwrite=export.overwrite)
-    return Published(export.path, done.samples, done.bytes, done.shards)
+    columns: dict[str, Any] = {name: dataset.column(name) for name in own}
+    if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
+        columns["id" if "id" not in whole.column_names else "__dj__id__"] = dataset.column(ID)
+    if columns:
+        view = view.with_columns(columns)
+    # What the inputs say of themselves is found in them.
+    meta = {**kept_meta(view), MEMBER: writer["meta"][MEMBER]}
+    done = save_view(view, export.path, overwrite=export.overwrite, meta=meta)
+    return Written(export.path, done.samples, done.bytes, done.shards)
 
 
-def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Published:
+def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Written:
     dataset = _dataset(parts, base)
     hidden = [name for name in PRIVATE if name in dataset.column_names]
     options: dict[str, Any] = {"overwrite": export.overwrite, "output_format": _FORMATS.get(export.kind, export.kind)}
@@ -243,4 +250,4 @@ def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> 
                 writer.close()
             dataset, hidden = jinx.open(Path(folder) / "whole"), []
         done = jinx.convert(dataset.drop_columns(hidden) if hidden else dataset, export.path, **options)
-    return Published(export.path, done.samples, done.bytes, done.shards)
+    return Written(export.path, done.samples, done.bytes, done.shards)

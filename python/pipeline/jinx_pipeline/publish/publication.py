@@ -1,8 +1,8 @@
-"""The output of a run: made of its parts, and recognised again by what the ledger says of it.
+"""The output of a run: made of its parts, and recognised again by what the run log says of it.
 
-Three notes tell how far it is. `publishing`: which blocks become what, before anything is moved. `made`: what a
-directory is that was built next to the output and gets its name next. `published`: what the output is. Each carries the
-number of the publication, since an output that grows, or was removed, is published more than once.
+Three records tell how far it is: `Publishing`, before anything is moved; `Built`, of a directory that was built next to
+the output; and `Published`. Each carries the generation of the publication, since an output that grows, or was
+removed, is published more than once.
 """
 
 import errno
@@ -18,9 +18,10 @@ from typing import Any
 import jinx
 from jinx import _core
 from jinx.errors import JinxError
-from jinx_pipeline.publish.outputs import Published, append_parts, build_shards, group_parts, publish, published_before
+from jinx_pipeline.publish.outputs import Written, append_parts, build_shards, group_parts, publish, written_before
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Built, Published, Publishing
 from jinx_pipeline.runlog.work_dir import remove_part
 from jinx_pipeline.store.sync import sync_folder
 
@@ -41,7 +42,7 @@ class Publication:
 
     Attributes:
         export: What and where.
-        ledger: What is committed and noted.
+        ledger: What is committed and recorded.
         writer: Keywords of `jinx.Writer`.
         run: The id of the run, which names what is built next to the output.
         base: The dataset whose rows the parts are; none where they hold rows of their own.
@@ -68,119 +69,115 @@ class Publication:
             # What the killed process was writing lies under other hidden names than what was written now.
             _core.clean(str(Path(self.export.path).absolute().parent))
 
-    def published(self) -> dict[str, Any] | None:
-        """What was noted of the output, if that is what lies in its place; None: it is to be made.
+    def published(self) -> Published | None:
+        """What was recorded of the output, if that is what lies in its place; None: it is to be made.
 
         Raises:
             FileExistsError: Another output lies there, and it is not to be replaced.
             LostOutputError: It is gone or to be replaced, and so are the parts that it was made of.
         """
-        known = self.ledger.noted("published")
-        if known is None:
+        recorded = self.ledger.published
+        if recorded is None:
             return None
-        found = identity_of(self.export)
-        if found == known["output"]:
-            return known
-        if found is not None and not self.export.overwrite:
+        present = identity_of(self.export)
+        if present == recorded.output:
+            return recorded
+        if present is not None and not self.export.overwrite:
             raise FileExistsError(f"{self.export.path} is not the output that this run has written; {_ADVICE}")
         if self.ledger.lost_parts():
-            what = "is gone" if found is None else "has been replaced"
+            what = "is gone" if present is None else "has been replaced"
             raise LostOutputError(f"{self.export.path} was written, and {what}, with its parts")
         return None
 
-    def publish(self, first: int, end: int, rows: int) -> dict[str, Any]:
+    def publish(self, first: int, end: int, rows: int) -> Published:
         """Make the output of blocks, or add them to what it holds.
 
         Args:
             first: The first block that is not in the output.
             end: The one after the last block.
             rows: Rows of the input that are then in the output or left out.
-
-        Returns:
-            As `published`.
         """
-        before = self.ledger.noted("published")
+        before = self.ledger.published
         append = before is not None and first > 0
         groups = None if append else group_parts(self.export, self.parts_of(range(first, end)), self.writer)
-        self.ledger.note(
-            "publishing",
-            number=0 if before is None else before["number"] + 1,
-            first=first,
-            end=end,
-            rows=rows,
-            append=append,
-            groups=None if groups is None else [[str(one) for one in group] for group in groups],
+        begun = Publishing(
+            0 if before is None else before.generation + 1,
+            first,
+            end,
+            rows,
+            append,
+            None if groups is None else [[str(part) for part in group] for group in groups],
             # Only this, and nothing that appears meanwhile, is replaced without being asked to.
-            replaces=identity_of(self.export) if before is not None else None,
+            identity_of(self.export) if before is not None else None,
         )
-        begun = self._pending()
-        if begun is None:
-            raise RuntimeError("what was noted is not in the ledger")
+        self.ledger.record(begun)
         return self._carry_out(begun)
 
     def needed_parts(self) -> list[str]:
         """The names of what an interrupted publication is about to make the output of, such as joined parts."""
-        groups = (self._pending() or {}).get("groups") or []
-        return [Path(one).name for group in groups for one in group]
+        begun = self._pending()
+        groups = [] if begun is None or begun.groups is None else begun.groups
+        return [Path(part).name for group in groups for part in group]
 
-    def _pending(self) -> dict[str, Any] | None:
-        begun, ended = self.ledger.noted("publishing"), self.ledger.noted("published")
-        return None if begun is None or (ended is not None and ended["number"] == begun["number"]) else begun
+    def _pending(self) -> Publishing | None:
+        begun, ended = self.ledger.publishing, self.ledger.published
+        return None if begun is None or (ended is not None and ended.generation == begun.generation) else begun
 
-    def _carry_out(self, begun: dict[str, Any]) -> dict[str, Any]:
-        if begun["groups"] is not None:
-            done = self._put_directory(begun)
-        elif begun["append"]:
+    def _carry_out(self, begun: Publishing) -> Published:
+        self.ledger.refuse_lost_epoch()
+        if begun.groups is not None:
+            done = self._put_directory(begun, begun.groups)
+        elif begun.append:
             done = self._append(begun)
         else:
             done = self._write(begun)
-        names = ("number", "first", "end", "rows")
-        noted = {name: begun[name] for name in names}
-        noted |= {"samples": done.samples, "bytes": done.bytes, "output": identity_of(self.export)}
-        self.ledger.note("published", **noted)
-        return noted
+        facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
+        published = Published(*facts, done.samples, done.bytes, identity_of(self.export))
+        self.ledger.record(published)
+        return published
 
-    def _put_directory(self, begun: dict[str, Any]) -> Published:
+    def _put_directory(self, begun: Publishing, groups: Sequence[Sequence[str]]) -> Written:
         """Build a directory of shards next to the output, and give it its name."""
-        built, out = hidden_directory(self.export, self.run), Path(self.export.path)
-        made = self.ledger.noted("made")
-        if made is None or made["number"] != begun["number"]:
-            build_shards(built, [[Path(one) for one in group] for group in begun["groups"]], self.writer)
-            made = {"number": begun["number"], "output": identity_of(replace(self.export, path=str(built)))}
-            self.ledger.note("made", **made)
-        if built.exists():
+        hidden, out = hidden_directory(self.export, self.run), Path(self.export.path)
+        built = self.ledger.built
+        if built is None or built.generation != begun.generation:
+            build_shards(hidden, [[Path(part) for part in group] for group in groups], self.writer)
+            built = Built(begun.generation, identity_of(replace(self.export, path=str(hidden))))
+            self.ledger.record(built)
+        if hidden.exists():
+            self.ledger.refuse_lost_epoch()
             try:
-                built.rename(out)
+                hidden.rename(out)
             except OSError as error:
                 if error.errno not in _TAKEN:
                     raise
                 what = f"{out} has appeared while this run made it: remove it, and resume"
                 raise FileExistsError(what) from None
             sync_folder(out.absolute().parent)
-        elif identity_of(self.export) != made["output"]:
+        elif identity_of(self.export) != built.output:
             raise LostOutputError(f"{out} was written, and is gone or has been replaced, with its parts")
-        return published_before(out)
+        return written_before(out)
 
-    def _append(self, begun: dict[str, Any]) -> Published:
-        """Add shards to the output, unless an earlier process has done so and could not note it."""
-        out, before = Path(self.export.path), begun["replaces"]
-        blocks = self.parts_of(range(begun["first"], begun["end"]))
-        found = identity_of(self.export)
-        if found == before:
+    def _append(self, begun: Publishing) -> Written:
+        """Add shards to the output, unless an earlier process has done so and could not record it."""
+        out, before = Path(self.export.path), begun.replaces or {}
+        blocks = self.parts_of(range(begun.first_block, begun.end_block))
+        present = identity_of(self.export)
+        if present == before:
             append_parts(self.export, blocks, self.base, self.writer)
         elif identity_of(self.export, shards=before["shards"]) != before or (
-            found is None or found["samples"] != before["samples"] + _samples(blocks)
+            present is None or present["samples"] != before["samples"] + _samples(blocks)
         ):
             raise FileExistsError(f"{out} is not the output that this run has written; {_ADVICE}")
-        return published_before(out)
+        return written_before(out)
 
-    def _write(self, begun: dict[str, Any]) -> Published:
-        """Write an output that appears in one step, unless an earlier process has done so and could not note it."""
-        blocks = self.parts_of(range(begun["first"], begun["end"]))
-        found = identity_of(self.export)
-        is_ours = found is not None and found == begun["replaces"]
-        if found is None or self.export.overwrite or is_ours:
-            return publish(replace(self.export, overwrite=found is not None), blocks, self.base, self.writer)
+    def _write(self, begun: Publishing) -> Written:
+        """Write an output that appears in one step, unless an earlier process has done so and could not record it."""
+        blocks = self.parts_of(range(begun.first_block, begun.end_block))
+        present = identity_of(self.export)
+        is_ours = present is not None and present == begun.replaces
+        if present is None or self.export.overwrite or is_ours:
+            return publish(replace(self.export, overwrite=present is not None), blocks, self.base, self.writer)
         # Written by an earlier process of this run, or by somebody else: the same run writes the same bytes.
         again = replace(self.export, path=str(hidden_file(self.export, self.run)), overwrite=True)
         try:

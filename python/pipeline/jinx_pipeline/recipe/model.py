@@ -222,6 +222,21 @@ class Recipe:
         """32 hex digits that any change of the result would change."""
         return sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:32]
 
+    @property
+    def content_digest(self) -> str:
+        """As `digest`, but the same wherever inputs and output are, whatever the output's format and its blocks."""
+        roles = {**asdict(self.roles), "media_root": None}
+        facts = [
+            [(source.weight, source.max_samples) for source in self.sources],
+            roles,
+            [step.operator.digest for step in self.steps],
+            self.export is None or self.export.keep_stats,
+            self.only_rows,
+            self.measure_only,
+            self.options.seed,
+        ]
+        return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
 
 def _plain(operator: Operator) -> dict[str, Any]:
     return {name: _shown(value) for name, value in operator.parameters.items()}

@@ -44,18 +44,17 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
         {"rows_in": 0, "rows_out": 0, "bad_rows": 0, "seconds": 0.0, "cpu_seconds": 0.0, "peak_bytes": 0}
         for _ in recipe.steps
     ]
-    for _, piece in ledger.all_pieces():
-        for one in piece.receipt.figures:
+    for receipt in ledger.receipts():
+        for one in receipt.figures:
             into = sums[one.number]
             for name in ("rows_in", "rows_out", "seconds", "cpu_seconds"):
                 into[name] += getattr(one, name)
             into["peak_bytes"] = max(into["peak_bytes"], one.peak_bytes)
-    for number in range(len(recipe.steps)):
-        known = ledger.noted(f"decided {number}")
-        if known is not None:
-            for name in ("rows_in", "rows_out", "seconds", "cpu_seconds"):
-                sums[known["place"]][name] += known[name]
-            sums[known["place"]]["counts"] = {name: count for name, count in known.get("counts", {}).items() if count}
+    for decided in ledger.decisions():
+        into = sums[decided.place]
+        for name in ("rows_in", "rows_out", "seconds", "cpu_seconds"):
+            into[name] += getattr(decided, name)
+        into["counts"] = {name: count for name, count in decided.counts.items() if count}
     by_name: dict[str, int] = {}
     for bad in ledger.bad_rows():
         by_name[bad.operator] = by_name.get(bad.operator, 0) + 1

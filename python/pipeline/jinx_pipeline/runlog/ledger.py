@@ -1,159 +1,251 @@
-"""The ledger of a run: which pieces are committed, read from the journal and written to it."""
+"""The ledger of a run: what is committed and decided, read from the run log and written to it."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, cast
 
-from jinx_pipeline.model.receipt import BadRow, OperatorFigures, Receipt
-from jinx_pipeline.runlog.journal import Journal
-from jinx_pipeline.runlog.work_dir import SIGNATURES, WorkDir, remove_part
+from jinx_pipeline.model.receipt import BadRow, Receipt
+from jinx_pipeline.runlog.records import (
+    AnyRecord,
+    Built,
+    Committed,
+    Decided,
+    Forgotten,
+    Grown,
+    Partitions,
+    Published,
+    Publishing,
+)
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.run_log import RunLog
+from jinx_pipeline.runlog.work_dir import SIGNATURES, remove_part
 from jinx_pipeline.schedule.task import Task
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Committed output of some rows of a block; `receipt.part` is None where nothing came out."""
+    """Committed output of some rows of a block; the whole receipt stays in the log.
+
+    Attributes:
+        first: The first row of the block.
+        rows: How many rows.
+        attempt: Which attempt.
+        part: The name of the part; None where nothing came out.
+        rows_out: Rows in the part.
+        bad_rows: Rows that were left out.
+        place: Of the record in the log.
+    """
 
     first: int
     rows: int
     attempt: int
-    receipt: Receipt
+    part: str | None
+    rows_out: int
+    bad_rows: int
+    place: int
 
 
 class Ledger:
-    """What is committed.
+    """What is committed and decided; `claim` it before anything is recorded.
 
     Args:
-        work_dir: Where parts lie.
-        journal: What was committed by earlier runs of the same plan.
+        directory: The directory of the run.
+
+    Attributes:
+        directory: The directory of the run.
+        header: The first record of the log.
+        grown: How the input has grown, in order.
+        publishing: The publication that was begun last; None: none was.
+        built: The directory that was built last.
+        published: The output that was published last.
+        next_attempt: A number above those of all attempts.
+        bad_count: How many rows were left out because something failed on them.
+
+    Raises:
+        RunLogError: The log cannot be read.
     """
 
-    def __init__(self, work_dir: WorkDir, journal: Journal) -> None:
-        self._work_dir = work_dir
-        self._journal = journal
-        # By segment, stage and block.
-        self._pieces: dict[tuple[int, int, int], list[Piece]] = defaultdict(list)
-        self._notes: dict[str, dict[str, Any]] = {}
+    def __init__(self, directory: RunDirectory) -> None:
+        self.directory = directory
+        self._pieces: dict[str, dict[int, list[Piece]]] = {}
+        self._decided: dict[str, Decided] = {}
+        self._partitions: dict[str, Partitions] = {}
+        self.grown: list[Grown] = []
+        self.publishing: Publishing | None = None
+        self.built: Built | None = None
+        self.published: Published | None = None
         self.next_attempt = 0
-        for record in journal.records:
-            self._take(record)
+        self.bad_count = 0
+        self._log = RunLog(directory.log_path, self._apply)
+        self.header = self._log.header
 
-    def commit(self, segment: int, task: Task, attempt: int, receipt: Receipt) -> None:
+    def claim(self) -> None:
+        """Take over the run, so that records can be added.
+
+        Raises:
+            LostEpochError: Another process has taken it over at the same moment.
+        """
+        self._log.claim(self.directory.driver)
+
+    def refuse_lost_epoch(self) -> None:
+        """Refuse to go on where another process runs it by now; on some network disks, locks do not prevent that.
+
+        Raises:
+            LostEpochError: Another one does.
+        """
+        self._log.refuse_lost_epoch()
+        self.directory.refuse_other_run()
+
+    def commit(self, task: Task, attempt: int, receipt: Receipt) -> None:
         """Record a receipt that the scheduler has accepted; it is on the disk after `sync`."""
-        stage = int(task.node.rpartition(".")[2])  # of "segment.stage"
-        record = {
-            "kind": "piece",
-            "segment": segment,
-            "stage": stage,
-            "block": task.block,
-            "first": task.first,
-            "rows": task.rows,
-            "attempt": attempt,
-            **asdict(receipt),
-        }
-        self._journal.append(record)
-        self._keep((segment, stage, task.block), Piece(task.first, task.rows, attempt, receipt))
+        self._append(Committed(task.node, task.block, task.first, task.rows, attempt, receipt))
+
+    def give_up(self, task: Task, bad: BadRow) -> None:
+        """Record a row that no worker survives, the only one of its task."""
+        self.commit(task, -1, Receipt(None, 0, bad=[bad]))
 
     def sync(self) -> None:
-        """Wait until everything that was recorded is on the disk."""
-        self._journal.sync()
+        """Wait until everything that was recorded is on the disk.
 
-    def give_up(self, segment: int, task: Task, bad: BadRow) -> None:
-        """Record a row that no worker survives, the only one of its task."""
-        self.commit(segment, task, -1, Receipt(None, 0, bad=[bad]))
+        Raises:
+            OSError: It cannot be written.
+            LostEpochError: Another process runs it by now.
+        """
+        self._log.sync()
 
-    def note(self, name: str, **facts: Any) -> None:
-        """Record that something of the whole run is done, such as a global operator."""
-        record = {"kind": "note", "name": name, **facts}
-        self._journal.append(record)
-        self._journal.sync()
-        self._take(record)
+    def record(self, record: AnyRecord) -> None:
+        """Record a fact of the whole run, on the disk, if the run is still this process's.
 
-    def noted(self, name: str) -> dict[str, Any] | None:
-        """What was recorded under this name; None if nothing was."""
-        return self._notes.get(name)
+        Raises:
+            OSError: It cannot be written.
+            LostEpochError: Another process runs it by now.
+        """
+        self.refuse_lost_epoch()
+        self._append(record)
+        self.sync()
 
-    def pieces(self, segment: int, stage: int, block: int) -> list[Piece]:
+    def decided(self, node: str) -> Decided | None:
+        """What the global operator of a node has decided; None: nothing yet."""
+        return self._decided.get(node)
+
+    def decisions(self) -> list[Decided]:
+        """All decisions."""
+        return list(self._decided.values())
+
+    def partitions(self, node: str) -> Partitions | None:
+        """How the keys of a node are divided; None: that is not settled."""
+        return self._partitions.get(node)
+
+    def pieces(self, node: str, block: int) -> list[Piece]:
         """The pieces of a block, in the order of its rows."""
-        return sorted(self._pieces.get((segment, stage, block), ()), key=lambda piece: piece.first)
+        return sorted(self._pieces.get(node, {}).get(block, ()), key=lambda piece: piece.first)
 
-    def parts(self, segment: int, stage: int, block: int) -> list[str]:
+    def parts(self, node: str, block: int) -> list[str]:
         """The names of a block's parts, in the order of its rows."""
-        return [one.receipt.part for one in self.pieces(segment, stage, block) if one.receipt.part is not None]
+        return [piece.part for piece in self.pieces(node, block) if piece.part is not None]
 
-    def done(self, segment: int, blocks: dict[int, int], stages: int) -> dict[tuple[int, int], int]:
-        """For (stage, block) the rows that came out, where all pieces are committed.
+    def done(self, nodes: Sequence[str], blocks: Mapping[int, int]) -> dict[tuple[str, int], int]:
+        """For (node, block) the rows that came out, where all pieces are committed.
 
         The pieces of other blocks are forgotten: their tasks are divided in new ways.
+
+        Args:
+            nodes: A chain; each node reads what the one before it has made of a block.
+            blocks: The rows of each block of the first node.
         """
-        found: dict[tuple[int, int], int] = {}
+        rows_out: dict[tuple[str, int], int] = {}
         for block, rows in blocks.items():
             expected = rows
-            for stage in range(stages):
-                pieces = self._pieces.get((segment, stage, block), [])
+            for at, node in enumerate(nodes):
+                pieces = self._pieces.get(node, {}).get(block, [])
                 if not pieces or sum(piece.rows for piece in pieces) != expected:
-                    for later in range(stage, stages):
-                        if (segment, later, block) in self._pieces:
-                            self.forget(segment, later, block)
+                    for later in nodes[at:]:
+                        if block in self._pieces.get(later, {}):
+                            self.forget(later, block)
                     break
-                expected = found[stage, block] = sum(piece.receipt.rows_out for piece in pieces)
+                expected = rows_out[node, block] = sum(piece.rows_out for piece in pieces)
                 if expected == 0:
                     break
-        return found
+        return rows_out
 
-    def forget(self, segment: int, stage: int, block: int) -> None:
+    def forget(self, node: str, block: int) -> None:
         """Drop the pieces of a block that is not complete, or that is of no use, now and for every later run."""
-        record = {"kind": "forget", "segment": segment, "stage": stage, "block": block}
-        self._journal.append(record)
-        self._take(record)
+        self._append(Forgotten(node, block))
 
-    def all_pieces(self) -> Iterator[tuple[tuple[int, int, int], Piece]]:
-        """Every committed piece with its segment, stage and block, in order."""
-        for key in sorted(self._pieces):
-            for piece in self.pieces(*key):
-                yield key, piece
-
-    def lost_parts(self) -> list[str]:
-        """The committed parts that are no longer in the working directory, such as those that became shards."""
-        names = [piece.receipt.part for _, piece in self.all_pieces()]
-        return [name for name in names if name is not None and not (self._work_dir.parts / name).exists()]
+    def receipts(self) -> Iterator[Receipt]:
+        """The receipts of all pieces, read from the log: nodes as they began, their blocks in order."""
+        return self._receipts(self._all_pieces())
 
     def bad_rows(self) -> list[BadRow]:
         """All rows that are in no output because something failed on them."""
-        return [bad for _, piece in self.all_pieces() for bad in piece.receipt.bad]
+        return self._bad_rows(self._all_pieces())
+
+    def bad_rows_of(self, node: str, block: int) -> list[BadRow]:
+        """The rows of a block on which something failed."""
+        return self._bad_rows(self.pieces(node, block))
+
+    def lost_parts(self) -> list[str]:
+        """The committed parts that are no longer in the directory, such as those that became shards."""
+        names = [piece.part for piece in self._all_pieces() if piece.part is not None]
+        return [name for name in names if not (self.directory.parts / name).exists()]
 
     def sweep(self, needed: Iterable[str] = ()) -> None:
         """Remove what attempts left that were not committed, except for what else is `needed`, by name."""
         kept = set(needed)
-        for _, piece in self.all_pieces():
-            if (name := piece.receipt.part) is not None:
+        for piece in self._all_pieces():
+            if (name := piece.part) is not None:
                 kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
-        for path in self._work_dir.parts.iterdir():
+        for path in self.directory.parts.iterdir():
             if path.name not in kept:
                 remove_part(path)
 
-    def _take(self, record: dict[str, Any]) -> None:
-        if record["kind"] == "driver":
-            return
-        if record["kind"] == "note":
-            self._notes[record["name"]] = record
-            return
-        if record["kind"] == "forget":
-            self._pieces.pop((record["segment"], record["stage"], record["block"]), None)
-            return
-        receipt = Receipt(
-            record["part"],
-            record["rows_out"],
-            record["bytes_out"],
-            record["seconds"],
-            [BadRow(**bad) for bad in record["bad"]],
-            [OperatorFigures(**one) for one in record["figures"]],
-            record["traces"],
-        )
-        key = record["segment"], record["stage"], record["block"]
-        self._keep(key, Piece(record["first"], record["rows"], record["attempt"], receipt))
+    def close(self) -> None:
+        """Close the log; everything that was recorded is on the disk then."""
+        self._log.close()
 
-    def _keep(self, key: tuple[int, int, int], piece: Piece) -> None:
-        self.next_attempt = max(self.next_attempt, piece.attempt + 1)
-        self._pieces[key].append(piece)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _all_pieces(self) -> Iterator[Piece]:
+        for node, blocks in self._pieces.items():
+            for block in sorted(blocks):
+                yield from self.pieces(node, block)
+
+    def _receipts(self, pieces: Iterable[Piece]) -> Iterator[Receipt]:
+        for record in self._log.records_at(piece.place for piece in pieces):
+            yield cast("Committed", record).receipt
+
+    def _bad_rows(self, pieces: Iterable[Piece]) -> list[BadRow]:
+        failed = (piece for piece in pieces if piece.bad_rows)
+        return [bad for receipt in self._receipts(failed) for bad in receipt.bad]
+
+    def _append(self, record: AnyRecord) -> None:
+        self._apply(record, self._log.append(record))
+
+    def _apply(self, record: AnyRecord, place: int) -> None:
+        match record:
+            case Committed(node, block, first, rows, attempt, receipt):
+                self.next_attempt = max(self.next_attempt, attempt + 1)
+                self.bad_count += len(receipt.bad)
+                piece = Piece(first, rows, attempt, receipt.part, receipt.rows_out, len(receipt.bad), place)
+                self._pieces.setdefault(node, {}).setdefault(block, []).append(piece)
+            case Forgotten(node, block):
+                forgotten = self._pieces.get(node, {}).pop(block, [])
+                self.bad_count -= sum(piece.bad_rows for piece in forgotten)
+            case Decided(node):
+                self._decided[node] = record
+            case Partitions(node):
+                self._partitions[node] = record
+            case Publishing():
+                self.publishing = record
+            case Built():
+                self.built = record
+            case Published():
+                self.published = record
+            case Grown():
+                self.grown.append(record)
+            case _:
+                raise TypeError(f"a {type(record).__name__} is no record of the ledger")

@@ -1,26 +1,25 @@
-"""The directory of a run: its plan, its journal, and the parts that are not published yet.
+"""The working directory: which run it has, what its runs share, and what people look at.
 
-plan.json       what is run on what, fixed once
-recipe.json     the recipe, for resume and replay
-journal.jsonl   finished work; its first line names the run of the plan
-events.jsonl    what happened, for people and monitors
-parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>-<driver>
-globals/        orders that the plan and global operators have decided; what the footers of the inputs say together
-inputs/         inputs that were converted, by fingerprint
-answers/        what models behind URLs answered, by URL and request
+CURRENT             the id of the run, replaced at once when a run is started over
+runs/<id>/          the run: its log, parts and decisions
+inputs/             inputs that were converted, by fingerprint
+answers/            what models behind URLs answered, by URL and request
+events.jsonl        what happens, for people and monitors
+workers.log         what workers print
+quarantine.jsonl    at the end: rows on which something failed
+trace.jsonl         at the end: examples of what operators did
 """
 
 import errno
-import json
 import os
 import secrets
 import shutil
-from collections.abc import Container, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
-from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.runlog.run_directory import CURRENT, RUNS, RunDirectory, current_directory, current_run
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 from jinx_pipeline.store.sync import sync_folder
 
@@ -28,14 +27,14 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
 class WorkDir:
-    """One run's directory; locked while it is open, so that two drivers never write the same output.
+    """A working directory; locked while it is open, so that two drivers never write the same output.
 
     Args:
         path: The directory; it is made if need be.
 
     Raises:
         RuntimeError: Another process has it open.
-        ValueError: It holds other files than those of a run.
+        ValueError: It holds other files than those of a run, or those of an earlier version.
 
     Attributes:
         path: The directory, absolute.
@@ -47,20 +46,12 @@ class WorkDir:
         if self.path.is_dir() and not (self.path / "lock").exists() and (other := next(self.path.iterdir(), None)):
             raise ValueError(f"{self.path} is not the working directory of a run: it holds {other.name}; name another")
         self._lock = _locked(self.path)
-        for folder in (self.parts, self.globals):
-            folder.mkdir(exist_ok=True)
-        # Workers of a driver that was killed may still write for a while, with attempts that we also count.
         self.driver = secrets.token_hex(3)
-
-    @property
-    def parts(self) -> Path:
-        """Where tasks put their output."""
-        return self.path / "parts"
-
-    @property
-    def globals(self) -> Path:
-        """Where global operators put the order that they have decided."""
-        return self.path / "globals"
+        try:
+            current_run(self.path)
+        except ValueError:
+            self._lock.close()
+            raise
 
     @property
     def inputs(self) -> Path:
@@ -73,52 +64,45 @@ class WorkDir:
         return self.path / "answers"
 
     @property
-    def journal_path(self) -> Path:
-        """The journal."""
-        return self.path / "journal.jsonl"
-
-    @property
     def events_path(self) -> Path:
         """The log of events."""
         return self.path / "events.jsonl"
 
-    def part_path(self, task: Task, attempt: int, suffix: str) -> Path:
-        """Where an attempt at a task puts its rows; no two attempts share it, of whatever driver."""
-        name = f"s{task.node}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
-        return self.parts / name
+    def current(self) -> RunDirectory | None:
+        """The directory of its run; None: there is none.
 
-    def read_plan(self) -> dict[str, Any] | None:
-        """The plan of an earlier run; None if there is none."""
-        path = self.path / "plan.json"
-        return json.loads(path.read_text("utf-8")) if path.exists() else None
-
-    def write_plan(self, plan: dict[str, Any]) -> None:
-        """Fix the plan, at once."""
-        publish_text(self.path / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
-
-    def clear(self, keep: Container[str | None] = ()) -> None:
-        """Forget an earlier run, except for its converted inputs and what models answered.
-
-        Without a plan, nothing else that lies here is believed, so that this may end at any point.
-
-        Args:
-            keep: Names in `globals/` that the next run has put there.
+        Raises:
+            RunLogError: It is gone.
         """
-        (self.path / "plan.json").unlink(missing_ok=True)
-        sync_folder(self.path)
-        for name in ("journal.jsonl", "recipe.json", "events.jsonl", "quarantine.jsonl", "trace.jsonl"):
+        return current_directory(self.path, self.driver)
+
+    @contextmanager
+    def new_run(self) -> Generator[RunDirectory]:
+        """The directory of a new run, which takes the place of the current one when the block ends without an error."""
+        directory = RunDirectory(self.path, secrets.token_hex(8), self.driver)
+        directory.make()
+        try:
+            yield directory
+        except BaseException:
+            directory.remove()
+            raise
+        directory.sync()
+        for name in ("events.jsonl", "quarantine.jsonl", "trace.jsonl"):
             (self.path / name).unlink(missing_ok=True)
-        for path in (*self.parts.iterdir(), *(one for one in self.globals.iterdir() if one.name not in keep)):
-            remove_part(path)
+        publish_text(self.path / CURRENT, f"{directory.run}\n")
+
+    def other_runs(self) -> list[RunDirectory]:
+        """Runs that were given up, or have not begun: nothing of them counts."""
+        runs, current = self.path / RUNS, current_run(self.path)
+        names = sorted(path.name for path in runs.iterdir()) if runs.exists() else []
+        return [RunDirectory(self.path, name, self.driver) for name in names if name != current]
 
     def close(self) -> None:
         """Release the lock; the directory of a run that was refused before it began is removed."""
-        if not (self.path / "plan.json").exists() and not self.inputs.exists():
+        if not (self.path / CURRENT).exists() and not self.inputs.exists():
             with suppress(OSError):
-                self.clear()
-                self.globals.rmdir()
-                self.parts.rmdir()
-                if all(one.is_file() and one.stat().st_size == 0 for one in self.path.iterdir()):
+                shutil.rmtree(self.path / RUNS, ignore_errors=True)
+                if all(path.is_file() and path.stat().st_size == 0 for path in self.path.iterdir()):
                     shutil.rmtree(self.path)
         self._lock.close()
 

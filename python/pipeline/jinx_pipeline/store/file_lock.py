@@ -2,8 +2,12 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import IO, Self
+
+# The lock of a process that was killed while it started another one stays with that one for a moment.
+_PATIENCE_SECONDS, _TRY_AGAIN_SECONDS = 0.5, 0.02
 
 
 class FileLock:
@@ -19,11 +23,16 @@ class FileLock:
 
     def __init__(self, path: Path, text: str = "") -> None:
         self.path = path
+        deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             file = path.open("a+b")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                if time.monotonic() < deadline:
+                    file.close()
+                    time.sleep(_TRY_AGAIN_SECONDS)
+                    continue
                 file.seek(0)
                 said = file.read().decode(errors="replace")
                 file.close()

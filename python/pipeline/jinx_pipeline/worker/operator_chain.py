@@ -22,7 +22,7 @@ _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE,
 # Rows one after another that fail with such an error, until it is taken for one of the machine.
 _UNFIT_ROWS = 8
 # Of a task, so many rows that were left out are told with a trace and a long message: an operator that fails on every
-# row would fill the journal.
+# row would fill the run log.
 _TOLD_WHOLE, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
 # A worker waits so long for a service without a row done, until the stage waits.

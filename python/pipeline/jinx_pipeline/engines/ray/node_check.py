@@ -15,7 +15,7 @@ def node_check(folder: Path, paths: list[str]) -> Check:
     """A function that says what is wrong with the node on which it runs; None: nothing.
 
     Args:
-        folder: The working directory of the run; a token is put there.
+        folder: The directory of the run; a token is put there.
         paths: What a worker reads.
     """
     versions, storage = _version_check(), _storage_check(folder, paths)

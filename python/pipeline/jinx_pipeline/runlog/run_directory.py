@@ -1,0 +1,122 @@
+"""The directory of one run: its log, its parts, and what its global operators have decided.
+
+log.jsonl       the run log
+recipe.json     the recipe, for resume and replay
+parts/          output of tasks: <node>-b<block>-<first row>.<attempt>-<driver>
+decisions/      orders that the plan and global operators have decided; what the footers of the inputs say together
+"""
+
+import shutil
+from pathlib import Path
+
+from jinx_pipeline.runlog.run_log import START_OVER, LostEpochError, RunLogError
+from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.store.sync import sync_folder
+
+RUNS, CURRENT = "runs", "CURRENT"
+# What an earlier version kept in the working directory itself.
+_OLD_LAYOUT = "plan.json"
+
+
+class RunDirectory:
+    """The directory of one run, in `runs/` of its working directory.
+
+    Args:
+        work_dir: The working directory.
+        run: The id of the run.
+        driver: A token of this process.
+
+    Attributes:
+        work_dir: The working directory.
+        run: The id of the run.
+        driver: A token of this process.
+        path: The directory.
+    """
+
+    def __init__(self, work_dir: Path, run: str, driver: str) -> None:
+        self.work_dir = work_dir
+        self.run = run
+        self.driver = driver
+        self.path = work_dir / RUNS / run
+
+    @property
+    def parts(self) -> Path:
+        """Where tasks put their output."""
+        return self.path / "parts"
+
+    @property
+    def decisions(self) -> Path:
+        """Where the plan and global operators put the orders that they have decided."""
+        return self.path / "decisions"
+
+    @property
+    def log_path(self) -> Path:
+        """The run log."""
+        return self.path / "log.jsonl"
+
+    @property
+    def recipe_path(self) -> Path:
+        """The recipe, for resume and replay."""
+        return self.path / "recipe.json"
+
+    def part_path(self, task: Task, attempt: int, suffix: str) -> Path:
+        """Where an attempt at a task puts its rows; no two attempts share it, of whatever driver."""
+        # Workers of a driver that was killed may still write for a while, with attempts that we also count.
+        return self.parts / f"{task.node}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
+
+    def make(self) -> None:
+        """Make the directory, empty."""
+        for folder in (self.parts, self.decisions):
+            folder.mkdir(parents=True)
+
+    def remove(self) -> None:
+        """Remove the directory; what says which output it has goes last."""
+        for folder in (self.parts, self.decisions, self.path):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def sync(self) -> None:
+        """Wait until the directory and its name are on the disk."""
+        for folder in (self.path, self.path.parent, self.work_dir):
+            sync_folder(folder)
+
+    def refuse_other_run(self) -> None:
+        """Refuse to go on where the working directory has another run by now.
+
+        Raises:
+            LostEpochError: It has.
+        """
+        if current_run(self.work_dir) != self.run:
+            raise LostEpochError(f"{self.work_dir}: another process has started over; leave it to that one")
+
+
+def current_run(work_dir: Path) -> str | None:
+    """The id of the run of a working directory; None: there is none.
+
+    Raises:
+        ValueError: An earlier version made the directory.
+    """
+    if (work_dir / _OLD_LAYOUT).exists():
+        raise ValueError(
+            f"{work_dir} was made by an earlier version of jinx-pipeline, which kept {_OLD_LAYOUT} there; finish that "
+            "run with it, or remove the directory to start over"
+        )
+    try:
+        return (work_dir / CURRENT).read_text("ascii").strip()
+    except FileNotFoundError:
+        return None
+
+
+def current_directory(work_dir: Path, driver: str = "") -> RunDirectory | None:
+    """The directory of the run of a working directory; None: there is none.
+
+    Raises:
+        ValueError: An earlier version made the working directory.
+        RunLogError: The run is gone.
+    """
+    run = current_run(work_dir)
+    if run is None:
+        return None
+    directory = RunDirectory(work_dir, run, driver)
+    if not directory.log_path.exists():
+        raise RunLogError(f"{directory.log_path} is gone; restore it, or {START_OVER}")
+    return directory
