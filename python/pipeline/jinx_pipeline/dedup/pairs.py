@@ -24,7 +24,7 @@ def gathered(parts: Iterable[tuple[int, pa.Table]], others: Sequence[str] = ()) 
     """
     columns: dict[str, list[npt.NDArray[Any]]] = {}
     for start, table in parts:
-        for name in (*(one for one in table.column_names if one not in others), *others):
+        for name in (*(name for name in table.column_names if name not in others), *others):
             values = table.column(name).to_numpy()
             columns.setdefault(name, []).append(values.astype(np.int64) + start if name == POSITION else values)
     return {name: np.concatenate(values) for name, values in columns.items()}
@@ -69,9 +69,9 @@ def equal_groups(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
 def _first_of_equals(keys: "Sequence[npt.NDArray[Any]]", places: "Positions") -> "tuple[Positions, Positions]":
     """Indexes in the order of the keys, and for each that of the first sample with the same key."""
     order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(tuple(reversed(keys)))
-    ordered = [one[order] for one in keys]
+    ordered = [column[order] for column in keys]
     is_first = np.ones(len(places), dtype=np.bool_)
-    is_first[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in ordered])
+    is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
     return order, order[is_first][np.cumsum(is_first) - 1]
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-CHUNK = 4_000_000
+CHUNK = 1_000_000
 """Positions in a chunk."""
 
 
@@ -66,7 +66,7 @@ def by_range(tables: Sequence[pa.Table], column: str, count: int) -> Iterator[tu
     places = [table.column(column).combine_chunks().to_numpy() for table in tables]
     starts = [0] * len(tables)
     for first, stop in chunk_bounds(count):
-        ends = [int(np.searchsorted(one, stop)) for one in places]
+        ends = [int(np.searchsorted(positions, stop)) for positions in places]
         parts = [table.slice(start, end - start) for table, start, end in zip(tables, starts, ends, strict=True)]
         yield first, stop, pa.concat_tables(parts)
         starts = ends

@@ -15,11 +15,11 @@ def mixed(values: "Hashes") -> "Hashes":
 
     It is the last step of SplitMix64.
     """
-    made = values.copy()
+    hashes = values.copy()
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        made ^= made >> np.uint64(shift)
-        made *= np.uint64(factor)
-    return made ^ (made >> np.uint64(31))
+        hashes ^= hashes >> np.uint64(shift)
+        hashes *= np.uint64(factor)
+    return hashes ^ (hashes >> np.uint64(31))
 
 
 def partition_bounds(ordered: "Hashes", partitions: int) -> "npt.NDArray[np.int64]":

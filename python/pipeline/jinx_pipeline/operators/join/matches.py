@@ -36,9 +36,9 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
     index = np.concatenate([rows, places])
     # Of equal keys the rows of the other dataset come first, in order.
     order = np.lexsort((index, is_ours, *reversed(keys)))
-    keys, is_ours, index = [one[order] for one in keys], is_ours[order], index[order]
+    keys, is_ours, index = [column[order] for column in keys], is_ours[order], index[order]
     is_first = np.ones(len(index), dtype=np.bool_)
-    is_first[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in keys])
+    is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in keys])
     firsts = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     has_row = is_ours & ~is_ours[firsts]
     again = np.flatnonzero(~is_ours & ~is_first)

@@ -82,7 +82,9 @@ class Ranked(Partitioned):
 
     def look(self, keys: Keys, look: int) -> pa.Table:
         directions = [is_descending for _, _, is_descending in self.sort_keys]
-        sorter = _core.SortKeys([(one, False) for one in directions], keys.folder, _MEMORY, self.leaves_out_missing)
+        sorter = _core.SortKeys(
+            [(is_descending, False) for is_descending in directions], keys.folder, _MEMORY, self.leaves_out_missing
+        )
         found: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
         seen = _Seen(len(directions))
         for start, table in keys.read(look):

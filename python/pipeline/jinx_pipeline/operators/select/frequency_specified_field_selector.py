@@ -53,7 +53,7 @@ class FrequencySpecifiedFieldSelector(EqualValues):
             return Decision(all_positions(len(keys)))
         # A value lies in one table.
         counted = [np.unique(table.column("first").to_numpy(), return_counts=True) for table in found]
-        values, counts = (np.concatenate(one) for one in zip(*counted, strict=True))
+        values, counts = (np.concatenate(arrays) for arrays in zip(*counted, strict=True))
         ordered = np.lexsort((values, -counts if self.reverse else counts))
         kept = values[ordered[: size_of(len(values), self.top_ratio, self.topk)]]
         is_kept = np.zeros(len(keys), np.bool_)
