@@ -66,7 +66,7 @@ def test_people_can_read_it(path):
     assert [one["kind"] for one in records] == ["header", "epoch", "partitions"]
     assert records[1:] == [
         {"kind": "epoch", "driver": "a", "epoch": 1},
-        {"kind": "partitions", "node": "0.0", "count": 1, "epoch": 1},
+        {"kind": "partitions", "node": "0.0", "count": 1, "keys_at_once": 100, "epoch": 1},
     ]
     assert (records[0]["run"], records[0]["plan"], records[0]["version"]) == ("r", {"rows": 1}, VERSION)
 
@@ -128,7 +128,7 @@ def test_a_record_that_could_not_be_synced_is_not_said_to_be_on_the_disk(path, m
 )
 def test_damage_in_the_middle_is_an_error(path, line):
     Applied(path, "a").add("one")
-    path.write_bytes(path.read_bytes() + line + b'{"kind":"partitions","node":"b","count":1,"epoch":1}\n')
+    path.write_bytes(path.read_bytes() + line + b'{"kind":"partitions","node":"b","count":1,"keys_at_once":1,"epoch":1}\n')
     with pytest.raises(RunLogError, match=r"line 4: damaged; restore the file, or start over with restart=True"):
         RunLog(path, lambda *_: None)
 
