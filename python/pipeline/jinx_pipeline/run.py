@@ -46,6 +46,7 @@ from jinx_pipeline.run_plan import (
     new_run,
     plan_of,
     record_growth,
+    refuse_other_recipe,
     sweep_other_runs,
 )
 from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
@@ -233,6 +234,8 @@ class Run:
         counts = list(plan.blocks)
         for number, planned in enumerate(plan.segments):
             is_last = number == len(plan.segments) - 1
+            # Files with operators may have been edited while the segments before ran.
+            refuse_other_recipe(recipe, plan, opened.work_dir.path)
             if planned.group is not None:
                 base = ()
             keys = str(decisions.keys_path(number - 1))

@@ -106,9 +106,7 @@ def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | Non
         plan = plan_of(ledger)
     except RunLogError as error:
         raise ChangedError(str(error)) from None
-    if plan.digest != recipe.digest:
-        what = "; ".join(differences(plan.recipe, recipe.described()))
-        raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
+    refuse_other_recipe(recipe, plan, where)
     if plan.versions != versions():
         what = "; ".join(differences(plan.versions, versions()))
         raise ChangedError(f"{where} was begun by another version: {what}; resume with that one, or {START_OVER}")
@@ -123,6 +121,17 @@ def plan_of(ledger: Ledger) -> Plan:
     for growth in ledger.grown:
         plan = plan.grown(growth)
     return plan
+
+
+def refuse_other_recipe(recipe: Recipe, plan: Plan, where: Path) -> None:
+    """Refuse a recipe that is not the one of a plan.
+
+    Raises:
+        ChangedError: It is another one, or a file with its operators was edited since.
+    """
+    if plan.digest != recipe.digest:
+        what = "; ".join(differences(plan.recipe, recipe.described()))
+        raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
 
 
 def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:

@@ -128,7 +128,9 @@ def test_a_record_that_could_not_be_synced_is_not_said_to_be_on_the_disk(path, m
 )
 def test_damage_in_the_middle_is_an_error(path, line):
     Applied(path, "a").add("one")
-    path.write_bytes(path.read_bytes() + line + b'{"kind":"partitions","node":"b","count":1,"keys_at_once":1,"epoch":1}\n')
+    path.write_bytes(
+        path.read_bytes() + line + b'{"kind":"partitions","node":"b","count":1,"keys_at_once":1,"epoch":1}\n'
+    )
     with pytest.raises(RunLogError, match=r"line 4: damaged; restore the file, or start over with restart=True"):
         RunLog(path, lambda *_: None)
 

@@ -1,5 +1,7 @@
 """Decisions that one process takes, with the keys or signatures of all rows before it."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +40,10 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
         return Decision(all_positions(rows), whole(np.array([0, rows] if rows else [0])))
     columns = keys(operator, opened, roles)
     if isinstance(operator, Selector):
-        return Decision(operator.order(columns, rows, ctx))
-    groups = operator.group(columns, rows)
+        with _named(operator):
+            return Decision(operator.order(columns, rows, ctx))
+    with _named(operator):
+        groups = operator.checked_groups(columns, rows)
     lengths = [len(group) for group in groups]
     return Decision(Chunks(lambda: iter(groups)), whole(np.cumsum([0, *lengths], dtype=np.int64)))
 
@@ -47,9 +51,23 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
 def _duplicates(operator: Any, files: SignatureFiles) -> Decision:
     if isinstance(operator, PartDeduplicator):
         return Decision(all_positions(sum(len(table) for table in files)), keys=operator.repeated(files))
-    keep, originals = operator.duplicates(files)
+    with _named(operator):
+        keep, originals = operator.checked_duplicates(files, sum(len(table) for table in files))
     later = np.flatnonzero(originals >= 0)
     return Decision(chosen(keep), repeats=[pa.table({"later": later, "first": originals[later]})])
+
+
+@contextmanager
+def _named(operator: Operator) -> Generator[None]:
+    """Say which operator raised; an error of the machine, and one that names it, stay what they are."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        if str(error).startswith(operator.name):
+            raise
+        raise RuntimeError(f"{operator.name}: {type(error).__name__}: {error}") from error
 
 
 def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list[Any]]:

@@ -136,7 +136,9 @@ def _finish(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], 
             found = [
                 one
                 for batch in batches
-                for one in chain.attempt(operator.name, batch, lambda part: operator.signatures(part, chain.ctx))
+                for one in chain.attempt(
+                    operator.name, batch, lambda part: operator.checked_signatures(part, chain.ctx)
+                )
             ]
             batches, tables = [batch for batch, _ in found], [table for _, table in found]
         if tables:

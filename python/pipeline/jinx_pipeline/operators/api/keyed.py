@@ -15,6 +15,7 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import exchanged
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.returned import check_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,6 +90,12 @@ class Keyed(Operator):
     @abstractmethod
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         """A row for each sample."""
+
+    def checked_signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        """What `signatures` returns, with as many rows."""
+        table = self.signatures(batch, ctx)
+        check_count("the table that signatures returned", table, len(batch))
+        return table
 
 
 class Exchanged(Keyed):
@@ -202,7 +209,7 @@ class Partitioned(Exchanged):
     def run(self, batch: Batch, ctx: Context) -> Batch:
         if not len(batch):
             return batch
-        tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
+        tables = [self.checked_signatures(part, ctx) for part in batch.slices(self.batch_size)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
             return self.apply(batch, self.decided(tables, folder, self.signatures_of_other(ctx)), ctx)
 
