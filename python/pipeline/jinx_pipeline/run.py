@@ -40,7 +40,15 @@ from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.report.figures import totals
 from jinx_pipeline.report.progress import MODES, Progress
-from jinx_pipeline.run_plan import START_OVER, ChangedError, grown_plan, input_has_grown, known_plan, new_plan
+from jinx_pipeline.run_plan import (
+    START_OVER,
+    ChangedError,
+    grown_plan,
+    input_has_grown,
+    known_plan,
+    new_plan,
+    refuse_other_recipe,
+)
 from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
@@ -213,6 +221,8 @@ class Run:
         counts = list(plan.blocks)
         for number, planned in enumerate(plan.segments):
             is_last = number == len(plan.segments) - 1
+            # Files with operators may have been edited while the segments before ran.
+            refuse_other_recipe(recipe, plan, work_dir.path)
             if planned.group is not None:
                 base = ()
             keys = str(decisions.keys_path(number - 1))

@@ -97,15 +97,24 @@ def known_plan(recipe: Recipe, export: Export, work_dir: WorkDir) -> Plan | None
         plan = Plan.from_dict(known)
     except ValueError as error:
         raise ChangedError(f"{where}: {error}; {START_OVER}") from None
-    if plan.digest != recipe.digest:
-        what = "; ".join(differences(plan.recipe, recipe.described()))
-        raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
+    refuse_other_recipe(recipe, plan, where)
     if plan.versions != versions():
         what = "; ".join(differences(plan.versions, versions()))
         raise ChangedError(f"{where} was begun by another version: {what}; resume with that one, or {START_OVER}")
     if plan.output != str(Path(export.path).absolute()):
         raise ChangedError(f"{where} belongs to the output {plan.output}; use another work_dir, or {START_OVER}")
     return plan
+
+
+def refuse_other_recipe(recipe: Recipe, plan: Plan, where: Path) -> None:
+    """Refuse a recipe that is not the one of a plan.
+
+    Raises:
+        ChangedError: It is another one, or a file with its operators was edited since.
+    """
+    if plan.digest != recipe.digest:
+        what = "; ".join(differences(plan.recipe, recipe.described()))
+        raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
 
 
 def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:

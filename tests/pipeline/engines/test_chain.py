@@ -5,6 +5,7 @@ import math
 import pytest
 
 from jinx_pipeline.engines.chain import Chain, ThrottledError, raise_if_not_of_rows
+from jinx_pipeline.engines.error_text import message_of
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.plan.stage import Stage
@@ -81,3 +82,29 @@ def test_a_service_that_asks_for_more_time_than_a_worker_waits_is_told_to_the_dr
     with pytest.raises(ThrottledError) as caught:
         chain.attempt("asks", batch, ask)
     assert (caught.value.seconds, caught.value.what, chain.bad) == (61, "asks: OwnError: later", [])
+
+
+class PanicException(BaseException):
+    """As Rust's, which is no Exception."""
+
+
+def test_an_error_that_is_no_exception_costs_its_row_alone_and_is_told():
+    chain, batch = made_chain()
+
+    def panic(part):
+        if 3 in part.column("n"):
+            raise PanicException("index out of bounds")
+        return part.column("n")
+
+    assert [made for _, made in chain.attempt("panics", batch, panic)] == [[0, 1], [2], [4, 5, 6, 7]]
+    assert [(bad.row, bad.operator, bad.error) for bad in chain.bad] == [
+        (3, "panics", "PanicException: index out of bounds")
+    ]
+
+
+def test_a_message_that_exits_is_not_told():
+    class ExitingError(Exception):
+        def __str__(self):
+            raise SystemExit(0)
+
+    assert message_of(ExitingError()) == "ExitingError: <its message cannot be told: SystemExit>"

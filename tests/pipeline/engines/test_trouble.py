@@ -14,7 +14,7 @@ from PIL import Image
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.engines.driver import RepairError, StoppedError
 from jinx_pipeline.operators.base import Resources
 from pipeline.made import rows_of
 
@@ -179,3 +179,87 @@ def test_a_service_that_refuses_now_and_then_does_not_start_a_block_over(tmp_pat
     assert result.ok
     assert [one["n"] for one in rows_of(tmp_path / "out.jinx")] == list(range(64))
     assert calls.stat().st_size < 4 * 64
+
+
+def test_a_row_for_which_memory_is_short_is_reported_with_the_operator(tmp_path):
+    def short(sample):
+        if sample["n"] == 3:
+            raise MemoryError
+        return sample
+
+    flow = jp.Dataset.load([{"n": n} for n in range(6)]).process(short)
+    with pytest.warns(jp.BadRowsWarning):
+        result = flow.export(tmp_path / "out.jinx", workers=1)
+    assert [(one.row, one.operator) for one in result.bad_rows] == [(3, "short")]
+
+
+def test_workers_that_do_not_fit_into_memory_are_not_just_started_again(tmp_path):
+    flow = jp.Dataset.load([{"text": "x"}]).process(jp.ops.TextLengthFilter())
+    with pytest.raises(RepairError, match=r"used more than 1 .*; give each more memory \(--memory\), or use fewer"):
+        flow.export(tmp_path / "out.jinx", workers=1, memory=1)
+
+
+@pytest.mark.parametrize("how", ["cut", "removed"])
+def test_a_directory_whose_shards_were_damaged_is_not_taken_for_done(tmp_path, how):
+    flow = jp.Dataset.load([{"text": "x" * 50, "n": n} for n in range(20)]).process(jp.ops.TextLengthFilter())
+    flow.export(tmp_path / "out", workers=1)
+    shard = tmp_path / "out" / "shard-00000.jinx"
+    if how == "cut":
+        os.truncate(shard, shard.stat().st_size // 2)
+    else:
+        shard.unlink()
+    with pytest.raises(FileExistsError, match="is not the output that this run has written"):
+        flow.export(tmp_path / "out", workers=1)
+
+
+EDITED = """
+import os, signal
+from pathlib import Path
+from jinx_pipeline import Mapper, register
+
+def edit(sample):
+    if sample["n"] == 25:
+        # Somebody edits the file, and the worker that knows the old one dies.
+        edit_file = Path(HERE)
+        text = edit_file.read_text()
+        edit_file.write_text(text.replace("VERSION = 1", "VERSION = 2"))
+        if "VERSION = 1" in text:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return {**sample, "version": VERSION}
+
+VERSION = 1
+
+@register("NAME")
+class Edits(Mapper):
+    reads = ("n",)
+    writes = ("version",)
+    def process(self, batch, ctx):
+        return {"version": [edit(sample)["version"] for sample in batch.samples()]}
+"""
+
+
+@pytest.mark.parametrize("how", ["function", "class"])
+def test_an_operator_that_is_edited_during_the_run_makes_no_row(tmp_path, how):
+    file = tmp_path / "mine.py"
+    file.write_text(EDITED.replace("HERE", repr(str(file))).replace("NAME", f"edits_{tmp_path.name}_mapper"))
+    if how == "class":
+        [name] = jp.load_file(file)
+        operator, options = jp.create(name), {"custom_operators": [str(file)]}
+    else:
+        operator, options = jp.ops.PythonFileMapper(file_path=file, function_name="edit"), {}
+    flow = jp.Dataset.load([{"n": n} for n in range(40)]).process(operator)
+    with pytest.raises(RepairError, match=r"has changed since the run began; restore it and run again"):
+        flow.export(tmp_path / "out.jinx", workers=1, block_rows=10, batch_rows=1, **options)
+
+
+def test_an_operator_that_is_edited_between_segments_makes_no_row(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def mark(sample):\n    return {**sample, 'version': 1}\n")
+
+    def edits(sample):
+        file.write_text(file.read_text().replace("1", "2"))
+        return sample
+
+    steps = [edits, jp.ops.Sort(by="n"), jp.ops.PythonFileMapper(file_path=file, function_name="mark")]
+    with pytest.raises(jp.ChangedError, match="the code of an operator"):
+        jp.Dataset.load([{"n": n} for n in range(4)]).process(steps).export(tmp_path / "out.jinx", workers=1)

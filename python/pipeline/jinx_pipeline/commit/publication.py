@@ -227,12 +227,23 @@ def identity_of(export: Export, *, shards: int | None = None) -> Identity | None
             return {"files": len(facts), "digest": _digest(facts)}
         if out.is_dir():
             listed = json.loads((out / "jinx.json").read_bytes())["shards"][:shards]
+            _refuse_other_sizes(out, listed)
             known = [(one["name"], one["samples"], one.get("id")) for one in listed]
             return {"samples": sum(one["samples"] for one in listed), "shards": len(listed), "digest": _digest(known)}
         info = jinx.open(out).info()
     except (OSError, ValueError, LookupError, TypeError, JinxError) as error:
         return {"unreadable": type(error).__name__}
     return {"samples": info.samples, "ids": info.ids}
+
+
+def _refuse_other_sizes(folder: Path, listed: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse shards that are gone or were cut, which only their reader would see."""
+    for one in listed:
+        shard = folder / one["name"]
+        files = {shard: one["bytes"], shard.with_suffix(".binx"): one["sidecar_bytes"]}
+        for file, size in files.items():
+            if size and file.stat().st_size != size:
+                raise ValueError(f"{file.name} has another size than jinx.json says")
 
 
 def _digest(facts: Any) -> str:

@@ -15,6 +15,7 @@ from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.busy import seconds_to_wait
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.returned import ReturnedError
 from jinx_pipeline.plan.stage import Stage
 
 # Errors of the machine, not of a row.
@@ -41,6 +42,13 @@ class MachineError(Exception):
         super().__init__(operator)
         self.operator = operator
         self.cause = cause
+
+
+class BatchError(Exception):
+    """What an operator returned does not fit a batch, and fits each part of it."""
+
+    concerns_all_rows = True
+    needs_repair = True
 
 
 class _DividedError(Exception):
@@ -140,12 +148,15 @@ class Chain:
         self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException], *, is_divided: bool
     ) -> list[tuple[Batch, Any]]:
         """As `attempt`; `unfit` are the errors that may concern all rows, since a row was fine."""
+        misfit: ReturnedError | None = None
         try:
             made = self.answered(name, batch, call, is_divided=is_divided)
         except _DividedError:
             pass
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # Ctrl-C reaches the driver alone
+        except BaseException as error:  # also of Rust and of tasks that were cancelled; Ctrl-C reaches the driver alone
             self._end_if_forked()
+            if isinstance(error, ReturnedError):
+                misfit = error
             raise_if_not_of_rows(error)
             if len(batch) == 1:
                 if may_concern_all_rows(error):
@@ -158,9 +169,14 @@ class Chain:
             self._end_if_forked()
             unfit.clear()
             return [(batch, made)]
-        half = len(batch) // 2
+        half, were_bad = len(batch) // 2, len(self.bad)
         halves = batch.take(range(half)), batch.take(range(half, len(batch)))
-        return [one for part in halves for one in self._attempt(name, part, call, unfit, is_divided=is_divided)]
+        made = [one for part in halves for one in self._attempt(name, part, call, unfit, is_divided=is_divided)]
+        if misfit is not None and len(self.bad) == were_bad:
+            # No row is to blame. An aggregate of a batch, such as a mean, would else be that of each row alone.
+            what = f"{name}: {misfit}; what it returned for these samples one by one did fit"
+            raise BatchError(f"{what}: repair it for batches, and start over with restart (--restart)")
+        return made
 
     def answered(self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = False) -> Any:
         """What a function returns; as often as a service that it asks wants us to wait, it is called again.

@@ -282,7 +282,7 @@ class Driver:
         elif isinstance(event, Failed):
             self._crew.waits(event.worker)
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-            self._lost(event.attempt, event.cause, event.seconds, what=event.what)
+            self._lost(event.attempt, event.cause, event.seconds, what=event.what, operator=event.operator)
         elif isinstance(event, Hopeless):
             self._hopeless(event)
         else:
@@ -293,7 +293,8 @@ class Driver:
         lease = self._crew.at_work.get(event.worker)
         are_few = lease is not None and lease.task.rows < _UNFIT_ROWS
         if not event.operator or lease is None or not are_few or self._unfit_tasks >= _UNFIT_TASKS:
-            raise StoppedError(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
+            kind = RepairError if event.needs_repair else StoppedError
+            raise kind(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
         self._unfit_tasks += 1
         self._crew.waits(event.worker)
         self._lost(lease.attempt, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
@@ -334,16 +335,19 @@ class Driver:
             self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
         elif was_starting and event.cause is not Cause.NODE:
             most = _FAILED_STARTS_FOR_MEMORY if event.cause is Cause.NODE_MEMORY else _FAILED_STARTS
-            self._failed_to_start(pool, event.what, most)
+            self._failed_to_start(pool, event, most)
 
-    def _failed_to_start(self, pool: str, what: str, most: int) -> None:
+    def _failed_to_start(self, pool: str, event: Died, most: int) -> None:
         delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
         if self._failed_starts >= most and not self._crew.at_work and not self._crew.idle.get(pool):
             log = self._work_dir.path / "workers.log"
             see = f"; see {log}" if log.exists() else ""
-            raise StoppedError(f"workers end before their first task ({what}){see}")
+            what = f"workers end before their first task ({event.what}){see}"
+            if event.cause is Cause.MEMORY:
+                raise RepairError(f"{what}; give each more memory (--memory), or use fewer workers (--workers)")
+            raise StoppedError(what)
 
     def _lost(self, attempt: int, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
         _discard(self._paths.pop(attempt))

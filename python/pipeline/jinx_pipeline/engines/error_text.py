@@ -9,7 +9,7 @@ def message_of(error: BaseException) -> str:
     """Type, message and notes of an exception; what UTF-8 cannot hold is written with a backslash."""
     try:
         said = str(error)
-    except Exception as another:  # noqa: BLE001 - whatever a user's `__str__` raises
+    except BaseException as another:  # noqa: BLE001 - whatever a user's `__str__` raises
         said = f"<its message cannot be told: {type(another).__name__}>"
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", []))
     return plain_text(f"{type(error).__name__}: {said}{notes}"[:_MESSAGE_CHARACTERS])

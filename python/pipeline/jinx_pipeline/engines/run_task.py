@@ -117,7 +117,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
             samples = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
             made += samples
             numbers += [number] * len(samples)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - as in `Chain.attempt`
+        except BaseException as error:  # noqa: BLE001 - as in `Chain.attempt`
             raise_if_not_of_rows(error)
             chain.give_up(operator.name, group, error)
     if made:
@@ -134,7 +134,9 @@ def _finish(output: Output, stage: Stage, path: Path, batches: list[Batch], chai
             found = [
                 one
                 for batch in batches
-                for one in chain.attempt(operator.name, batch, lambda part: operator.signatures(part, chain.ctx))
+                for one in chain.attempt(
+                    operator.name, batch, lambda part: operator.checked_signatures(part, chain.ctx)
+                )
             ]
             batches, tables = [batch for batch, _ in found], [table for _, table in found]
         if tables:

@@ -14,6 +14,7 @@ from jinx_pipeline.engines.run_probe import run_probe
 from jinx_pipeline.engines.run_task import run_task
 from jinx_pipeline.engines.workers import Event, Failed, Finished, Hopeless, Ready
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.registry import FILE_MODULES, ChangedFileError
 from jinx_pipeline.plan.probe import Probe
 from jinx_pipeline.plan.source import SourceCache
 from jinx_pipeline.schedule.task import Cause
@@ -31,7 +32,8 @@ class TaskRunner:
 
     def __init__(self, busy_with: Callable[[str, int], None] = lambda *_: None) -> None:
         keep_freed_memory()
-        self._busy_with = busy_with
+        self._tell = busy_with
+        self._operator = ""
         self._stages: dict[str, Any] = {}
         self._sources = SourceCache()
 
@@ -53,7 +55,8 @@ class TaskRunner:
         try:
             self._stages[key] = cloudpickle.loads(pickled)  # made by the driver that started us
         except Exception as error:  # noqa: BLE001 - it is reported
-            return _fatal(-1, error)
+            is_of_file = isinstance(error, ImportError) and (error.name or "").startswith(FILE_MODULES)
+            return _fatal(-1, ChangedFileError("a file of operators") if is_of_file else error)
         # What was imported stays, so the collector need not go through it again and again; what was left over goes.
         gc.collect()
         gc.freeze()
@@ -67,15 +70,19 @@ class TaskRunner:
         except ThrottledError as error:
             return "throttled", attempt, error.seconds, error.what
         except MachineError as error:
-            return *_fatal(attempt, error.cause), error.operator
+            return _fatal(attempt, error.cause, error.operator)
         except MemoryError:
-            return "memory", attempt
+            return "memory", attempt, self._operator
         except Exception as error:  # noqa: BLE001 - the driver decides what a failure means
             if concerns_all_rows(error) or may_concern_all_rows(error):
                 return _fatal(attempt, error)
-            return "failed", attempt, message_of(error)
+            return "failed", attempt, message_of(error), self._operator
         finally:
             self._busy_with("", 0)
+
+    def _busy_with(self, name: str, rows: int) -> None:
+        self._operator = name
+        self._tell(name, rows)
 
     def _receipt(self, stage: Any, source: Any, task: Any, path: Path) -> Receipt:
         if isinstance(stage, Phase):
@@ -93,8 +100,9 @@ class TaskRunner:
         return run_task(stage, self._sources.get(source), task, path, ctx, busy_with=self._busy_with)
 
 
-def _fatal(attempt: int, error: BaseException) -> Answer:
-    return "fatal", attempt, message_of(error), trace_of(error)
+def _fatal(attempt: int, error: BaseException, operator: str = "") -> Answer:
+    needs_repair = getattr(error, "needs_repair", False)
+    return "fatal", attempt, message_of(error), trace_of(error), operator, needs_repair
 
 
 def event_of(worker: str, answer: Answer) -> Event:
@@ -107,7 +115,7 @@ def event_of(worker: str, answer: Answer) -> Event:
     if kind == "throttled":
         return Failed(worker, answer[1], Cause.THROTTLED, answer[3], seconds=answer[2])
     if kind == "memory":
-        return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
+        return Failed(worker, answer[1], Cause.MEMORY, "MemoryError", operator=answer[2])
     if kind == "fatal":
-        return Hopeless(worker, answer[2], answer[3], operator="".join(answer[4:]))
-    return Failed(worker, answer[1], Cause.FAILED, answer[2])
+        return Hopeless(worker, answer[2], answer[3], operator=answer[4], needs_repair=answer[5])
+    return Failed(worker, answer[1], Cause.FAILED, answer[2], operator=answer[3])

@@ -53,13 +53,23 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A worker lives, but could not do a task."""
+    """A worker lives, but could not do a task.
+
+    Attributes:
+        worker: Which.
+        attempt: The lease.
+        cause: FAILED, MEMORY or THROTTLED.
+        what: What happened.
+        seconds: How long to wait.
+        operator: What it was busy with.
+    """
 
     worker: str
     attempt: int
     cause: Cause
     what: str = ""
     seconds: float = 0.0
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,7 @@ class Hopeless:
         trace: The traceback.
         host: The machine, if there are several.
         operator: The operator that failed on all rows of the task, where other rows may fare better; else empty.
+        needs_repair: Whether a run that is resumed would end in the same way.
     """
 
     worker: str
@@ -79,6 +90,7 @@ class Hopeless:
     trace: str
     host: str = ""
     operator: str = ""
+    needs_repair: bool = False
 
 
 @dataclass(frozen=True, slots=True)

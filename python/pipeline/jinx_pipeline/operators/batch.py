@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.operators.returned import ReturnedError, check_count
 from jinx_pipeline.operators.source import Source, source_of
 from jinx_pipeline.sample.media import MediaList
 from jinx_pipeline.sample.paths import Steps, find, text_of
@@ -167,6 +168,8 @@ class Batch:
         Raises:
             ValueError: The number of texts differs.
         """
+        if isinstance(edited, str):
+            raise TypeError("an edit returns a list or an array of texts, not one text")
         plain, steps = self._plain_text(), self.roles.steps("text")
         if plain is not None and len(steps) == 1 and len(edited) == len(self):
             import pyarrow.compute as pc  # takes longer than all else that a worker imports of Arrow
@@ -178,7 +181,7 @@ class Batch:
         after: list[str | None] = _python(edited)
         before = self.texts
         if len(after) != sum(map(len, before)):
-            raise ValueError(f"{len(after)} texts for {sum(map(len, before))}: an edit keeps their number")
+            raise ReturnedError(f"{len(after)} texts for {sum(map(len, before))}: an edit keeps their number")
         if all(text is None for text in after):
             return {}
         texts = [old if new is None else new for old, new in zip(chain.from_iterable(before), after, strict=True)]
@@ -264,8 +267,7 @@ class Batch:
         if not columns:
             return self
         for name, values in columns.items():
-            if len(values) != len(self):
-                raise ValueError(f"the column {name!r} has {len(values)} values for {len(self)} samples")
+            check_count(f"the column {name!r}", values, len(self))
         made = self._like(self.positions)
         made._ids = self._ids
         made._own = {**self._own, **columns}
@@ -282,8 +284,7 @@ class Batch:
             digest: Of the filter that computed them; see `Filter.stats_digest`.
         """
         for name, values in stats.items():
-            if len(values) != len(self):
-                raise ValueError(f"the statistic {name!r} has {len(values)} values for {len(self)} samples")
+            check_count(f"the statistic {name!r}", values, len(self))
         made = self._like(self.positions)
         made._ids, made._own, made._shared = self._ids, self._own, self._shared
         made.stats = {**self.stats, **stats}

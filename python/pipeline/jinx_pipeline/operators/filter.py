@@ -11,6 +11,7 @@ from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.parameters import check_bounds
+from jinx_pipeline.operators.returned import checked_mask
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -75,11 +76,15 @@ class Filter(Operator):
         if all(batch.known_stats.get(name) == digest and name in batch.stats for name in self.stats):
             return batch
         found = self.compute_stats(batch, ctx)
+        missing = [name for name in self.stats if name not in found]
+        if missing:
+            raise ValueError(f"compute_stats did not return {', '.join(missing)}, which `stats` names")
         return batch.with_stats({name: _as_arrow(found[name], kind) for name, kind in self.stats.items()}, digest)
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         measured = self.measure(batch, ctx)
-        return measured.take(self.keep({name: measured.stats[name] for name in self.stats}))
+        mask = self.keep({name: measured.stats[name] for name in self.stats})
+        return measured.take(checked_mask("what keep returned", mask, len(batch)))
 
     def mark(self, batch: Batch, ctx: Context) -> Batch:
         return self.measure(batch, ctx)

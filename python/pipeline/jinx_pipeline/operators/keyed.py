@@ -11,6 +11,7 @@ import pyarrow as pa
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.returned import check_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,6 +82,12 @@ class Keyed(Operator):
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         """A row for each sample."""
 
+    def checked_signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        """What `signatures` returns, with as many rows."""
+        table = self.signatures(batch, ctx)
+        check_count("the table that signatures returned", table, len(batch))
+        return table
+
 
 class Divided(Keyed):
     """Looks at all keys in several tasks, each of which takes a share of them; what they find is small."""
@@ -115,7 +122,7 @@ class Divided(Keyed):
     def run(self, batch: Batch, ctx: Context) -> Batch:
         if not len(batch):
             return batch
-        tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
+        tables = [self.checked_signatures(part, ctx) for part in batch.slices(self.batch_size)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
             keys = Keys(tables, folder, self.keys_of_other(ctx))
             return self.apply(batch, self.decide(keys, self.looks(keys)), ctx)

@@ -13,6 +13,7 @@ from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.operators.needed_files import NeededFile
 from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.returned import ReturnedError, check_count, checked_mask, checked_positions
 from jinx_pipeline.sample.paths import text_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class Splitter(Operator):
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         parents, columns = self.split(batch, ctx)
-        parents = np.asarray(parents, dtype=np.int64)
+        parents = checked_positions("the parents that split returned", parents, len(batch))
+        if (np.diff(parents) < 0).any():
+            raise ReturnedError("the parents that split returned are not in ascending order")
         ids, ordinal, last = batch.ids, 0, -1
         children: list[str] = []
         for parent in parents.tolist():
@@ -111,14 +114,21 @@ class Deduplicator(Keyed):
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        return batch.take(self.duplicates(self._tables(batch, ctx))[0])
+        return batch.take(self.checked_duplicates(self._tables(batch, ctx), len(batch))[0])
 
     def mark(self, batch: Batch, ctx: Context) -> Batch:
-        _, originals = self.duplicates(self._tables(batch, ctx))
+        _, originals = self.checked_duplicates(self._tables(batch, ctx), len(batch))
         return batch.with_columns({"__dj__duplicate_of": [None if at < 0 else at for at in originals.tolist()]})
 
+    def checked_duplicates(self, signatures: Iterable[pa.Table], count: int) -> Duplicates:
+        """What `duplicates` returns, for all samples."""
+        keep, originals = self.duplicates(signatures)
+        mask = checked_mask("the mask that duplicates returned", keep, count)
+        check_count("what duplicates returned as originals", originals, count)
+        return mask, np.asarray(originals, dtype=np.int64)
+
     def _tables(self, batch: Batch, ctx: Context) -> list[pa.Table]:
-        return [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
+        return [self.checked_signatures(part, ctx) for part in batch.slices(self.batch_size)]
 
 
 class Selector(Operator):
@@ -143,7 +153,11 @@ class Selector(Operator):
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         columns = {path: batch.column(path) for path in self.reads}
-        return batch.take(self.select(columns, len(batch), ctx))
+        return batch.take(self.chosen(columns, len(batch), ctx))
+
+    def chosen(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "Positions":
+        """What `select` returns, as positions of samples."""
+        return checked_positions("what select returned", self.select(columns, count, ctx), count)
 
 
 class Grouper(Operator):
@@ -168,7 +182,12 @@ class Grouper(Operator):
     def groups(self, batch: Batch) -> list[Batch]:
         """A batch for each group."""
         columns = {path: batch.column(path) for path in self.reads}
-        return [batch.take(group) for group in self.group(columns, len(batch))]
+        return [batch.take(group) for group in self.checked_groups(columns, len(batch))]
+
+    def checked_groups(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[Positions]":
+        """What `group` returns, as positions of samples."""
+        groups = enumerate(self.group(columns, count))
+        return [checked_positions(f"group {number} that group returned", group, count) for number, group in groups]
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         """A sample for each group, whose columns are lists."""

@@ -17,6 +17,9 @@ C = TypeVar("C", bound=type[Operator])
 GROUP = "jinx_pipeline.operators"
 """Entry points in this group are operators of other packages, by their names."""
 
+FILE_MODULES = "jinx_pipeline_file_"
+"""So begin the names of modules of files; what follows depends on what a file holds."""
+
 _REGISTERED: dict[str, type[Operator]] = {}
 
 
@@ -25,6 +28,22 @@ class UnknownOperatorError(KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class ChangedFileError(RuntimeError):
+    """A file with operators is not the one that made the rows before.
+
+    Attributes:
+        concerns_all_rows: So that the run stops.
+        needs_repair: So that nobody is told to run again as it is.
+    """
+
+    concerns_all_rows = True
+    needs_repair = True
+
+    def __init__(self, file: str) -> None:
+        again = "restore it and run again, or start over with restart (--restart)"
+        super().__init__(f"{file} has changed since the run began; {again}")
 
 
 def register(name: str, *, modality: Modality = "any") -> Callable[[C], C]:
@@ -125,7 +144,7 @@ def module_of_file(file: Path) -> Any:
     from hashlib import sha256
 
     digest = sha256(str(file).encode() + b"\0" + file.read_bytes()).hexdigest()[:16]
-    name = f"jinx_pipeline_file_{digest}"
+    name = f"{FILE_MODULES}{digest}"
     if name in sys.modules:
         return sys.modules[name]
     if file.suffix != ".py":

@@ -1,5 +1,7 @@
 """Decisions that one process takes, with the keys or signatures of all rows before it."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +38,10 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
         return Decision(np.arange(rows, dtype=np.int64), np.array([0, rows] if rows else [0], dtype=np.int64))
     columns = keys(operator, opened, roles)
     if isinstance(operator, Selector):
-        return Decision(np.asarray(operator.select(columns, rows, ctx), dtype=np.int64))
-    groups = operator.group(columns, rows)
+        with _named(operator):
+            return Decision(operator.chosen(columns, rows, ctx))
+    with _named(operator):
+        groups = operator.checked_groups(columns, rows)
     lengths = [len(group) for group in groups]
     order = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64)
     return Decision(order, np.cumsum([0, *lengths], dtype=np.int64))
@@ -46,8 +50,22 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
 def _duplicates(operator: Any, files: SignatureFiles) -> Decision:
     if isinstance(operator, PartDeduplicator):
         return Decision(np.arange(sum(len(one) for one in files)), keys=operator.repeated(files))
-    keep, originals = operator.duplicates(files)
+    with _named(operator):
+        keep, originals = operator.checked_duplicates(files, sum(len(one) for one in files))
     return Decision(np.flatnonzero(keep).astype(np.int64), originals=originals)
+
+
+@contextmanager
+def _named(operator: Operator) -> Generator[None]:
+    """Say which operator raised; an error of the machine, and one that names it, stay what they are."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        if str(error).startswith(operator.name):
+            raise
+        raise RuntimeError(f"{operator.name}: {type(error).__name__}: {error}") from error
 
 
 def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list[Any]]:

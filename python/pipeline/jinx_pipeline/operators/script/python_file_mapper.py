@@ -5,11 +5,11 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from symtable import symtable
-from typing import Any
+from typing import Any, ClassVar
 
 from jinx._suggest import hint
 from jinx_pipeline.operators.parameters import ParameterError
-from jinx_pipeline.operators.registry import module_of_file, register
+from jinx_pipeline.operators.registry import ChangedFileError, module_of_file, register
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 
 
@@ -32,6 +32,10 @@ class PythonFileMapper(ScriptSplitter):
     function_name: str = "process_single"
     batched: bool = False
 
+    # The content of the file when the run was last compared with its plan; where a run has sent us, the one to run.
+    _digested: ClassVar[str] = ""
+    _expected: ClassVar[str] = ""
+
     def check(self) -> None:
         if not self.file_path.is_file():
             raise ParameterError(self.name, "file_path", f"file_path: {self.file_path} is not a file")
@@ -49,10 +53,16 @@ class PythonFileMapper(ScriptSplitter):
 
     @property
     def digest(self) -> str:
-        source = sha256(self.file_path.read_bytes()).hexdigest()
-        return self._digest_of({**self.parameters, "file_path": source})
+        self._digested = _content_of(self.file_path)
+        return self._digest_of({**self.parameters, "file_path": self._digested})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each worker reads the file itself, whenever it starts.
+        return {**self.__dict__, "_expected": self._digested or _content_of(self.file_path)}
 
     def function_to_run(self) -> Callable[[Any], Any]:
+        if self._expected and self.file_path.is_file() and _content_of(self.file_path) != self._expected:
+            raise ChangedFileError(str(self.file_path))
         try:
             module = module_of_file(self.file_path.resolve())
         except Exception as error:
@@ -65,6 +75,10 @@ class PythonFileMapper(ScriptSplitter):
 
     def takes_columns(self) -> bool:
         return self.batched
+
+
+def _content_of(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()
 
 
 def _is_stub(file: Path, name: str) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from jinx_pipeline.operators.batch import REMOVED, Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.kinds import Splitter
+from jinx_pipeline.operators.returned import check_count
 from jinx_pipeline.operators.script.editable_sample import EditableSample, own_copy
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) ->
         )
     changed: dict[str, Any] = {}
     for column, values in after.items():  # pyright: ignore[reportUnknownVariableType]
-        if len(values) != len(batch):  # pyright: ignore[reportUnknownArgumentType]
-            raise ValueError(f"{name}: {len(values)} values of {column!r} for {len(batch)} samples")  # pyright: ignore[reportUnknownArgumentType]
+        check_count(f"{name}: the column {column!r}", values, len(batch))
         if column not in before or list(values) != before[column]:  # pyright: ignore[reportUnknownArgumentType]
             changed[str(column)] = list(values)  # pyright: ignore[reportUnknownArgumentType]
     gone = {column: [REMOVED] * len(batch) for column in before if column not in after}
