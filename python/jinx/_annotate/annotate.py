@@ -12,7 +12,7 @@ from jinx._annotate.counting import FunctionCounter, TokenCounter
 from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
 from jinx._annotate.worker import Worker
-from jinx._arguments import whole_number
+from jinx._arguments import worker_number
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
@@ -86,7 +86,7 @@ def annotate(
             would become a file of the dataset.
     """
     if workers is not None:
-        workers = whole_number("workers", workers, least=0)
+        workers = worker_number("workers", workers, least=0)
     # A file's function that ends its process must not end this one, as if all were done.
     least = 1 if isinstance(function, FileFunction) else 0
     target = output_name(out)
