@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from reprlib import repr as short
 from typing import Any, cast
 
+_MOST_WORKERS = 1024
+
 
 def require_type(name: str, value: Any, kind: Any) -> None:
     """Refuse what is not of a type, or of one of several (`str | None`).
@@ -53,6 +55,19 @@ def size_number(name: str, value: Any) -> int:
     number = whole_number(name, value, least=0)
     if number > sys.maxsize:
         raise ValueError(f"{name}={number} is out of range; give a number from 0 to {sys.maxsize}")
+    return number
+
+
+def worker_number(name: str, value: Any, least: int) -> int:
+    """A number of threads or processes, which are all started.
+
+    Raises:
+        TypeError: It is not an int.
+        ValueError: It is below `least`, or would take the threads that the rest of the system needs.
+    """
+    number = whole_number(name, value, least)
+    if number > _MOST_WORKERS:
+        raise ValueError(f"{name}={number} is more than {_MOST_WORKERS:,}; about one for each core is enough")
     return number
 
 

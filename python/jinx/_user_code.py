@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -48,6 +48,33 @@ def run_file(path: str, name: str) -> ModuleType:
         return module_of(path, name)
     except (Exception, SystemExit) as error:
         raise ValueError(f"{path}{_line(error, path)}: {type(error).__name__}: {_text(error)}") from error
+
+
+class FileFunction:
+    """A function of a Python file. Processes that unpickle it run the file themselves, under the same name.
+
+    Args:
+        path: The file; it is run.
+        name: Of the function.
+
+    Raises:
+        AttributeError: The file has nothing of this name.
+        TypeError: It is not a function.
+        ValueError: The file cannot be run.
+    """
+
+    def __init__(self, path: str, name: str) -> None:
+        self.__qualname__ = name
+        self._path = path
+        self._function: Callable[..., Any] = getattr(run_file(path, Path(path).stem), name)
+        if not callable(self._function):
+            raise TypeError(f"{path}: {name!r} is not a function")
+
+    def __reduce__(self) -> tuple[type["FileFunction"], tuple[str, str]]:
+        return type(self), (self._path, self.__qualname__)
+
+    def __call__(self, *given: Any) -> Any:
+        return self._function(*given)
 
 
 def _line(error: BaseException, path: str) -> str:

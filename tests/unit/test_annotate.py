@@ -195,6 +195,31 @@ def test_a_killed_worker_is_an_error(dataset, tmp_path):
         jinx.annotate(dataset, tmp_path / "out.jinx", function=kill_myself, workers=1)
 
 
+@pytest.mark.parametrize("ends", ["os._exit(0)", "raise SystemExit(0)"])
+@pytest.mark.parametrize("workers", [(), ("--workers", "0"), ("--workers", "2")])
+def test_a_function_of_a_file_that_exits_is_an_error(dataset, tmp_path, ends, workers):
+    code = tmp_path / "leaving.py"
+    code.write_text(f"import os\ndef leave(sample):\n    {ends}\n", "utf-8")
+    command = [sys.executable, "-m", "jinx", "annotate", str(dataset), "out.jinx", "--code", f"{code}:leave", *workers]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "sample" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.jinx").exists()
+
+
+def test_a_function_of_a_file_may_be_a_lambda_and_import_its_neighbours(dataset, tmp_path):
+    (tmp_path / "neighbour_of_count.py").write_text("FACTOR = 3\n", "utf-8")
+    code = tmp_path / "my-count.py"
+    code.write_text("from neighbour_of_count import FACTOR\ncount = lambda sample: FACTOR * sample['id']\n", "utf-8")
+    command = [sys.executable, "-m", "jinx", "annotate", str(dataset), "out.jinx", "--code", f"{code}:count"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    view = jinx.open(tmp_path / "out.jinx")
+    assert view["num_tokens"].tolist() == [3 * i for i in range(COUNT)]
+    assert view.info().meta["annotate"] == {"function": "count"}
+
+
 def kill_myself(sample):
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -145,3 +145,42 @@ def test_samples_without_tokens_are_counted(dataset):
     loader = PackedDataLoader(dataset, jinx.pack(np.full(COUNT, 4), 8), encode=some_empty, num_workers=0)
     assert sorted(int(i) for batch in loader for i in batch["sample_ids"]) == list(range(COUNT))
     assert (loader.stats().samples, loader.stats().empty) == (12, 4)
+
+
+def plan_losses(found) -> list[str]:
+    return [str(one.message) for one in found if "the plan leaves out" in str(one.message)]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_what_its_own_plan_leaves_out_is_told_once_an_epoch(dataset, how):
+    for max_length, options in ((4, {}), (4, {"oversize": "truncate"})):
+        loader = PackedDataLoader(dataset, {"max_length": max_length}, encode=fitting, **options, **how)
+        assert len(loader) == 0
+        for epoch in range(2):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                assert list(loader) == []
+            (message,) = plan_losses(found)
+            assert message.startswith(f"epoch {epoch}: the plan leaves out 12 of 12 samples")
+            assert "max_length=4" in message
+
+
+def test_losses_of_the_plan_and_of_the_packs_are_one_warning(tmp_path):
+    with jinx.Writer(tmp_path / "some.jinx", indexed=["num_tokens"]) as writer:
+        writer.write_many({"id": i, "num_tokens": 8 if i else 90} for i in range(5))
+    some = jinx.open(tmp_path / "some.jinx")
+    loader = PackedDataLoader(some, {"max_length": 8}, encode=lambda _: {"input_ids": [1] * 9}, num_workers=0)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert len(list(loader)) == 4
+    assert plan_losses(found) == told(found) != []
+    assert "leaves out 1 of 5 samples" in str(found[0].message)
+    with pytest.warns(UserWarning, match="the plan leaves out 1 of 5 samples"):
+        PackedDataset(some, {"max_length": 8}, encode=fitting)
+
+
+def test_losses_that_were_asked_for_and_other_ranks_are_silent(dataset):
+    for plan in ({"max_length": 4, "oversize": "drop"}, jinx.pack(dataset, 4)):
+        assert list(PackedDataLoader(dataset, plan, encode=fitting, num_workers=0)) == []
+        assert len(PackedDataset(dataset, plan, encode=fitting)) == 0
+    assert list(PackedDataLoader(dataset, {"max_length": 4}, encode=fitting, num_workers=0, rank=1, world_size=2)) == []

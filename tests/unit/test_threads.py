@@ -86,7 +86,7 @@ def test_work_is_done_where_the_system_refuses_threads(tmp_path: Path) -> None:
 LOAD = """
 import sys, jinx
 from jinx.torch import Loader
-loader = Loader(jinx.open(sys.argv[1]), 10, num_workers=10**12, prefetch_factor=1, collate_fn=list)
+loader = Loader(jinx.open(sys.argv[1]), 10, num_workers=1024, prefetch_factor=1, collate_fn=list)
 print(sum(map(len, loader)))
 """
 
@@ -99,3 +99,25 @@ def test_no_more_threads_are_asked_for_after_one_was_refused(tmp_path: Path) -> 
     environment = {**os.environ, "RUST_MIN_STACK": REFUSED}
     done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout == "100\n"
+
+
+@pytest.mark.parametrize("number", [1025, 10**9, 10**30])
+def test_numbers_that_would_take_every_thread_of_the_system_are_refused(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "a.jinx"
+    with jinx.Writer(path, indexed=["num_tokens"]) as writer:
+        writer.write_many({"num_tokens": 2} for _ in range(10))
+    (tmp_path / "mine.py").write_text("def f(sample):\n    return 1\n", "utf-8")
+    code = f"{tmp_path / 'mine.py'}:f"
+    with pytest.raises(ValueError, match=f"^workers={number} is more than 1,024"):
+        jinx.sort(path, tmp_path / "out.jinx", code=code, workers=number)
+    with pytest.raises(ValueError, match=f"^workers={number} is more than 1,024"):
+        jinx.annotate(path, tmp_path / "out.jinx", function=len, workers=number)
+    torch = pytest.importorskip("jinx.torch")
+    ds = jinx.open(path)
+    for make in (
+        lambda: torch.Loader(ds, num_workers=number),
+        lambda: torch.ElasticLoader(ds, 2, num_workers=number),
+        lambda: torch.PackedDataLoader(ds, {"max_length": 4}, encode=len, num_workers=number),
+    ):
+        with pytest.raises(ValueError, match=f"^num_workers={number} is more than 1,024"):
+            make()

@@ -12,12 +12,13 @@ from jinx._annotate.counting import FunctionCounter, TokenCounter
 from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
 from jinx._annotate.worker import Worker
-from jinx._arguments import whole_number
+from jinx._arguments import worker_number
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
 from jinx._outputs import output_name, refuse_existing, refuse_within
 from jinx._results import WriteResult
+from jinx._user_code import FileFunction
 from jinx._views.meta import COUNTED
 from jinx._views.save import save
 
@@ -85,7 +86,9 @@ def annotate(
             would become a file of the dataset.
     """
     if workers is not None:
-        workers = whole_number("workers", workers, least=0)
+        workers = worker_number("workers", workers, least=0)
+    # A file's function that ends its process must not end this one, as if all were done.
+    least = 1 if isinstance(function, FileFunction) else 0
     target = output_name(out)
     if not overwrite:
         refuse_existing(target)
@@ -116,7 +119,7 @@ def annotate(
     folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
     with Gathered(folder, vocabulary if tokens else None) as gathered:
         done = 0
-        for block in _blocks(counter, workers):
+        for block in _blocks(counter, workers, least):
             gathered.add(block)
             done += block.counts.shape[1]
             if progress is not None:
@@ -129,12 +132,12 @@ def _usual_columns(text: str | None, image: str | None) -> list[str]:
     return [text or "messages", *([] if image is None else [image])]
 
 
-def _blocks(counter: _Counter, workers: int | None) -> Iterator[Block]:
+def _blocks(counter: _Counter, workers: int | None, least: int) -> Iterator[Block]:
     """The lengths of all samples, block by block in order."""
     total = len(counter.dataset)
     ranges = [(start, min(start + _BLOCK_SAMPLES, total)) for start in range(0, total, _BLOCK_SAMPLES)]
-    processes = _processes(total) if workers is None else workers
-    sent = _pickled(counter, required=workers is not None) if processes else None
+    processes = max(least, _processes(total) if workers is None else workers)
+    sent = _pickled(counter, required=workers is not None or least > 0) if processes else None
     if sent is None:
         yield from (counter.count(*one) for one in ranges)
         return

@@ -45,7 +45,7 @@ class Worker:
         try:
             answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - from ourselves
         except (EOFError, pickle.UnpicklingError):
-            raise _gone() from None
+            raise _gone(f" at the samples {start} to {stop - 1}") from None
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -65,10 +65,10 @@ class Worker:
             pass
 
 
-def _gone() -> JinxError:
+def _gone(where: str = "") -> JinxError:
     return JinxError(
-        "a process that counts has ended: the function ended it, or the system did, perhaps because memory was short; "
-        "try with fewer workers (--workers 1)"
+        f"a process that counts has ended{where}: the function ended it, or the system did, perhaps because memory was "
+        "short; try with fewer workers (--workers 1)"
     )
 
 

@@ -35,7 +35,7 @@ from jinx._cli.parameters import COUNT, PATH, examples, print_json
     "--code", metavar="FILE.py:FUNCTION", help="Count with a function of the sample that returns the lengths."
 )
 @click.option("--tokens", is_flag=True, help="Also keep the token ids and which of them count in the loss.")
-@click.option("--workers", type=COUNT, help="Processes; one per core if not given.")
+@click.option("--workers", type=COUNT, help="Processes; one per core if not given. --code has one at least.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing view.")
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

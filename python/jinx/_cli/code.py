@@ -1,16 +1,14 @@
 """Functions of the user, from a file that is named on the command line."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
-from jinx._user_code import run_file
+from jinx._user_code import FileFunction
 
 
-def function_from(text: str) -> Callable[..., Any]:
+def function_from(text: str) -> FileFunction:
     """The function that `FILE.py:NAME` names; the file is run.
 
     Raises:
@@ -23,9 +21,9 @@ def function_from(text: str) -> Callable[..., Any]:
         raise click.UsageError(f"--code {text!r}: write FILE.py:FUNCTION")
     if not path.exists():
         raise click.UsageError(f"--code {text!r}: there is no file {file}")
-    # Functions are pickled into processes by the name of their module, which those look for on the path.
+    # The file may import its neighbours, also in processes, which get the path.
     sys.path.insert(0, str(path.parent.resolve()))
-    found = getattr(run_file(file, path.stem), name, None)
-    if not callable(found):
-        raise click.UsageError(f"--code {text!r}: {file} has no function {name!r}")
-    return found
+    try:
+        return FileFunction(file, name)
+    except (AttributeError, TypeError):
+        raise click.UsageError(f"--code {text!r}: {file} has no function {name!r}") from None

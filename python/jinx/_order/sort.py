@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any, Literal, Unpack
 
 from jinx import _core
-from jinx._arguments import require_type, texts, whole_number
+from jinx._arguments import require_type, texts, worker_number
 from jinx._convert.options import documented
 from jinx._dataset.columns import column_names, parse_name, require_path
 from jinx._dataset.dataset import Dataset
@@ -73,7 +73,7 @@ def sort(
     require_type("code", code, str | None)
     require_type("natural", natural, bool)
     if workers is not None:
-        workers = whole_number("workers", workers, least=1)
+        workers = worker_number("workers", workers, least=1)
         if code is None:
             raise ValueError("workers has no meaning without code: a function of your process is called in it")
     names = None if by is None or callable(by) else texts("by", by)

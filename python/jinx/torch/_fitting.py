@@ -36,19 +36,22 @@ class Tally:
         """Whether a sample, or a part of one, was left out because it did not fit."""
         return self.dropped > 0 or self.truncated > 0
 
-    def warn_of_losses(self, where: str, why: str) -> None:
-        """Tell the user what was left out, if anything was.
+    def warn_of_losses(self, where: str, why: str, by_plan: str | None = None) -> None:
+        """Tell the user what was left out, if anything was, in one warning.
 
         Args:
             where: An epoch, or what else these are counts of.
             why: What the samples were longer than.
+            by_plan: What the plan left out already.
         """
+        losses = [] if by_plan is None else [by_plan]
         if self.has_losses():
-            warnings.warn(
+            losses.append(
                 f"{where}: {self.dropped:,} samples were left out and {self.truncated:,} lost their end, because they "
-                f"are longer than {why}; oversize='error' names the first one, oversize='truncate' accepts it",
-                stacklevel=4,
+                f"are longer than {why}; oversize='error' names the first one, oversize='truncate' accepts it"
             )
+        if losses:
+            warnings.warn(". ".join(losses), stacklevel=4)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import BatchSampler, RandomSampler, Sampler
 
-from jinx._arguments import whole_number
+from jinx._arguments import whole_number, worker_number
 from jinx._core import Batches
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
@@ -94,8 +94,7 @@ class Loader:
             raise ValueError(f"remainder={remainder!r}: give 'drop' or None")
         if on_error not in {"raise", "skip"}:
             raise ValueError(f"on_error={on_error!r}: give 'raise' or 'skip'")
-        if prefetch_factor < 1 or (num_workers is not None and num_workers < 0):
-            raise ValueError(f"prefetch_factor={prefetch_factor}, num_workers={num_workers}: give 1 and 0, or more")
+        whole_number("prefetch_factor", prefetch_factor, least=1)
         chosen = required(dataset) if columns is None else required(dataset).select_columns(columns)
         self.dataset = chosen if decode is None else chosen.decode(decode)
         self.batch_size = batch_size
@@ -103,7 +102,7 @@ class Loader:
         self.batch_sampler = batch_sampler
         self.shuffle = shuffle
         self.drops_remainder = remainder == "drop"
-        self.num_workers = spare_cores() if num_workers is None else num_workers
+        self.num_workers = spare_cores() if num_workers is None else worker_number("num_workers", num_workers, 0)
         self.collate_fn = collate_fn
         self.pin_memory = pin_memory
         self.generator = generator

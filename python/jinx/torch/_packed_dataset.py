@@ -13,7 +13,7 @@ from jinx._pack.plan import PackPlan
 from jinx.torch._encoding import TrainingSample
 from jinx.torch._fitting import Tally
 from jinx.torch._options import PackOptions, pack_maker
-from jinx.torch._plan_of import plan_of, whole_of
+from jinx.torch._plan_of import left_out_by, plan_of, whole_of
 
 
 class PackedDataset(TorchDataset[dict[str, Any]]):
@@ -42,6 +42,8 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         whole = whole_of(dataset)
         self._plan = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
         self._warns = "oversize" not in options
+        if not isinstance(plan, PackPlan) and "oversize" not in plan:
+            Tally().warn_of_losses("", "", left_out_by(self._plan))
         self._tally = Tally()
         self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
 

@@ -14,7 +14,7 @@ from jinx._results import Result
 from jinx.errors import InvalidError
 from jinx.torch._fitting import Tally
 from jinx.torch._options import Made, PackOptions, pack_maker
-from jinx.torch._plan_of import plan_of, whole_of
+from jinx.torch._plan_of import left_out_by, plan_of, whole_of
 from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums, required_state
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class PackedDataLoader(ScheduledLoader[Made]):
 
     Args:
         dataset: The dataset that was packed, or a list of several (a mixture).
-        plan: From `jinx.pack`, or the keywords to call it with: `{"max_length": 4096, "max_images": 8}`.
+        plan: From `jinx.pack`, or the keywords to call it with: `{"max_length": 4096, "max_images": 8}`. Unless they
+            say what becomes of samples over a budget (`"oversize": "drop"`), rank 0 warns when an epoch ends of how
+            many the plan leaves out.
         batch_size: Packs in a batch.
         accumulation: Batches of one optimiser step.
         rank: Which rank this is; by default of `torch.distributed`, else of the environment (`RANK`), else 0.
@@ -166,6 +168,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         chosen, maker = pack_maker(whole, made.max_length, options)
         self._without_images: WithoutImages = without_images
         self._warns = "oversize" not in options
+        self._tells_plan = not isinstance(plan, PackPlan) and "oversize" not in plan
         self._labels = _labels_of(whole)
         self._tally = Tally()
         self.skipped: list[Exception] = []
@@ -198,15 +201,17 @@ class PackedDataLoader(ScheduledLoader[Made]):
 
     def _told(self, batches: Iterator[Any]) -> Iterator[Any]:
         """The batches, and at their end, or where the loop leaves them, a warning of what was lost."""
-        epoch, before = self.epoch, replace(self._tally)
+        plan, before = self._plan, replace(self._tally)
         try:
             yield from batches
         finally:
-            if self._warns and self.rank == 0:
-                lost = Tally(
-                    dropped=self._tally.dropped - before.dropped, truncated=self._tally.truncated - before.truncated
-                )
-                lost.warn_of_losses(f"epoch {epoch}, rank 0", "they were planned")
+            if self.rank == 0:
+                lost = Tally()
+                if self._warns:
+                    lost.dropped = self._tally.dropped - before.dropped
+                    lost.truncated = self._tally.truncated - before.truncated
+                by_plan = left_out_by(plan) if self._tells_plan else None
+                lost.warn_of_losses(f"epoch {plan.epoch}, rank 0", "they were planned", by_plan)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of all ranks: some integers, the identity of dataset and plan. Call it between two batches.

@@ -11,8 +11,10 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.identity import identity_of, require_identity
 from jinx._pack.pack import pack
 from jinx._pack.plan import PackPlan
-from jinx._pack.sizes import TOKENS, held_sizes
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, held_sizes
 from jinx.errors import MismatchError
+
+_KEYWORDS = {TOKENS: "max_length", IMAGES: "max_images", PATCHES: "max_patches"}
 
 
 def required(dataset: Any) -> Dataset:
@@ -82,6 +84,20 @@ def plan_of(
             _require_lengths(columns[TOKENS], held_sizes(part, [TOKENS], TOKENS).get(TOKENS), where, encodes=encodes)
         start = stop
     return plan
+
+
+def left_out_by(plan: PackPlan) -> str | None:
+    """What a plan left out because it is over a budget, to be told where nobody asked for it; None if nothing."""
+    count = plan.left_out.oversize
+    if not count:
+        return None
+    budgets = ", ".join(f"{_KEYWORDS.get(name, name)}={limit}" for name, limit in plan.budgets.items())
+    drawn = count + plan.left_out.empty + plan.left_out.filtered + len(plan.positions)
+    return (
+        f"epoch {plan.epoch}: the plan leaves out {count:,} of {drawn:,} samples, because they are over a budget "
+        f"({budgets}); among the keywords of the plan, 'oversize': 'truncate' keeps their first tokens, and 'drop' "
+        "accepts it"
+    )
 
 
 def _require_sizes(planned: Mapping[str, Any], found: Mapping[str, Any], where: str) -> None:

@@ -14,6 +14,7 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
+from jinx._arguments import whole_number, worker_number
 from jinx._core import Batches
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.identity import identity_of, require_identity
@@ -66,11 +67,10 @@ class ScheduledLoader(Generic[R]):
     ) -> None:
         if workers not in {"threads", "processes"}:
             raise ValueError(f"workers={workers!r}: give 'threads' or 'processes'")
-        if prefetch_factor < 1 or (num_workers is not None and num_workers < 0):
-            raise ValueError(f"prefetch_factor={prefetch_factor}, num_workers={num_workers}: give 1 and 0, or more")
+        whole_number("prefetch_factor", prefetch_factor, least=1)
         self.dataset = dataset
         self.rank, self.world_size = rank_and_world(rank, world_size)
-        self.num_workers = spare_cores() if num_workers is None else num_workers
+        self.num_workers = spare_cores() if num_workers is None else worker_number("num_workers", num_workers, 0)
         self.workers: Workers = workers
         self.prefetch_factor = prefetch_factor
         self.pin_memory = pin_memory
