@@ -108,7 +108,7 @@ def test_a_row_that_kills_its_actor_is_the_only_one_lost(data, options, tmp_path
     assert (bad.row, bad.operator) == (123, "fragile_mapper")
     assert bad.error.startswith("the worker died: ")
     assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
-    assert not list((tmp_path / "out.work" / "parts").glob("*.last-words"))
+    assert not list(log_of(tmp_path / "out.work").with_name("parts").glob("*.last-words"))
 
 
 def test_an_actor_above_its_memory_limit_costs_one_row(data, options, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import BadRowsWarning, Dataset
 from jinx_pipeline.engines.ray import spilled_value, worker_actors
-from pipeline.made import digest, write_input
+from pipeline.made import digest, log_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
@@ -72,7 +72,7 @@ def same_as_the_local_engine(flow, tmp_path, **options):
     local = flow.export(tmp_path / "local", workers=1, **options)
     on_ray = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **options)
     assert digest(tmp_path / "out") == digest(tmp_path / "local")
-    left = [one.name for one in (tmp_path / "out.work" / "parts").iterdir()]
+    left = [one.name for one in log_of(tmp_path / "out.work").with_name("parts").iterdir()]
     assert [one for one in left if one.endswith(".answer") or one.startswith(("source-", "stage-"))] == []
     return local, on_ray
 

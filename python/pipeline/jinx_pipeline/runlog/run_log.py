@@ -131,12 +131,14 @@ class RunLog:
         Raises:
             LostEpochError: It has.
         """
-        seen = os.fstat(self._opened().fileno())
+        own = os.fstat(self._opened().fileno())
         try:
-            is_in_place = os.path.samestat(self.path.stat(), seen)
+            # A network disk tells the size as it is now when a file is opened.
+            with self.path.open("rb") as file:
+                seen = os.fstat(file.fileno())
         except FileNotFoundError:
-            is_in_place = False
-        if not is_in_place:
+            raise self._lost() from None
+        if not os.path.samestat(own, seen):
             raise self._lost()
         if seen.st_size == self._end:
             return
