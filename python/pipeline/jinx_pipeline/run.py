@@ -1,44 +1,31 @@
 """One run of a recipe, from its inputs to the published output."""
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment, StoppedError
+from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
-from jinx_pipeline.global_ops.decisions import Decisions
-from jinx_pipeline.global_ops.look_task import KeyTask
-from jinx_pipeline.operators.api.keyed import Exchanged
 from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input
-from jinx_pipeline.plan.manifest import write_manifest
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
     Plan,
-    block_rows,
-    cut,
     joined_paths,
     refuse_missing_files,
     segments_of,
-    stage_of,
     writer_options,
 )
 from jinx_pipeline.plan.probe import declared, measured_bytes
-from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
-from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.publish.destination import claimed_output, refuse_below_file
 from jinx_pipeline.publish.publication import LostOutputError, Publication
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.figures import totals
 from jinx_pipeline.report.progress import MODES, Progress
+from jinx_pipeline.report.run_result import RunResult, all_traces, json_lines, write_quarantine
 from jinx_pipeline.run_plan import (
     ChangedError,
     input_has_grown,
@@ -46,22 +33,15 @@ from jinx_pipeline.run_plan import (
     new_run,
     plan_of,
     record_growth,
-    refuse_other_recipe,
     sweep_other_runs,
 )
-from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER
-from jinx_pipeline.runlog.work_dir import WorkDir, publish_text, published
-from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.schedule.task import Limits
-
-if TYPE_CHECKING:
-    from jinx_pipeline.model.receipt import BadRow
-
-_STRIKES_OF_A_LOOK = 5
+from jinx_pipeline.segment_runner import SegmentRunner
 
 
 @dataclass(frozen=True)
@@ -74,16 +54,6 @@ class _Opened:
     ledger: Ledger
     plan: Plan
     publication: Publication
-
-
-@dataclass(frozen=True)
-class _Job:
-    opened: _Opened
-    worker_pool: WorkerPool
-    worker_counts: Mapping[str, int]
-    progress: Progress
-    rows: SourceRows
-    memory: int | None
 
 
 @dataclass
@@ -210,121 +180,22 @@ class Run:
             workers = engine.workers(opened.directory, (*base, *others), modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
-                rows = SourceRows(opened.inputs)
-                job = _Job(opened, WorkerPool(workers), counts, progress, rows, engine.memory())
-                return self._segments(job, base, first_block)
+                runner = SegmentRunner(
+                    self.recipe,
+                    plan,
+                    work_dir,
+                    opened.ledger,
+                    WorkerPool(workers),
+                    counts,
+                    progress,
+                    SourceRows(opened.inputs),
+                    self.limits,
+                    engine.memory(),
+                )
+                return runner.run(base, first_block)
             finally:
                 workers.close()
                 progress.close()
-
-    def _segments(self, job: "_Job", base: tuple[str, ...], first_block: int) -> int:
-        """Run all segments; returns how many blocks the last one has."""
-        opened = job.opened
-        recipe, plan, directory, ledger = self.recipe, opened.plan, opened.directory, opened.ledger
-        order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
-        source = Source(base, order=order, facts=facts)
-        decisions = Decisions(
-            recipe,
-            directory,
-            ledger,
-            partial(self._key_tasks, job),
-            partial(self._keys_of_other, job),
-            memory=job.memory,
-        )
-        counts = list(plan.blocks)
-        for number, planned in enumerate(plan.segments):
-            is_last = number == len(plan.segments) - 1
-            # Files with operators may have been edited while the segments before ran.
-            refuse_other_recipe(recipe, plan, opened.work_dir.path)
-            if planned.group is not None:
-                base = ()
-            keys = str(decisions.keys_path(number - 1))
-            stages = [
-                replace(
-                    stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys, meta=plan.meta),
-                    answers_dir=str(opened.work_dir.answers),
-                )
-                for at in range(len(planned.stages))
-            ]
-            if planned.decides is not None:
-                partitions = decisions.partitions(number, planned.decides, sum(counts))
-                stages[-1] = replace(stages[-1], partitions=partitions)
-            numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
-            segment = Segment(str(number), stages, source, dict(enumerate(counts)))
-            job.progress.segment(number, len(plan.segments), numbered)
-            self._drive(job, segment)
-            if planned.decides is not None:
-                node = f"{number}.{len(stages) - 1}"
-                pieces = [piece for block in numbered for piece in ledger.pieces(node, block)]
-                manifest = directory.decisions / f"{number}.parts.npy"
-                with published(manifest) as file:
-                    parts = [(directory.parts / one.part, one.rows_out) for one in pieces if one.part is not None]
-                    write_manifest(file, manifest.parent, parts)
-                source = decisions.after(
-                    number, planned.decides, Source(base, manifest=str(manifest), facts=facts if base else None)
-                )
-                rows = _length(source)
-                counts = cut(rows, plan.rows_per_block)
-        return len(counts)
-
-    def _drive(self, job: "_Job", segment: Segment, other: SourceRows | None = None) -> None:
-        """Run the tasks of a segment; `other` has its rows where they are not those of the input."""
-        limits = self.limits
-        Driver(
-            segment,
-            job.worker_pool,
-            job.worker_counts,
-            job.opened.ledger,
-            job.opened.directory,
-            # A share cannot be left out, so it has more chances.
-            limits=replace(limits, strikes=max(limits.strikes, _STRIKES_OF_A_LOOK)) if segment.is_look else limits,
-            stop_after_bad=self.recipe.options.stop_after_bad if other is None else None,
-            observer=Observer(job.progress.event, job.progress.tick),
-            named=(other or job.rows).named,
-        ).run()
-
-    def _key_tasks(self, job: "_Job", name: str, tasks: KeyTask) -> list[Path]:
-        """Run tasks over the keys of what a segment has made."""
-        opened = job.opened
-        job.progress.phase(tasks.operator.name, tasks.work, tasks.count)
-        self._drive(job, Segment(name, [tasks], Source(), dict.fromkeys(range(tasks.count), 1), is_look=True))
-        files = [opened.ledger.parts(f"{name}.0", number) for number in range(tasks.count)]
-        return [opened.directory.parts / part for parts in files for part in parts]
-
-    def _keys_of_other(self, job: "_Job", segment: int, path: str, keys: Exchanged, partitions: int) -> tuple[str, ...]:
-        """Compute the keys of a dataset that a join at the end of a segment adds."""
-        name, ledger = f"{segment}.other", job.opened.ledger
-        node = f"{name}.0"
-        options, source = self.recipe.options, Source((str(Path(path).absolute()),))
-        rows = len(OpenSource(source))
-        blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
-        stage = Stage(
-            [],
-            [],
-            Roles(),
-            output="view",
-            signatures=keys,
-            partitions=partitions,
-            seed=options.seed,
-            threads=options.threads,
-        )
-        job.progress.event("other", {"path": path, "rows": rows})
-        other = SourceRows([Input(path, {}, rows, path)])
-        self._drive(job, Segment(name, [stage], source, blocks), other)
-        bad: list[BadRow] = []
-        for block in blocks:
-            failed = [other.named(one) for one in ledger.bad_rows_of(node, block)]
-            if failed:
-                # They are no rows of the input, which the ledger counts.
-                ledger.forget(node, block)
-            bad += failed
-        if bad:
-            first, more = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
-            raise RepairError(
-                f"{first.place}, {first.operator or 'worker'}: {first.error}{more}; a join needs the keys of all rows: "
-                f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
-            )
-        return tuple(str(job.opened.directory.parts / part) for block in blocks for part in ledger.parts(node, block))
 
 
 def work_dir_of(recipe: Recipe) -> Path:
@@ -333,13 +204,6 @@ def work_dir_of(recipe: Recipe) -> Path:
         return Path(recipe.options.work_dir)
     path = recipe.export.path if recipe.export is not None else "pipeline"
     return Path(f"{path.rstrip('/')}.work")
-
-
-def _length(source: Source) -> int:
-    """Rows or groups of a source, without opening its dataset."""
-    if source.bounds is not None:
-        return max(len(np.load(source.bounds, mmap_mode="r")) - 1, 0)
-    return len(np.load(str(source.order), mmap_mode="r"))
 
 
 __all__ = ["ChangedError", "Run", "RunResult", "StoppedError", "segments_of", "work_dir_of"]

@@ -16,8 +16,8 @@ from jinx_pipeline.operators.script.function_op import function_operator
 from jinx_pipeline.plan.planner import segments_of
 from jinx_pipeline.plan.probe import Findings, Measured, declared, measured_bytes, probed_places
 from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
-from jinx_pipeline.report.plan_page import describe
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.worker.probe_task import read_findings
 from pipeline.made import digest, loaded_operators, records_of, write_input

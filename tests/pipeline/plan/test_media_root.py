@@ -8,10 +8,10 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
-from jinx_pipeline.report.stored_stats import from_stats, measure
 from jinx_pipeline.run import Run
 from jinx_pipeline.sample.media import Media
 from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.stored_stats import from_stats, measure
 from pipeline.made import rows_of
 
 PNG = bytes.fromhex(

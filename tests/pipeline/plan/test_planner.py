@@ -12,10 +12,10 @@ from jinx_pipeline.operators import Resources
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import Findings, Measured
+from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.read import read_recipe
-from jinx_pipeline.report.plan_page import describe
 from jinx_pipeline.sample.roles import Roles
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.read import read_recipe, recipe_of
 from jinx_pipeline.recipe.yaml_text import MAX_BYTES
-from jinx_pipeline.report.plan_page import describe
 from jinx_pipeline.run import Run
 
 GOOD = """\

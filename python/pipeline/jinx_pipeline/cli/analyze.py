@@ -32,8 +32,8 @@ def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool,
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.report.analysis import analysis
     from jinx_pipeline.report.page import page
-    from jinx_pipeline.report.stored_stats import measure
     from jinx_pipeline.runlog.work_dir import publish_text
+    from jinx_pipeline.stored_stats import measure
 
     refuse_folder_of(Path(report))
     what = read_recipe(recipe, **options)

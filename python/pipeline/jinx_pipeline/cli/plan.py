@@ -19,7 +19,7 @@ def plan(recipe: str, source: str | None, *, as_json: bool, **options: Any) -> N
     RECIPE is a file, or the name of a recipe that comes with the package; `run` lists these.
     Everything is checked, and nothing is written.
     """
-    from jinx_pipeline.report.plan_page import describe
+    from jinx_pipeline.plan_page import describe
 
     facts = describe(read_with_input(recipe, source, options))
     if as_json:

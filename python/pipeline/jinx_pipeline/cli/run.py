@@ -66,7 +66,7 @@ def run(
     if what.export is None:
         raise click.UsageError(f"{recipe} has no export; name an output: --out out.jinx")
     if from_stats is not None:
-        from jinx_pipeline.report.stored_stats import from_stats as use_stats
+        from jinx_pipeline.stored_stats import from_stats as use_stats
 
         what = use_stats(what, from_stats)
     if overwrite:

@@ -15,7 +15,7 @@ from jinx_pipeline.worker.row_examples import shown
 
 if TYPE_CHECKING:
     import jinx
-    from jinx_pipeline.run import RunResult
+    from jinx_pipeline.report.run_result import RunResult
 
 _WIDTH, _HEIGHT = 480, 150
 _THUMBNAIL = 160

@@ -1,0 +1,176 @@
+"""The segments of a run, one after another, with the global operators between them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.global_ops.decisions import Decisions
+from jinx_pipeline.global_ops.look_task import KeyTask
+from jinx_pipeline.operators.api.keyed import Exchanged
+from jinx_pipeline.plan.inputs import Input
+from jinx_pipeline.plan.manifest import write_manifest
+from jinx_pipeline.plan.planner import Plan, block_rows, cut, stage_of
+from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.plan.source_rows import SourceRows
+from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.run_plan import refuse_other_recipe
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.run_log import START_OVER
+from jinx_pipeline.runlog.work_dir import WorkDir, published
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.schedule.task import Limits
+
+if TYPE_CHECKING:
+    from jinx_pipeline.model.receipt import BadRow
+
+_STRIKES_OF_A_LOOK = 5
+
+
+@dataclass(frozen=True)
+class SegmentRunner:
+    """Runs the segments of a plan.
+
+    Attributes:
+        recipe: What to do.
+        plan: How.
+        work_dir: Where what the runs share is kept.
+        ledger: What is committed and decided.
+        worker_pool: The workers; those of one segment work on in the next.
+        worker_counts: How many of each pool there may be.
+        progress: Who is told.
+        rows: The names of the rows of the inputs.
+        limits: Of the scheduler.
+        memory: Bytes that a task may use; None: no limit.
+    """
+
+    recipe: Recipe
+    plan: Plan
+    work_dir: WorkDir
+    ledger: Ledger
+    worker_pool: WorkerPool
+    worker_counts: Mapping[str, int]
+    progress: Progress
+    rows: SourceRows
+    limits: Limits
+    memory: int | None
+
+    def run(self, base: tuple[str, ...], first_block: int) -> int:
+        """Run all segments; returns how many blocks the last one has."""
+        recipe, plan, directory, ledger = self.recipe, self.plan, self.ledger.directory, self.ledger
+        order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
+        source = Source(base, order=order, facts=facts)
+        decisions = Decisions(
+            recipe,
+            directory,
+            ledger,
+            self._key_tasks,
+            self._keys_of_other,
+            memory=self.memory,
+        )
+        counts = list(plan.blocks)
+        for number, planned in enumerate(plan.segments):
+            is_last = number == len(plan.segments) - 1
+            # Files with operators may have been edited while the segments before ran.
+            refuse_other_recipe(recipe, plan, self.work_dir.path)
+            if planned.group is not None:
+                base = ()
+            keys = str(decisions.keys_path(number - 1))
+            stages = [
+                replace(
+                    stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys, meta=plan.meta),
+                    answers_dir=str(self.work_dir.answers),
+                )
+                for at in range(len(planned.stages))
+            ]
+            if planned.decides is not None:
+                partitions = decisions.partitions(number, planned.decides, sum(counts))
+                stages[-1] = replace(stages[-1], partitions=partitions)
+            numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
+            segment = Segment(str(number), stages, source, dict(enumerate(counts)))
+            self.progress.segment(number, len(plan.segments), numbered)
+            self._drive(segment)
+            if planned.decides is not None:
+                node = f"{number}.{len(stages) - 1}"
+                pieces = [piece for block in numbered for piece in ledger.pieces(node, block)]
+                manifest = directory.decisions / f"{number}.parts.npy"
+                with published(manifest) as file:
+                    parts = [(directory.parts / one.part, one.rows_out) for one in pieces if one.part is not None]
+                    write_manifest(file, manifest.parent, parts)
+                source = decisions.after(
+                    number, planned.decides, Source(base, manifest=str(manifest), facts=facts if base else None)
+                )
+                rows = _length(source)
+                counts = cut(rows, plan.rows_per_block)
+        return len(counts)
+
+    def _drive(self, segment: Segment, other: SourceRows | None = None) -> None:
+        """Run the tasks of a segment; `other` has its rows where they are not those of the input."""
+        limits = self.limits
+        Driver(
+            segment,
+            self.worker_pool,
+            self.worker_counts,
+            self.ledger,
+            self.ledger.directory,
+            # A share cannot be left out, so it has more chances.
+            limits=replace(limits, strikes=max(limits.strikes, _STRIKES_OF_A_LOOK)) if segment.is_look else limits,
+            stop_after_bad=self.recipe.options.stop_after_bad if other is None else None,
+            observer=Observer(self.progress.event, self.progress.tick),
+            named=(other or self.rows).named,
+        ).run()
+
+    def _key_tasks(self, name: str, tasks: KeyTask) -> list[Path]:
+        """Run tasks over the keys of what a segment has made."""
+        self.progress.phase(tasks.operator.name, tasks.work, tasks.count)
+        self._drive(Segment(name, [tasks], Source(), dict.fromkeys(range(tasks.count), 1), is_look=True))
+        files = [self.ledger.parts(f"{name}.0", number) for number in range(tasks.count)]
+        return [self.ledger.directory.parts / part for parts in files for part in parts]
+
+    def _keys_of_other(self, segment: int, path: str, keys: Exchanged, partitions: int) -> tuple[str, ...]:
+        """Compute the keys of a dataset that a join at the end of a segment adds."""
+        name, ledger = f"{segment}.other", self.ledger
+        node = f"{name}.0"
+        options, source = self.recipe.options, Source((str(Path(path).absolute()),))
+        rows = len(OpenSource(source))
+        blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
+        stage = Stage(
+            [],
+            [],
+            Roles(),
+            output="view",
+            signatures=keys,
+            partitions=partitions,
+            seed=options.seed,
+            threads=options.threads,
+        )
+        self.progress.event("other", {"path": path, "rows": rows})
+        other = SourceRows([Input(path, {}, rows, path)])
+        self._drive(Segment(name, [stage], source, blocks), other)
+        bad: list[BadRow] = []
+        for block in blocks:
+            failed = [other.named(one) for one in ledger.bad_rows_of(node, block)]
+            if failed:
+                # They are no rows of the input, which the ledger counts.
+                ledger.forget(node, block)
+            bad += failed
+        if bad:
+            first, more = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
+            raise RepairError(
+                f"{first.place}, {first.operator or 'worker'}: {first.error}{more}; a join needs the keys of all rows: "
+                f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
+            )
+        return tuple(str(self.ledger.directory.parts / part) for block in blocks for part in ledger.parts(node, block))
+
+
+def _length(source: Source) -> int:
+    """Rows or groups of a source, without opening its dataset."""
+    if source.bounds is not None:
+        return max(len(np.load(source.bounds, mmap_mode="r")) - 1, 0)
+    return len(np.load(str(source.order), mmap_mode="r"))
