@@ -1,7 +1,9 @@
 """What a directory stands for: one dataset of one format. Every reader of directories asks here."""
 
 import os
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from jinx import _core
@@ -85,8 +87,21 @@ def _walk(directory: str) -> list[tuple[str, str]]:
         for name in _without_notes(names):
             kind = format_of(name)
             if kind is not None:
-                found.append((os.path.join(where, name), kind))  # noqa: PTH118 - str in, str out
+                path = os.path.join(where, name)  # noqa: PTH118 - str in, str out
+                _refuse_endless(path)
+                found.append((path, kind))
     return found
+
+
+def _refuse_endless(path: str) -> None:
+    """Refuse what is read for ever, or until somebody writes.
+
+    Raises:
+        ValueError: It is a pipe or a device.
+    """
+    with suppress(OSError):  # a broken link is an error when it is opened
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - str in
+            raise ValueError(f"{path}: this is a pipe or a device; in a directory, regular files are read")
 
 
 def _raise(error: OSError) -> NoReturn:

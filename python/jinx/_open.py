@@ -8,7 +8,7 @@ from io import IOBase
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
-from jinx._arguments import size_number
+from jinx._arguments import encodable, size_number
 from jinx._dataset.dataset import Dataset
 from jinx._directories import refuse_mixed
 from jinx._suggest import hint
@@ -75,6 +75,8 @@ def open(
         UnsupportedError: It is not a JINX file; the message holds the command that converts it.
         ValueError: A directory without a manifest holds files of several formats; the message names them.
     """
+    if split is not None:
+        encodable("the split", split)
     directories = find_directories(path, split)
     if directories is not None:
         dataset = open_directories(

@@ -142,3 +142,23 @@ def test_views_are_streamed(base, tmp_path):
     found = list(jinx.stream([tmp_path / "view.jinx", base], columns=["id"], where="id > 3"))
     assert found == [{"id": 4}, {"id": 4}]
     assert type(found[0]) is dict
+
+
+def test_lone_surrogates_are_named_everywhere(base, tmp_path):
+    pytest.importorskip("matplotlib")
+    from jinx.mds import MDSWriter
+
+    (tmp_path / "keys.py").write_text(f"def lone(sample):\n    return {LONE!a}\n", "utf-8")
+    plan = jinx.pack([1, 2, 3], 8)
+    for call in (
+        lambda: jinx.open(base, split=LONE),
+        lambda: plan.plot(tmp_path / f"{LONE}.png"),
+        lambda: MDSWriter(out=f"{tmp_path}/{LONE}", columns={"a": "int"}),
+        lambda: jinx.rebase(f"{tmp_path}/{LONE}.jinx", base),
+        lambda: jinx.sort(base, tmp_path / "out.jinx", by=lambda _: (1, LONE)),
+        lambda: jinx.sort(base, tmp_path / "out.jinx", code=f"{tmp_path / 'keys.py'}:lone", workers=1),
+    ):
+        with pytest.raises(ValueError, match="lone surrogates") as found:
+            call()
+        assert not isinstance(found.value, UnicodeError)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["base.jinx", "keys.py"]

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -427,3 +428,16 @@ def test_an_empty_name_is_no_input(tmp_path, capsys):
         out = [] if command[0] == "head" else [str(tmp_path / "out.jinx")]
         assert run([*command[:2], *out, *command[2:]]) == 2
         assert "the input has an empty name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "deeper/a.jinx", "b.parquet"])
+def test_a_pipe_in_a_directory_is_refused_by_name(tmp_path, name):
+    """Whoever opens one for reading waits until somebody writes."""
+    directory = tmp_path / "in"
+    (directory / "deeper").mkdir(parents=True)
+    (directory / "a.jinx").touch()
+    os.mkfifo(directory / name)
+    for read in (lambda: jinx.convert(directory, tmp_path / "out.jinx"), lambda: jinx.open(directory)):
+        with pytest.raises(ValueError, match=f"{name}: this is a pipe or a device"):
+            read()
+    assert not (tmp_path / "out.jinx").exists()

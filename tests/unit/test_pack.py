@@ -469,3 +469,25 @@ def test_arguments_of_the_wrong_type_are_named(options, error, told):
 def test_balance_is_made_of_finite_numbers(balance, error):
     with pytest.raises(error, match="balance"):
         jinx.pack(drawn(10), 2048).schedule(balance=balance)
+
+
+def test_a_plan_longer_than_values_of_datasets_are_is_saved_and_opened(tmp_path, monkeypatch):
+    """Positions of 2**29 samples are 2 GiB, the limit of values of datasets; a test has no room for them."""
+    import jinx._writer as writing
+    from jinx import _open
+
+    limits = []
+
+    def noted(real):
+        def call(*given, **options):
+            limits.append(options.get("max_value_bytes"))
+            return real(*given, **options)
+
+        return call
+
+    monkeypatch.setattr(writing, "Writer", noted(writing.Writer))
+    monkeypatch.setattr(_open, "open", noted(_open.open))
+    jinx.pack([3, 4, 5], 8).save(tmp_path / "plan.jinx")
+    assert jinx.PackPlan.load(tmp_path / "plan.jinx")[0].tolist()
+    assert all(limit > 2**32 * 8 for limit in limits)
+    assert len(limits) == 2

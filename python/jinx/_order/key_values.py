@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jinx._arguments import encodable
 from jinx._sizes import counted
 
 
@@ -11,6 +12,7 @@ def checked_key(value: Any, sample: int) -> Any:
 
     Raises:
         TypeError: It is none.
+        ValueError: It is a string with lone surrogates.
     """
     for one in _parts(value):
         is_number = isinstance(one, int | float) or hasattr(one, "__index__") or hasattr(one, "__float__")
@@ -19,6 +21,8 @@ def checked_key(value: Any, sample: int) -> Any:
             raise TypeError(
                 f"sample {sample}: a sort key of type {kind}; a key is a number, a string, None, or a tuple of them"
             )
+        if isinstance(one, str):
+            encodable(f"sample {sample}: the sort key", one)
     return value
 
 

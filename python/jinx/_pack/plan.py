@@ -129,9 +129,10 @@ class PackPlan(Packs):
             packs: How many packs to draw.
             tokens_per_image: How many of a sample's tokens stand for one image; they are hatched.
         """
+        from jinx._outputs import output_name
         from jinx._pack.picture import draw_packs
 
-        draw_packs(self, path, packs, tokens_per_image)
+        draw_packs(self, output_name(path), packs, tokens_per_image)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
         """Save the plan as a JINX file of one sample, at the end and at once. `PackPlan.load` checks and opens it.

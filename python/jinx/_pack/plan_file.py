@@ -13,6 +13,8 @@ from jinx._results import WriteResult
 from jinx.errors import CorruptFileError, InvalidError, MismatchError
 
 _SIZES = "sizes"
+# Positions of many samples are one value, which may be longer than values of datasets are.
+_LARGEST = 1 << 40
 
 
 def save(plan: Packs, path: str | os.PathLike[str], *, overwrite: bool) -> WriteResult:
@@ -27,7 +29,7 @@ def save(plan: Packs, path: str | os.PathLike[str], *, overwrite: bool) -> Write
         "positions": plan.positions,
         _SIZES: dict(plan.stored_sizes.columns),
     }
-    with Writer(path, overwrite=overwrite) as writer:
+    with Writer(path, overwrite=overwrite, max_value_bytes=_LARGEST) as writer:
         writer.write(sample)
     return writer.close()
 
@@ -37,7 +39,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Sizes, PackConfig, Any, Any, Lef
     from jinx._open import open
 
     name = os.fsdecode(path)
-    with open(name) as dataset:
+    with open(name, max_value_bytes=_LARGEST) as dataset:
         sample = dict(dataset[0].materialize()) if len(dataset) == 1 else {}
     if not {"plan", "offsets", "positions", "left_out", "fingerprint", _SIZES} <= sample.keys():
         raise InvalidError(f"{name} is not a plan; PackPlan.save writes one")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinx import _core
+from jinx._arguments import encodable
 from jinx._core import Reader
 from jinx._views.bases import Base, candidates, footer_of, places
 from jinx._views.open import BaseOpener, Path, absolute_paths
@@ -30,7 +31,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
         KeyError: The view shows nothing at one of the old paths.
         ValueError: There are more or fewer paths than datasets.
     """
-    name = os.fsdecode(view)
+    name = encodable("the view", os.fsdecode(view))
     file = Reader([name])
     footer = footer_of(file)
     bases = footer["base"]

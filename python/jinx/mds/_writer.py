@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from jinx import _core
+from jinx._outputs import writable_name
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
 from jinx.errors import InvalidError, JinxError, MismatchError
@@ -58,7 +59,7 @@ class MDSWriter:
         if not isinstance(given, str | os.PathLike) or "://" in os.fspath(out):
             raise InvalidError(f"out={given!r}: shards are written to a local directory; copy them from there")
         target: str = os.path.expanduser(str(given))  # pyright: ignore[reportUnknownArgumentType]  # noqa: PTH111 - str in, str out
-        self._path = target
+        self._path = writable_name(target)
         self._done: WriteResult | None = None
         self._aborted = False
         self._encoders = {name: encoder_of(columns[name]) for name in sorted(columns)}
