@@ -185,3 +185,53 @@ def test_samples_without_columns_are_not_lost_in_other_libraries(pair):
     pytest.importorskip("datasets")
     with pytest.raises(UnsupportedError, match="without columns has no rows"):
         jinx.open(pair).select_columns([]).to_hf()
+
+
+@pytest.mark.parametrize("how", [{"where": "id > 100"}, {"limit": 0}, {"limit": 0, "rename": {"s": "t"}, "drop": "id"}])
+@pytest.mark.parametrize("source", ["in.jinx", "in.jsonl", "in.msgpack", "in.tar"])
+def test_a_conversion_that_selects_nothing_keeps_the_columns(pair, tmp_path, source, how):
+    pq = pytest.importorskip("pyarrow.parquet")
+    if source != "in.jinx":
+        jinx.convert(pair, tmp_path / source)
+    names = ["t", "data"] if "rename" in how else ["id", "s", "data"]
+    for out in ("out.jinx", "out"):
+        assert jinx.convert(tmp_path / source, tmp_path / out, **how).samples == 0
+        assert set(jinx.open(tmp_path / out).column_names) == set(names)
+    jinx.convert(tmp_path / source, tmp_path / "out.parquet", **how)
+    assert set(pq.read_schema(tmp_path / "out.parquet").names) == set(names)
+
+
+def test_rows_that_were_not_selected_are_no_error_of_those_that_were(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"id": 1}\n{"id": "one"}\n', "utf-8")
+    assert jinx.convert(tmp_path / "in.jsonl", tmp_path / "out.jinx", limit=0).samples == 0
+    (tmp_path / "in.jsonl").write_text('{"id": 1}\nnot JSON\n', "utf-8")
+    assert jinx.convert(tmp_path / "in.jsonl", tmp_path / "more.jinx", limit=0).samples == 0
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_joins_of_empty_parts_have_the_columns_and_types_of_all(pair, tmp_path, copy):
+    pytest.importorskip("pyarrow")
+    with jinx.Writer(tmp_path / "more.jinx") as writer:
+        writer.write({"id": 1, "x": 1.5})
+    for name, source in (("a", pair), ("b", tmp_path / "more.jinx")):
+        none = jinx.open(source)[:0]
+        jinx.convert(none, tmp_path / f"{name}.jinx") if copy else none.save(tmp_path / f"{name}.jinx")
+    parts = [tmp_path / "a.jinx", tmp_path / "b.jinx"]
+    jinx.concat(parts, tmp_path / "view.jinx", view=True)
+    jinx.concat(parts, tmp_path / "copy.jinx")
+    joined = jinx.open(parts[0]) + jinx.open(parts[1])
+    for one in (joined, jinx.open(tmp_path / "view.jinx"), jinx.open(tmp_path / "copy.jinx")):
+        assert one.column_names == ["id", "s", "data", "x"]
+        types = one.to_arrow().schema
+        assert [str(types.field(name).type) for name in ("id", "s", "x")] == ["int64", "string", "double"]
+    # An empty part says nothing about the samples of others.
+    some = jinx.open(parts[0]) + jinx.open(tmp_path / "more.jinx")
+    assert some.to_arrow().to_pylist() == [{"id": 1, "x": 1.5}]
+
+
+def test_a_saved_empty_view_has_the_types_of_its_base(pair, tmp_path):
+    none = jinx.open(pair)[:0]
+    none.save(tmp_path / "view.jinx")
+    saved = jinx.open(tmp_path / "view.jinx")
+    assert saved.schema == none.schema == {"id": "int", "s": "str", "data": "bytes"}
+    assert [one.type for one in saved.info().columns] == ["int", "str", "bytes"]

@@ -121,3 +121,15 @@ def test_numbers_that_would_take_every_thread_of_the_system_are_refused(tmp_path
     ):
         with pytest.raises(ValueError, match=f"^num_workers={number} is more than 1,024"):
             make()
+
+
+def test_a_conversion_without_any_thread_says_which_limit_to_raise(tmp_path: Path) -> None:
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write({"n": 1})
+    command = [sys.executable, "-m", "jinx", "convert", "a.jinx", "b.jsonl"]
+    environment = {**os.environ, "RUST_MIN_STACK": REFUSED}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "the system refuses another thread; raise its limits (ulimit -u" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "b.jsonl").exists()

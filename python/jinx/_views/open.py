@@ -102,7 +102,12 @@ class SavedView:
 
     def schema(self) -> dict[str, str]:
         """The types of its columns."""
-        return schema_of_all(self.files.bases, schema(self.files.file))
+        own = schema(self.files.file)
+        types = schema_of_all(self.files.bases, own)
+        if not self.files.file._base_len():
+            # The file of an empty view names columns, of which its bases know the types.
+            types |= {name: text for name, text in schema_of_all(self.files.bases, {}).items() if name in own}
+        return types
 
 
 def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:

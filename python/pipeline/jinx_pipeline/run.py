@@ -5,11 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jinx.errors import JinxError
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.operators.api.response_cache import Answers
-from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input
+from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input, refuse_replaced_inputs
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
     Plan,
@@ -117,8 +118,7 @@ class Run:
                         record_growth(ledger, opened.plan, inputs[0])
                         opened = self._opened(work_dir, ledger, inputs)
                     if done is None or done.rows != opened.plan.rows:
-                        blocks = self._work(opened, engine, self._first_block(done))
-                        done = opened.publication.publish(self._first_block(done), blocks, opened.plan.rows)
+                        done = self._made(opened, engine, self._first_block(done))
                         # Workers of a cluster do not end at once: attempts that lost may still write.
                         with suppress(OSError):
                             ledger.sweep()
@@ -161,6 +161,16 @@ class Run:
 
     # The work.
 
+    def _made(self, opened: _Opened, engine: Engine, first_block: int) -> Published:
+        """Do what is not done, and publish it."""
+        try:
+            blocks = self._work(opened, engine, first_block)
+            return opened.publication.publish(first_block, blocks, opened.plan.rows)
+        except (JinxError, OSError):
+            # An error of a part that shows rows of an input which is another one now does not say so.
+            refuse_replaced_inputs(opened.inputs)
+            raise
+
     def _first_block(self, done: Published | None) -> int:
         """The first block that is not in the output: only a directory takes more after what it holds."""
         is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
@@ -192,7 +202,7 @@ class Run:
                     self.limits,
                     engine.memory(),
                 )
-                return runner.run(base, first_block)
+                return runner.run(opened.inputs, first_block)
             finally:
                 workers.close()
                 progress.close()

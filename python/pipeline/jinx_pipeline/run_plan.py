@@ -1,6 +1,8 @@
 """The plan of a run: made once, kept in the run log, and compared with the recipe and the inputs of each later call."""
 
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -30,6 +32,15 @@ from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER, RunLog, RunLogError
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.sample.validators import validate
+
+
+@contextmanager
+def other_remedy(remedy: str) -> Generator[None]:
+    """Say another remedy than `START_OVER`, for a command that has not its options."""
+    try:
+        yield
+    except ChangedError as error:
+        raise ChangedError(str(error).replace(START_OVER, remedy)) from None
 
 
 class ChangedError(ValueError):

@@ -1,12 +1,13 @@
 """The segments of a run, one after another, with the global operators between them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+import jinx
 from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.global_ops.decisions import Decisions
@@ -24,6 +25,7 @@ from jinx_pipeline.run_plan import refuse_other_recipe
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.runlog.work_dir import WorkDir, published
+from jinx_pipeline.sample.content_identity import content_digest
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
 
@@ -61,11 +63,12 @@ class SegmentRunner:
     limits: Limits
     memory: int | None
 
-    def run(self, base: tuple[str, ...], first_block: int) -> int:
+    def run(self, inputs: Sequence[Input], first_block: int) -> int:
         """Run all segments; returns how many blocks the last one has."""
         recipe, plan, directory, ledger = self.recipe, self.plan, self.ledger.directory, self.ledger
         order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
-        source = Source(base, order=order, facts=facts)
+        base, contents = tuple(one.path for one in inputs), tuple(one.content for one in inputs)
+        source = Source(base, order=order, contents=contents, facts=facts)
         decisions = Decisions(
             recipe,
             directory,
@@ -80,7 +83,7 @@ class SegmentRunner:
             # Files with operators may have been edited while the segments before ran.
             refuse_other_recipe(recipe, plan, self.work_dir.path)
             if planned.group is not None:
-                base = ()
+                base = contents = ()
             keys = str(decisions.keys_path(number - 1))
             stages = [
                 replace(
@@ -103,9 +106,8 @@ class SegmentRunner:
                 with published(manifest) as file:
                     parts = [(directory.parts / one.part, one.rows_out) for one in pieces if one.part is not None]
                     write_manifest(file, manifest.parent, parts)
-                source = decisions.after(
-                    number, planned.decides, Source(base, manifest=str(manifest), facts=facts if base else None)
-                )
+                made = Source(base, manifest=str(manifest), contents=contents, facts=facts if base else None)
+                source = decisions.after(number, planned.decides, made)
                 rows = _length(source)
                 counts = cut(rows, plan.rows_per_block)
         return len(counts)
@@ -137,7 +139,8 @@ class SegmentRunner:
         """Compute the keys of a dataset that a join at the end of a segment adds."""
         name, ledger = f"{segment}.other", self.ledger
         node = f"{name}.0"
-        options, source = self.recipe.options, Source((str(Path(path).absolute()),))
+        options = self.recipe.options
+        source = Source((str(Path(path).absolute()),), contents=(content_digest(jinx.open(path)),))
         rows = len(OpenSource(source))
         blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
         stage = Stage(

@@ -56,7 +56,10 @@ pub fn convert(
     }
     if output_format != Format::Parquet {
         let known = projected(origin.known.clone(), spec, &options);
-        return write(origin.open()?, known, out, output_format, spec, &options, progress);
+        let done = write(origin.open()?, known.clone(), out, output_format, spec, &options, progress)?;
+        let is_new =
+            output_format == Format::Jinx && done.rows == 0 && known.schema.is_none() && !spec.append;
+        return if is_new { with_columns(&origin, known, out, spec, &options, done) } else { Ok(done) };
     }
     // Checked before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
@@ -206,10 +209,52 @@ fn infer(
             "Parquet needs a schema, which takes a first pass that a pipe does not allow; save the input to a file",
         ));
     }
+    let infer = InferOptions { media: media.clone(), mixed_json: spec.mixed_json, large: false };
+    let observer = Observer::new(SchemaInference::new(infer));
+    let seen = run(origin.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
+    let inferred = observer.findings().finish()?;
+    let unselected = if seen.rows == 0 { schema_of_unselected(origin, media, spec, options) } else { None };
+    Ok(unselected.unwrap_or(inferred))
+}
+
+/// Writes a JINX dataset without rows once more, with the columns of the rows that were not selected.
+fn with_columns(
+    origin: &Origin,
+    known: Known,
+    out: &Path,
+    spec: &ConvertSpec,
+    options: &ConvertOptions,
+    done: Summary,
+) -> Result<Summary> {
+    let Some(schema) = schema_of_unselected(origin, known.media.clone(), spec, options) else {
+        return Ok(done);
+    };
+    let known = Known { schema: Some(schema), ..known };
+    let spec = ConvertSpec { overwrite: true, resume: false, ..spec.clone() };
+    let options = ConvertOptions { limit: Some(0), rejects: None, ..options.clone() };
+    let again = write(origin.open()?, known, out, Format::Jinx, &spec, &options, &mut |_| Ok(()))?;
+    Ok(Summary { skipped: done.skipped, ..again })
+}
+
+/// The columns of all rows, where a filter or a limit selects none; `None` if they have no columns, or no types in
+/// common, or cannot be read again.
+fn schema_of_unselected(
+    origin: &Origin,
+    media: Vec<MediaPath>,
+    spec: &ConvertSpec,
+    options: &ConvertOptions,
+) -> Option<SchemaRef> {
+    // Files that rows are made of, or made into, are not for rows that nobody wants.
+    let has_files = options.embed.is_some() || options.media_dir.is_some();
+    if has_files || (options.filter.is_none() && options.limit.is_none()) || !origin.is_repeatable() {
+        return None;
+    }
+    let all = ConvertOptions { filter: None, limit: None, rejects: None, ..options.clone() };
     let infer = InferOptions { media, mixed_json: spec.mixed_json, large: false };
     let observer = Observer::new(SchemaInference::new(infer));
-    run(origin.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
-    observer.findings().finish()
+    // What these rows have wrong is no error of those that were selected.
+    run(origin.open().ok()?, observer.clone(), &all, &mut |_| Ok(())).ok()?;
+    observer.findings().finish().ok().filter(|schema| !schema.fields().is_empty())
 }
 
 /// Two passes read every byte twice.

@@ -5,6 +5,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::panics::caught;
+use jinx_core::threads::refused;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::thread;
@@ -69,7 +70,9 @@ where
     let (sender, receiver) = unbounded();
     let feeder = {
         let backpressure = Arc::clone(&backpressure);
-        thread::Builder::new().spawn(move || feed(produce, &job_sender, &backpressure))?
+        thread::Builder::new()
+            .spawn(move || feed(produce, &job_sender, &backpressure))
+            .map_err(|error| refused(&error))?
     };
     let done = thread::scope(|scope| {
         let started = workers.into_iter().enumerate().try_for_each(|(number, worker)| {
@@ -84,7 +87,7 @@ where
             if number > 0 { Ok(()) } else { started }
         });
         drop(sender);
-        let started = started.map_err(Error::from);
+        let started = started.map_err(|error| refused(&error));
         let done = started.and_then(|()| collect(&receiver, &backpressure, commit));
         backpressure.stop();
         done

@@ -1,8 +1,9 @@
 //! Threads that share the work of one call. The system may refuse to start one, for example where a container limits
 //! the number of processes. Then the other threads, and at least the calling one, do its work.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::panics::caught;
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
@@ -12,6 +13,12 @@ pub fn start<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Option<ScopedJoinHandle<'scope, T>> {
     thread::Builder::new().spawn_scoped(scope, work).ok()
+}
+
+/// The error of work that needs a thread where the system refuses to start one.
+pub fn refused(error: &io::Error) -> Error {
+    let what = "the system refuses another thread; raise its limits (ulimit -u, ulimit -v, or the pids of the container)";
+    io::Error::new(error.kind(), format!("{what}: {error}")).into()
 }
 
 /// Runs `work(false)` on up to `threads - 1` new threads, and `work(true)` on the calling one, which alone notices
@@ -62,7 +69,6 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[allow(clippy::panic)]
 mod tests {
     use super::*;
-    use crate::error::Error;
 
     #[test]
     fn results_come_in_order_and_a_panic_is_one_error() {

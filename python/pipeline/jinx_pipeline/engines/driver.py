@@ -315,7 +315,7 @@ class Driver:
         parts = tuple(str(self._directory.parts / name) for name in names)
         is_view = self._segment.stages[stage].output == "view"
         base = self._segment.source if is_view else Source()
-        return Source(base.base, parts, facts=base.facts)
+        return Source(base.base, parts, contents=base.contents, facts=base.facts)
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):

@@ -12,6 +12,7 @@ import numpy as np
 from jinx._views.open import ViewOpener
 from jinx_pipeline.operators.api.sample_source import ABSENT, DatasetSource
 from jinx_pipeline.plan.manifest import Manifest
+from jinx_pipeline.sample.content_identity import refuse_replaced
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,6 +38,7 @@ class Source:
         manifest: A file that lists the parts where there may be many; see `plan/manifest.py`.
         order: A file of positions in it (.npy), in the order that a global operator decided; None: all, in order.
         bounds: A file of n + 1 places in `order` between which n groups lie; None: no groups.
+        contents: The `content_digest` of each of the base, by which a worker that opens it later knows it again.
         facts: A file of what the footers of the base say together, so that only shards whose rows are read are opened.
     """
 
@@ -45,6 +47,7 @@ class Source:
     manifest: str | None = None
     order: str | None = None
     bounds: str | None = None
+    contents: tuple[str, ...] = ()
     facts: str | None = None
 
     @property
@@ -72,7 +75,9 @@ class BaseDataset:
         """The dataset."""
         import jinx
 
-        paths = self._source.base
+        paths, contents = self._source.base, self._source.contents
+        for path, digest in zip(paths, contents, strict=bool(contents)):
+            refuse_replaced(path, digest)
         opened = jinx.open(paths[0] if len(paths) == 1 else list(paths))
         if self._source.facts is not None:
             opened._assume(Path(self._source.facts).read_text("utf-8"))
@@ -243,7 +248,7 @@ class SourceCache:
 
     def get(self, source: Source) -> OpenSource:
         """The source, open."""
-        base = Source(source.base, facts=source.facts)
+        base = Source(source.base, contents=source.contents, facts=source.facts)
         return self._sources.get(source, lambda: OpenSource(source, self._bases.get(base, lambda: BaseDataset(base))))
 
 

@@ -33,5 +33,5 @@ pub use build::BatchBuilder;
 pub use emit::RowEmitter;
 pub use features::{Features, MediaFeature, MediaPath, media_of};
 pub use infer::{InferOptions, SchemaInference};
-pub use project::schema_text;
+pub use project::{schema_text, united_text};
 pub use schema::{decode_schema, encode_schema};

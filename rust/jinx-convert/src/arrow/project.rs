@@ -2,6 +2,7 @@
 
 use crate::arrow::features::{METADATA_KEY, MediaPath};
 use crate::arrow::schema::{decode_schema, encode_schema};
+use crate::arrow::unify::unify;
 use crate::filters::condition::Condition;
 use crate::suggest::no_such_column;
 use crate::{ConvertOptions, Selection};
@@ -41,6 +42,14 @@ pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, more: &[Field]) -> R
     let kept = schema(&whole, &ConvertOptions { drop, ..ConvertOptions::default() });
     let fields = kept.fields().iter().cloned().chain(more.iter().cloned().map(Arc::new));
     Ok(encode_schema(&Schema::new_with_metadata(fields.collect::<Vec<_>>(), kept.metadata().clone())))
+}
+
+/// The text of one schema for the rows of two.
+///
+/// # Errors
+/// As [`decode_schema`]; `Mismatch` naming the column and what differs.
+pub fn united_text(one: &str, other: &str) -> Result<String> {
+    Ok(encode_schema(&unify(&decode_schema(one)?, &decode_schema(other)?)?))
 }
 
 /// Fails for requested names that the rows cannot have, before any row is read.

@@ -64,13 +64,14 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
             }
         }
     }
-    if names.is_empty()
-        && shards.len() == 0
-        && shards.count() > 0
-        && let Some(schema) = &shards.shard(0)?.footer().arrow_schema
-    {
-        // Without samples, only the schema names columns.
-        names.extend(decode_schema(schema)?.fields().iter().map(|field| field.name().clone()));
+    // Without samples, only the schemas name columns.
+    let empty = if names.is_empty() && shards.len() == 0 { shards.count() } else { 0 };
+    for i in 0..empty {
+        if let Some(schema) = &shards.shard(i)?.footer().arrow_schema {
+            let found = decode_schema(schema)?;
+            let new = found.fields().iter().filter(|field| seen.insert(field.name().clone()));
+            names.extend(new.map(|field| field.name().clone()));
+        }
     }
     let rows = if names.is_empty() { shards.len().min(SCANNED_FOR_NAMES) } else { 0 };
     for position in 0..rows {

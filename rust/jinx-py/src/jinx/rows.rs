@@ -5,9 +5,10 @@ use crate::dataset::projection::Projection;
 use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
 use crate::jinx::dataset::JinxDataset;
 use crate::jinx::sample::JinxSample;
+use crate::jinx::shards::Shards;
 use crate::jinx::{columns, filter, footer};
 use crate::sample::stored::StoredSample;
-use jinx_convert::arrow::media_of;
+use jinx_convert::arrow::{media_of, united_text};
 use jinx_core::Result;
 use jinx_core::sink::Sink;
 use jinx_format::expression::ValueKind;
@@ -176,7 +177,24 @@ impl Rows for JinxDataset {
         if shards.count() == 0 {
             return Ok(ArrowTypes::default());
         }
-        let footer = shards.shard(0)?.footer();
+        let Some(first) = (0..shards.count()).find(|i| shards.samples(*i) > 0) else {
+            return empty_types(&shards);
+        };
+        let footer = shards.shard(first)?.footer();
         Ok(ArrowTypes { schema: footer.arrow_schema.clone(), media: media_of(&footer.fields) })
     }
+}
+
+/// The types of shards that all are empty: those of all columns that one of them has.
+fn empty_types(shards: &Shards) -> Result<ArrowTypes> {
+    let mut all = ArrowTypes::default();
+    for i in 0..shards.count() {
+        let footer = shards.shard(i)?.footer();
+        all.schema = match (all.schema, footer.arrow_schema.clone()) {
+            (Some(one), Some(other)) => united_text(&one, &other).ok(),
+            (one, other) => one.or(other),
+        };
+        all.media.extend(media_of(&footer.fields));
+    }
+    Ok(all)
 }

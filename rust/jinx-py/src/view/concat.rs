@@ -1,9 +1,12 @@
 //! Several datasets as one sequence of samples.
 
+use crate::dataset::arrow_stream::schema_text as schema_text_of;
 use crate::dataset::files::Files;
 use crate::dataset::projection::Projection;
 use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
+use crate::dataset::view::View;
 use crate::sample::stored::StoredSample;
+use jinx_convert::arrow::united_text;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, merge};
@@ -48,6 +51,11 @@ impl ConcatRows {
             Some(part) => Ok((part, position - self.starts[at])),
             None => Err(Error::invalid(format!("sample {position} of {}", self.files.samples))),
         }
+    }
+
+    /// The parts that have samples, or all if none has.
+    fn telling(&self) -> impl Iterator<Item = &Arc<dyn Rows>> {
+        self.parts.iter().filter(|part| part.files().samples > 0 || self.files.samples == 0)
     }
 
     fn unite<T>(&self, of: impl Fn(&dyn Rows) -> Result<T>, mut with: impl FnMut(&mut T, T)) -> Result<T>
@@ -152,7 +160,7 @@ impl Rows for ConcatRows {
 
     fn column_names(&self) -> Result<Vec<String>> {
         let mut all = Vec::new();
-        for part in self.parts.iter().filter(|part| part.files().samples > 0) {
+        for part in self.telling() {
             add_names(&mut all, part.column_names()?);
         }
         Ok(all)
@@ -188,15 +196,26 @@ impl Rows for ConcatRows {
     }
 
     fn arrow_types(&self) -> Result<ArrowTypes> {
-        self.unite(
-            |part| part.arrow_types(),
-            |all, more| {
-                if all.schema != more.schema {
-                    all.schema = None;
+        let mut all: Option<ArrowTypes> = None;
+        for part in self.telling() {
+            let mut more = part.arrow_types()?;
+            if self.files.samples == 0 && more.schema.is_none() {
+                more.schema = Some(schema_text_of(&View { rows: Arc::clone(part), positions: None })?);
+            }
+            all = Some(match all {
+                None => more,
+                Some(mut all) => {
+                    all.schema = match (all.schema, more.schema) {
+                        // Here are no samples from which types could be inferred.
+                        (Some(one), Some(other)) if self.files.samples == 0 => united_text(&one, &other).ok(),
+                        (one, other) => one.filter(|one| Some(one) == other.as_ref()),
+                    };
+                    all.media.extend(more.media);
+                    all
                 }
-                all.media.extend(more.media);
-            },
-        )
+            });
+        }
+        Ok(all.unwrap_or_default())
     }
 
     fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {

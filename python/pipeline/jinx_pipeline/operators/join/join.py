@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.operators.join.matches import Matches, matched
-from jinx_pipeline.sample.content_identity import content_identity
+from jinx_pipeline.sample.content_identity import content_digest, content_identity, refuse_replaced
 from jinx_pipeline.sample.paths import parse, text_of
 from jinx_pipeline.sample.roles import ROLES
 
@@ -61,6 +61,9 @@ class Join(HashKeys, Partitioned, Edits):
     columns: list[str] | None = None
     prefix: str = ""
     duplicates: Literal["fail", "first"] = "fail"
+
+    # Where a run has sent us, the `content_digest` of the dataset with which it began.
+    _expected: ClassVar[str] = ""
 
     def check(self) -> None:
         if not self.pairs:
@@ -186,12 +189,15 @@ class Join(HashKeys, Partitioned, Edits):
 
     @cached_property
     def _other(self) -> "jinx.Dataset":
+        if self._expected:
+            refuse_replaced(self.path, self._expected)
         return jinx.open(self.path)
 
     def __getstate__(self) -> dict[str, Any]:
         # Each worker opens the dataset itself, wherever it runs.
         state = {name: value for name, value in self.__dict__.items() if name != "_other"}
-        return {**state, "path": str(Path(self.path).absolute())}
+        expected = self._expected or content_digest(self._other)
+        return {**state, "path": str(Path(self.path).absolute()), "_expected": expected}
 
 
 class OtherKeys(HashKeys):
