@@ -9,7 +9,7 @@ import jinx_pipeline
 PACKAGE = Path(jinx_pipeline.__file__).parent
 # What operators may import: their own kind, and what says where things are in a sample.
 BELOW_OPERATORS = {"operators", "sample", "dedup", "optional"}
-BASE = {"base", "batch", "busy", "context", "filter", "kinds", "registry", "parameters", "source"}
+BASE = {"base", "batch", "busy", "context", "filter", "kinds", "registry", "returned", "parameters", "source"}
 
 
 def imports(path: Path) -> set[str]:

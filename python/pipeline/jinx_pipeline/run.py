@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import jinx
+from jinx.errors import JinxError
 from jinx_pipeline.commit.claim import Claim, ClaimedError
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
@@ -21,7 +23,7 @@ from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment,
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.operators.answers import Answers
 from jinx_pipeline.operators.keyed import Keyed
-from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input
+from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input, refuse_replaced_inputs
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
     Plan,
@@ -50,6 +52,7 @@ from jinx_pipeline.run_plan import (
     refuse_other_recipe,
 )
 from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
+from jinx_pipeline.sample.content import content_digest
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.shuffle.phase import Phase
@@ -142,9 +145,7 @@ class Run:
                         publication = self._publication(work_dir, ledger, plan)
                     opened = _Opened(work_dir, inputs, ledger, plan, publication)
                     if done is None or done["rows"] != plan.rows:
-                        last_blocks = self._work(opened, engine, self._first_block(done))
-                        journal.refuse_other_driver()
-                        done = publication.publish(self._first_block(done), last_blocks, plan.rows)
+                        done = self._made(opened, engine, journal, done)
                         # Workers of a cluster do not end at once: attempts that lost may still write.
                         with suppress(OSError):
                             ledger.sweep()
@@ -184,6 +185,18 @@ class Run:
 
     # The work.
 
+    def _made(self, opened: _Opened, engine: Engine, journal: Journal, done: dict[str, Any] | None) -> dict[str, Any]:
+        """Do what is not done, and publish it; returns what is noted of the output then."""
+        first = self._first_block(done)
+        try:
+            last_blocks = self._work(opened, engine, first)
+            journal.refuse_other_driver()
+            return opened.publication.publish(first, last_blocks, opened.plan.rows)
+        except (JinxError, OSError):
+            # An error of a part that shows rows of an input which is another one now does not say so.
+            refuse_replaced_inputs(opened.inputs)
+            raise
+
     def _first_block(self, done: dict[str, Any] | None) -> int:
         """The first block that is not in the output: only a directory takes more after what it holds."""
         is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
@@ -205,16 +218,17 @@ class Run:
             try:
                 rows = SourceRows(opened.inputs)
                 job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, rows, engine.memory())
-                return self._segments(job, base, first_block)
+                return self._segments(job, opened.inputs, first_block)
             finally:
                 workers.close()
                 progress.close()
 
-    def _segments(self, job: "_Job", base: tuple[str, ...], first_block: int) -> int:
+    def _segments(self, job: "_Job", inputs: list[Input], first_block: int) -> int:
         """Run all segments; returns how many blocks the last one has."""
         recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
         order, facts = (None if name is None else str(work_dir.globals / name) for name in (plan.order, plan.facts))
-        source = Source(base, order=order, facts=facts)
+        base, contents = tuple(one.path for one in inputs), tuple(one.content for one in inputs)
+        source = Source(base, order=order, contents=contents, facts=facts)
         decisions = Decisions(
             recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job), memory=job.memory
         )
@@ -224,7 +238,7 @@ class Run:
             # Files with operators may have been edited while the segments before ran.
             refuse_other_recipe(recipe, plan, work_dir.path)
             if planned.group is not None:
-                base = ()
+                base = contents = ()
             keys = str(decisions.keys_path(number - 1))
             stages = [
                 replace(
@@ -242,7 +256,7 @@ class Run:
                 parts = tuple(
                     str(work_dir.parts / name) for block in numbered for name in ledger.parts(number, last, block)
                 )
-                source = decisions.after(number, planned.decides, Source(base, parts))
+                source = decisions.after(number, planned.decides, Source(base, parts, contents=contents))
                 rows = _length(source)
                 counts = cut(rows, plan.rows_per_block)
         return len(counts)
@@ -274,7 +288,8 @@ class Run:
     def _keys_of_other(self, job: "_Job", segment: int, path: str, keys: Keyed) -> tuple[str, ...]:
         """Compute the keys of a dataset that a join at the end of a segment adds."""
         number = segment + 2 * len(job.plan.segments)
-        options, source = self.recipe.options, Source((str(Path(path).absolute()),))
+        options = self.recipe.options
+        source = Source((str(Path(path).absolute()),), contents=(content_digest(jinx.open(path)),))
         rows = len(OpenSource(source))
         blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
         stage = Stage([], [], Roles(), output="view", signatures=keys, seed=options.seed, threads=options.threads)

@@ -267,7 +267,8 @@ class Driver:
         names = self._ledger.parts(self._segment.number, stage, block)
         parts = tuple(str(self._work_dir.parts / name) for name in names)
         is_view = self._segment.stages[stage].output == "view"
-        return Source(self._segment.source.base if is_view else (), parts)
+        source = self._segment.source
+        return Source(source.base, parts, contents=source.contents) if is_view else Source(parts=parts)
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):

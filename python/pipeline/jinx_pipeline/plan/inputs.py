@@ -18,7 +18,7 @@ from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.recipe.places import Place
-from jinx_pipeline.sample.content import content_identity
+from jinx_pipeline.sample.content import content_digest, content_identity, refuse_replaced
 
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
@@ -47,6 +47,7 @@ class Input:
         identity: What it holds, as `content_identity` says, or what identifies the source of a conversion.
         rows: Its samples.
         source: The path as the recipe has it.
+        content: The `content_digest` of what lies at the path.
         rejected: Of a source that was converted: rows that cannot be read, in order.
     """
 
@@ -54,6 +55,7 @@ class Input:
     identity: dict[str, Any]
     rows: int
     source: str
+    content: str = ""
     rejected: list[Rejected] = field(default_factory=list[Rejected])
 
     @cached_property
@@ -95,6 +97,9 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
         FileNotFoundError: The file does not exist; the message names the nearest one.
         JinxError: It cannot be read.
     """
+    if Path(source.path).is_fifo():
+        # It can be read once, and who opens it waits for a writer.
+        raise ValueError(f"{source.path}: this is a pipe; a run needs a regular file, which it reads again to resume")
     if not needs_conversion(source.path):
         return _described(source.path)
     fingerprint = _fingerprint(source.path)
@@ -107,7 +112,7 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
     if source.path.lower().endswith(_PLAIN) and Path(source.path).is_file():
         size = Path(source.path).stat().st_size
         identity = {"format": "jsonl", "samples": made.rows, "bytes": size, "sha256": head_digest(source.path, size)}
-    return Input(made.path, identity, made.rows, source.path, _rejected(rejects))
+    return Input(made.path, identity, made.rows, source.path, made.content, _rejected(rejects))
 
 
 def content_of(path: str) -> dict[str, Any]:
@@ -167,7 +172,17 @@ def _rejected(path: Path) -> list[Rejected]:
 def _described(path: str) -> Input:
     dataset = jinx.open(path)
     where = path if any(one in path for one in "*?[") else str(Path(path).absolute())
-    return Input(where, content_identity(dataset), len(dataset), path)
+    return Input(where, content_identity(dataset), len(dataset), path, content_digest(dataset))
+
+
+def refuse_replaced_inputs(inputs: Iterable[Input]) -> None:
+    """Refuse inputs that are not what they were when they were found.
+
+    Raises:
+        ReplacedError: One is not.
+    """
+    for one in inputs:
+        refuse_replaced(one.path, one.content)
 
 
 def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from jinx_pipeline.operators.source import ABSENT, DatasetSource
+from jinx_pipeline.sample.content import refuse_replaced
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,6 +34,7 @@ class Source:
         parts: Saved views over the base, or datasets, one after another; none: the base itself.
         order: A file of positions in it (.npy), in the order that a global operator decided; None: all, in order.
         bounds: A file of n + 1 places in `order` between which n groups lie; None: no groups.
+        contents: The `content_digest` of each of the base, by which a worker that opens it later knows it again.
         facts: A file of what the footers of the base say together, so that only shards whose rows are read are opened.
     """
 
@@ -40,6 +42,7 @@ class Source:
     parts: tuple[str, ...] = ()
     order: str | None = None
     bounds: str | None = None
+    contents: tuple[str, ...] = ()
     facts: str | None = None
 
 
@@ -56,6 +59,8 @@ class OpenSource:
         """The dataset beneath; None where the parts hold rows of their own."""
         if not self.source.base:
             return None
+        for path, digest in zip(self.source.base, self.source.contents, strict=bool(self.source.contents)):
+            refuse_replaced(path, digest)
         opened = open_all(self.source.base)
         if self.source.facts is not None:
             opened._assume(Path(self.source.facts).read_text("utf-8"))

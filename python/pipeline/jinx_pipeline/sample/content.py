@@ -1,5 +1,6 @@
 """What a dataset holds, told without reading a sample."""
 
+import json
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -7,6 +8,42 @@ from typing import Any
 
 import jinx
 from jinx import _core
+from jinx.errors import JinxError
+
+
+class ReplacedError(RuntimeError):
+    """A dataset that a run reads is not the one with which it began.
+
+    Attributes:
+        concerns_all_rows: So that the run stops.
+        needs_repair: So that nobody is told to run again as it is.
+    """
+
+    concerns_all_rows = True
+    needs_repair = True
+
+    def __init__(self, path: str) -> None:
+        again = "restore it and run again, or start over with restart (--restart)"
+        super().__init__(f"{path} was replaced or changed while the run lasted; {again}")
+
+
+def refuse_replaced(path: str, digest: str) -> None:
+    """Refuse a dataset whose `content_digest` was another one, or that is gone.
+
+    Raises:
+        ReplacedError: It was.
+    """
+    try:
+        found = content_digest(jinx.open(path))
+    except (JinxError, OSError) as error:
+        raise ReplacedError(path) from error
+    if found != digest:
+        raise ReplacedError(path)
+
+
+def content_digest(dataset: "jinx.Dataset") -> str:
+    """`content_identity` in 32 hex digits."""
+    return sha256(json.dumps(content_identity(dataset)).encode()).hexdigest()[:32]
 
 
 def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from jinx_pipeline.operators.keyed import Decision, Divided, Edits, Keyed, Keys
 from jinx_pipeline.operators.kinds import Mapper
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.sample.content import content_identity
+from jinx_pipeline.sample.content import content_digest, content_identity, refuse_replaced
 from jinx_pipeline.sample.paths import parse, text_of
 from jinx_pipeline.sample.roles import ROLES
 
@@ -60,6 +60,9 @@ class Join(Divided, Edits):
     columns: list[str] | None = None
     prefix: str = ""
     duplicates: Literal["fail", "first"] = "fail"
+
+    # Where a run has sent us, the `content_digest` of the dataset with which it began.
+    _expected: ClassVar[str] = ""
 
     def check(self) -> None:
         if not self.pairs:
@@ -184,12 +187,15 @@ class Join(Divided, Edits):
 
     @cached_property
     def _other(self) -> "jinx.Dataset":
+        if self._expected:
+            refuse_replaced(self.path, self._expected)
         return jinx.open(self.path)
 
     def __getstate__(self) -> dict[str, Any]:
         # Each worker opens the dataset itself, wherever it runs.
         state = {name: value for name, value in self.__dict__.items() if name != "_other"}
-        return {**state, "path": str(Path(self.path).absolute())}
+        expected = self._expected or content_digest(self._other)
+        return {**state, "path": str(Path(self.path).absolute()), "_expected": expected}
 
 
 class OtherKeys(Keyed):
