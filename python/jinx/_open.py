@@ -241,7 +241,9 @@ def missing(path: str) -> OSError:
     if _GLOB & set(name):
         return FileNotFoundError(f"{path}: no file matches this pattern")
     try:
-        near = hint(name, os.listdir(directory or "."))  # noqa: PTH208
+        there = os.listdir(directory or ".")  # noqa: PTH208
+        # Hidden ones are notes and locks, ours too.
+        near = hint(name, [one for one in there if name.startswith(".") or not one.startswith(".")])
     except FileNotFoundError:
         return FileNotFoundError(f"{path}: no such file; the directory {directory} does not exist either")
     except OSError as error:  # the name is too long, a part of it is a file, or may not be read

@@ -216,7 +216,9 @@ def one_line(error: BaseException) -> str:
     """An error's message on one line."""
     text: object = error.args[0] if isinstance(error, KeyError) and error.args else error
     if isinstance(error, OSError) and error.strerror:
-        where: str = error.filename or "<standard output>"
+        # What fails without a file is a write to a stream, or the start of a process or thread.
+        is_start = error.errno in {errno.EAGAIN, errno.ENOMEM} and error.strerror == os.strerror(error.errno)
+        where: str = error.filename or ("starting a process (ulimit -u)" if is_start else "<standard output>")
         if error.filename2:
             where = f"{where} -> {error.filename2}"
         text = f"{where}: {error.strerror}{_ADVICE.get(error.errno or 0, '')}"

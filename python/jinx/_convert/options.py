@@ -259,7 +259,11 @@ class Settings:
 
     def for_core(self, **more: Any) -> str:
         """The options as the core takes them: JSON without those that are None."""
-        return json.dumps({name: value for name, value in {**self.core, **more}.items() if value is not None})
+        options = {name: value for name, value in {**self.core, **more}.items() if value is not None}
+        for value in options.values():
+            if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+                raise ValueError(f"{value}: this name is not UTF-8, which options of a conversion are; use another one")
+        return json.dumps(options)
 
     def changed(self, out: str, target: str, **core: Any) -> "Settings":
         """The same for another output, with other values for the core."""

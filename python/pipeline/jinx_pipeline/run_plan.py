@@ -2,6 +2,8 @@
 
 import json
 import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -28,6 +30,15 @@ from jinx_pipeline.sample.validators import validate
 from jinx_pipeline.shuffle.step import publish_order
 
 START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
+
+
+@contextmanager
+def other_remedy(remedy: str) -> Generator[None]:
+    """Say another remedy than `START_OVER`, for a command that has not its options."""
+    try:
+        yield
+    except ChangedError as error:
+        raise ChangedError(str(error).replace(START_OVER, remedy)) from None
 
 
 class ChangedError(ValueError):

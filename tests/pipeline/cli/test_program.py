@@ -1,6 +1,8 @@
 """The command line, run as users run it."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 import yaml
 
 import jinx
+from jinx._cli.command_line import one_line
 from jinx_pipeline.cli.program import COMMANDS, run
 from jinx_pipeline.run import Run
 from pipeline.made import rows_of, write_input, write_operators
@@ -287,3 +290,33 @@ def test_convert_dialog_there_and_back(folder, capsys):
     assert "llava.jsonl: sample 0: " in capsys.readouterr().err
     assert not (folder / "no.jinx").exists()
     assert run(["convert-dialog", "llava.jsonl", "no.jinx", "--from", "lava", "--to", "messages"]) == 2
+
+
+def test_each_command_names_a_remedy_that_it_has(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, code = tmp_path / "in.jsonl", tmp_path / "mine.py"
+    file.write_text('{"text": "some words", "n": 1}\n{"text": "more words", "n": 2}\n')
+    code.write_text("def process_single(sample):\n    return {**sample, 'x': 3 // (sample['n'] - 1)}\n")
+    (tmp_path / "r.yaml").write_text(
+        "dataset: in.jsonl\nprocess: [text_length_filter, python_file_mapper: {file_path: mine.py}]\nexport: out.jinx\n"
+    )
+    assert run(["run", "r.yaml", "--workers", "1"]) == 1
+    assert run(["analyze", "r.yaml", "--workers", "1"]) == 0
+    assert run(["replay", "out.jinx.work", "rest.jinx", "--workers", "1"]) == 1
+    capfd.readouterr()
+    code.write_text(code.read_text() + "\n")
+    assert run(["replay", "out.jinx.work", "rest.jinx"]) == 2
+    assert "choose another OUT, or remove that working directory" in capfd.readouterr().err
+    assert run(["resume", "r.yaml"]) == 2
+    assert "(--restart --overwrite) of jinx-pipeline run" in capfd.readouterr().err
+    file.write_text(file.read_text().replace("some", "SOME"))
+    assert run(["analyze", "r.yaml"]) == 2
+    assert "measure again with restart=True (--restart)" in capfd.readouterr().err
+    assert run(["analyze", "r.yaml", "--restart", "--workers", "1"]) == 0
+
+
+def test_a_process_that_cannot_start_is_not_blamed_on_the_output():
+    refused = BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    assert one_line(refused) == "starting a process (ulimit -u): Resource temporarily unavailable"
+    full = BlockingIOError(errno.EAGAIN, "write could not complete without blocking")
+    assert one_line(full) == "<standard output>: write could not complete without blocking"

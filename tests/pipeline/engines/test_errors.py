@@ -1,6 +1,7 @@
 """Errors: of a row, of the machine, of the run; whatever they say, the run ends and can be resumed."""
 
 import json
+import os
 
 import pytest
 
@@ -173,3 +174,22 @@ def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):
     Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=10)
     kept = sum(one.stat().st_size for one in (tmp_path / "out.jinx.work").glob("workers.log*"))
     assert 1_000_000 < kept < 40_000_000
+
+
+def test_a_pipe_is_refused_before_anybody_waits_for_a_writer(tmp_path):
+    os.mkfifo(tmp_path / "in.jsonl")
+    with pytest.raises(ValueError, match=r"in\.jsonl: this is a pipe; a run needs a regular file"):
+        jp.Dataset.load(tmp_path / "in.jsonl").export(tmp_path / "out.jinx")
+
+
+def test_an_output_whose_name_is_not_utf8_is_named(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/out\xe9.jinx")
+    with pytest.raises(ValueError, match=r"out\udce9\.jinx\.work/.*: this name is not UTF-8"):
+        jp.Dataset.load(tmp_path / "in.jsonl").export(name)
+
+
+def test_hidden_files_are_not_suggested(tmp_path):
+    (tmp_path / ".dataset.jinx.pipeline").touch()
+    with pytest.raises(FileNotFoundError, match=r"no such file$"):
+        jinx.open(tmp_path / "dataset.jinx")

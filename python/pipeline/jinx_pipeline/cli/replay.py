@@ -21,6 +21,9 @@ def replay(run_dir: str, out: str, progress: str, *, as_json: bool, **options: A
     """
     from jinx_pipeline.replay import replay_of
     from jinx_pipeline.run import Run
+    from jinx_pipeline.run_plan import other_remedy
 
     recipe = replay_of(Path(run_dir), out, **options)
-    return print_result(result_of(Run(recipe, progress="none" if as_json else progress)), as_json=as_json)
+    with other_remedy("choose another OUT, or remove that working directory"):
+        result = result_of(Run(recipe, progress="none" if as_json else progress))
+    return print_result(result, as_json=as_json)

@@ -19,9 +19,12 @@ def resume(what: str, progress: str, *, as_json: bool, **options: Any) -> int:
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.replay import recipe_in
     from jinx_pipeline.run import Run, work_dir_of
+    from jinx_pipeline.run_plan import START_OVER, other_remedy
 
     recipe = recipe_in(Path(what), **options) if Path(what).is_dir() else read_recipe(what, **options)
     folder = work_dir_of(recipe)
     if not (folder / "plan.json").exists():
         raise click.UsageError(f"there is nothing to resume in {folder}; start it with: jinx-pipeline run {what}")
-    return print_result(result_of(Run(recipe, progress="none" if as_json else progress)), as_json=as_json)
+    with other_remedy(f"{START_OVER} of jinx-pipeline run"):
+        result = result_of(Run(recipe, progress="none" if as_json else progress))
+    return print_result(result, as_json=as_json)

@@ -14,6 +14,7 @@ from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
 from jinx_pipeline.run import Run, RunResult
+from jinx_pipeline.run_plan import other_remedy
 
 
 def measurable(recipe: Recipe, out: str) -> Recipe:
@@ -34,7 +35,8 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
 def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool = False) -> RunResult:
     """Measure the input of a recipe; the output can be used by `from_stats`."""
     what = measurable(recipe, out)
-    result = Run(what, progress=progress, restart=restart)()
+    with other_remedy("measure again with restart=True (--restart)"):
+        result = Run(what, progress=progress, restart=restart)()
     facts = {"statistics": reusable(what), "input": _input_of(recipe)}
     publish_text(_facts_path(out), json.dumps(facts, indent=1) + "\n")
     return result
