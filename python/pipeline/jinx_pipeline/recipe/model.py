@@ -88,7 +88,8 @@ class Options:
 
     Attributes:
         work_dir: Where finished blocks, the log and the rejected rows are kept; None: next to the output, with `.work`
-            after its name. It stays after the run, for runs on a grown input, and may be deleted then.
+            after its name. It stays after the run, for runs on a grown input, and may be deleted then,
+            unless the output is a view of an input that was converted.
         seed: Of everything that is random.
         workers: Processes; None: one for each core, or fewer where their operators would not fit into memory. On Ray as
             many as the cluster has room for, by `ray_resources`, `memory` and what operators declare.
