@@ -39,7 +39,7 @@ INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --p
 RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-scale bench-views soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -179,6 +179,9 @@ bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and fi
 
 bench-pipeline: develop $(STAMPS)/test ## the pipeline next to Data-Juicer: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.pipeline --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-scale: develop $(STAMPS)/test ## the pipeline's driver with 12,800 simulated workers: minutes, and a page in docs/benchmarks
+	$(PY) -m bench.pipeline.scale --save $(BENCH_OUT) $(BENCH_ARGS)
 
 fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
 	$(PY) tools/fuzz.py $(FUZZ_SECONDS)

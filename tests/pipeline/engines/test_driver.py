@@ -184,6 +184,19 @@ def test_a_task_that_may_begin_again_but_has_no_worker_is_waited_for(run):
     assert all(seconds > 0 for seconds in workers.patience)
 
 
+def test_a_slow_disk_is_waited_for_during_a_part_of_the_time_alone(run, monkeypatch):
+    syncs = []
+    monkeypatch.setattr(Ledger, "sync", lambda _: (time.sleep(0.12), syncs.append(time.monotonic())))
+
+    def script(workers, news):
+        time.sleep(0.01)
+        return ready_when_started(workers, news)
+
+    run(Scripted(script), 40, count=1)
+    # One for each of the 40 receipts would take ten times as long as all else.
+    assert len(syncs) < 10
+
+
 def test_receipts_are_on_the_disk_before_they_are_told(run, monkeypatch):
     order = []
     sync = RunLog.sync

@@ -37,8 +37,9 @@ _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
 # After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
 # large libraries takes less.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
-# What is committed is put on the disk, and told, no more often than this.
-_TELL_SECONDS = 0.1
+# What is committed is put on the disk, and told, no more often than this. A slow disk is waited for during at most a
+# fifth of the time: after a wait, so many times as long passes without another.
+_TELL_SECONDS, _SECONDS_PER_SYNC_SECOND = 0.1, 4.0
 # After this long without news, people are told what is waited for.
 _QUIET_SECONDS = 60.0
 
@@ -242,9 +243,11 @@ class Driver:
     def _tell(self) -> None:
         """Put what was committed on the disk, and tell of it."""
         untold, self._untold = self._untold, []
-        if untold:
-            self._tell_at = time.monotonic() + _TELL_SECONDS
+        started = time.monotonic()
         self._ledger.sync()
+        if untold:
+            ended = time.monotonic()
+            self._tell_at = ended + max(_TELL_SECONDS, _SECONDS_PER_SYNC_SECOND * (ended - started))
         for facts in untold:
             self._observer.event("task" if self._segment.is_look else "block", facts)
 

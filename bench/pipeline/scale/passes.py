@@ -1,0 +1,38 @@
+"""Which passes over all data one process makes, from the code that makes them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jinx_pipeline.global_ops.decide import decide
+from jinx_pipeline.plan.inputs import find_input
+from jinx_pipeline.publish.outputs import append_parts, build_shards, publish
+from jinx_pipeline.sample.validators import validate
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass over all data.
+
+    Attributes:
+        function: What makes it.
+        reads: What it reads or writes, and when.
+    """
+
+    function: Callable[..., Any]
+    reads: str
+
+    @property
+    def name(self) -> str:
+        """The function, with its module."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+IN_ONE_PROCESS = (
+    Pass(build_shards, "directories of shards: every part that is smaller than a shard is copied into one"),
+    Pass(publish, "one file, a view or another format: all rows of the output are written"),
+    Pass(append_parts, "an output that grows: the new rows are written"),
+    Pass(find_input, "inputs that are neither JINX, a saved view nor MDS are converted"),
+    Pass(validate, "recipes with validators: all samples are read before the run begins"),
+    Pass(decide, "selectors and groupers that are not divided: the columns that they look at are read for all rows"),
+)

@@ -1,0 +1,187 @@
+"""A run whose workers are simulated, and whose driver, scheduler and log are the real ones."""
+
+import heapq
+import random
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from jinx_pipeline.engines.driver import Driver, Observer, Segment
+from jinx_pipeline.engines.worker_backend import Died, Event, Finished, Ready, Request
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.model.receipt import BadRow, OperatorFigures, Receipt
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.runlog.journal import Journal
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.work_dir import WorkDir
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.schedule.task import Cause
+
+# 10 TB in rows of 10 kB, and 64 MB a block.
+BLOCK_ROWS = 6400
+# A task takes 5 s, give or take a half: a block of text takes ten operators about that long on a slow core.
+TASK_SECONDS, SPREAD = 5.0, 0.5
+# What happens within this time reaches the driver together.
+WAKE_SECONDS = 0.01
+# One task in so many loses its worker, and one has a row that something fails on.
+TASKS_PER_DEATH, TASKS_PER_BAD_ROW = 1000, 100
+OPERATORS = 10
+_OPERATOR = "word_repetition_filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a run is.
+
+    Attributes:
+        blocks: Blocks of the input.
+        workers: Workers.
+    """
+
+    blocks: int
+    workers: int
+
+    @property
+    def rows(self) -> int:
+        """Samples of the input."""
+        return self.blocks * BLOCK_ROWS
+
+    def divided(self, by: int) -> "Size":
+        """A smaller size of the same shape."""
+        return Size(max(self.blocks // by, 1), max(self.workers // by, 1))
+
+
+class SimulatedWorkers:
+    """Workers on a clock of their own, which jumps to the next event: the driver never waits for them.
+
+    Attributes:
+        may_lack_room: As on a cluster.
+        requests: How many tasks they were given.
+        first_request: The first of them.
+    """
+
+    may_lack_room = True
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.first_request: Request | None = None
+        self._dice = random.Random(0)
+        self._numbers = count()
+        self._now = 0.0
+        self._starting: list[str] = []
+        # When tasks end, and of each worker the number of its task; a task that is not there was ended early.
+        self._ends: list[tuple[float, int, str, Request]] = []
+        self._current: dict[str, int] = {}
+
+    def start(self, pool: str) -> str:
+        """Start a worker; it is ready at once."""
+        worker = f"{pool}-{next(self._numbers)}"
+        self._starting.append(worker)
+        return worker
+
+    def load_stage(self, key: str, stage: object) -> None:
+        """Nothing is computed."""
+
+    def submit(self, worker: str, request: Request) -> None:
+        """Give a worker a task."""
+        self.first_request = self.first_request or request
+        self.requests += 1
+        end = self._now + TASK_SECONDS * self._dice.uniform(1 - SPREAD, 1 + SPREAD)
+        self._current[worker] = self.requests
+        heapq.heappush(self._ends, (end, self.requests, worker, request))
+
+    def events(self, timeout: float) -> list[Event]:
+        """What comes next on the clock of the workers; waits only if nothing does."""
+        news: list[Event] = [Ready(worker, "node") for worker in self._starting]
+        self._starting.clear()
+        while self._ends and not news:
+            self._now = self._ends[0][0] + WAKE_SECONDS
+            while self._ends and self._ends[0][0] <= self._now:
+                _, number, worker, request = heapq.heappop(self._ends)
+                if self._current.get(worker) == number:
+                    del self._current[worker]
+                    news.append(self._end(number, worker, request))
+        if not news:
+            time.sleep(timeout)
+        return news
+
+    def busy_with(self, worker: str) -> str:
+        """The operator that a worker is busy with."""
+        return _OPERATOR if worker in self._current else ""
+
+    def kill(self, worker: str) -> None:
+        """End a worker."""
+        self._current.pop(worker, None)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def _end(self, number: int, worker: str, request: Request) -> Event:
+        if number % TASKS_PER_DEATH == 0:
+            return Died(worker, Cause.NODE, "the node was lost")
+        return Finished(worker, request.attempt, _receipt(number, request))
+
+
+def _receipt(number: int, request: Request) -> Receipt:
+    """A receipt as large as those of a recipe of ten operators."""
+    rows = request.task.rows
+    figures = [OperatorFigures(_OPERATOR, place, rows, rows, 0.4312, 0.4107, 312_475_648) for place in range(OPERATORS)]
+    bad: list[BadRow] = []
+    if number % TASKS_PER_BAD_ROW == 0:
+        error = "UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80 in position 0: invalid start byte"
+        bad = [BadRow(request.task.first, _OPERATOR, error, trace=error * 4)]
+    return Receipt(request.path.rpartition("/")[2], rows - len(bad), 10_000 * rows, TASK_SECONDS, bad, figures)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """A run in its directory.
+
+    Attributes:
+        directory: Its directory.
+        ledger: What is committed.
+        progress: Writes the events, as in a real run.
+    """
+
+    directory: WorkDir
+    ledger: Ledger
+    progress: Progress
+
+    def driver(self, size: Size, workers: SimulatedWorkers, *, source: Source | None = None, nodes: int = 1) -> Driver:
+        """A driver as `Run` makes it.
+
+        Args:
+            size: Blocks to run, and workers to run them.
+            workers: The workers.
+            source: What the first node reads.
+            nodes: The length of the chain.
+        """
+        stages = [Stage([], [], Roles(), output="view") for _ in range(nodes)]
+        segment = Segment(0, stages, source or Source(("in",)), dict.fromkeys(range(size.blocks), BLOCK_ROWS))
+        return Driver(
+            segment,
+            WorkerPool(workers),
+            {"cpu": size.workers},
+            self.ledger,
+            self.directory,
+            stop_after_bad=size.rows,
+            observer=Observer(self.progress.event, self.progress.tick),
+        )
+
+
+@contextmanager
+def opened_run(folder: Path) -> Generator[SimulatedRun]:
+    """A new run, or the one that an earlier call left."""
+    with WorkDir(folder) as directory:
+        directory.write_plan({"run": "simulated"})
+        with (
+            Journal(directory.journal_path, "simulated") as journal,
+            directory.events_path.open("a", encoding="utf-8") as events,
+        ):
+            journal.take_over(directory.driver)
+            yield SimulatedRun(directory, Ledger(directory, journal), Progress("none", 0, events))
