@@ -16,8 +16,9 @@ from jinx_pipeline.model.receipt import BadRow, OperatorFigures, Receipt
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.report.progress import Progress
-from jinx_pipeline.runlog.journal import Journal
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause
@@ -148,7 +149,7 @@ class SimulatedRun:
         progress: Writes the events, as in a real run.
     """
 
-    directory: WorkDir
+    directory: RunDirectory
     ledger: Ledger
     progress: Progress
 
@@ -162,7 +163,7 @@ class SimulatedRun:
             nodes: The length of the chain.
         """
         stages = [Stage([], [], Roles(), output="view") for _ in range(nodes)]
-        segment = Segment(0, stages, source or Source(("in",)), dict.fromkeys(range(size.blocks), BLOCK_ROWS))
+        segment = Segment("0", stages, source or Source(("in",)), dict.fromkeys(range(size.blocks), BLOCK_ROWS))
         return Driver(
             segment,
             WorkerPool(workers),
@@ -177,11 +178,11 @@ class SimulatedRun:
 @contextmanager
 def opened_run(folder: Path) -> Generator[SimulatedRun]:
     """A new run, or the one that an earlier call left."""
-    with WorkDir(folder) as directory:
-        directory.write_plan({"run": "simulated"})
-        with (
-            Journal(directory.journal_path, "simulated") as journal,
-            directory.events_path.open("a", encoding="utf-8") as events,
-        ):
-            journal.take_over(directory.driver)
-            yield SimulatedRun(directory, Ledger(directory, journal), Progress("none", 0, events))
+    with WorkDir(folder) as work_dir:
+        directory = work_dir.current()
+        if directory is None:
+            with work_dir.new_run() as directory:
+                RunLog.create(directory.log_path, directory.run, {})
+        with Ledger(directory) as ledger, work_dir.events_path.open("a", encoding="utf-8") as events:
+            ledger.claim()
+            yield SimulatedRun(directory, ledger, Progress("none", 0, events))
