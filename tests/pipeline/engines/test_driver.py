@@ -243,7 +243,7 @@ def test_a_receipt_costs_no_look_at_all_workers(run):
             return super().values()
 
     workers = Scripted(ready_when_started)
-    run(workers, 400, count=40, worker_pool=WorkerPool(workers, at_work=Watched()))
+    run(workers, 400, count=40, worker_pool=WorkerPool(workers, leases=Watched()))
     assert len(workers.tasks) == 400
     # To make room, once a second.
     assert len(looks) < 40

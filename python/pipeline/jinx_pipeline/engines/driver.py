@@ -39,7 +39,7 @@ _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
 # What is committed is put on the disk, and told, no more often than this. A slow disk is waited for during at most a
 # fifth of the time: after a wait, so many times as long passes without another.
-_TELL_SECONDS, _SECONDS_PER_SYNC_SECOND = 0.1, 4.0
+_REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND = 0.1, 4.0
 # After this long without news, people are told what is waited for.
 _QUIET_SECONDS = 60.0
 
@@ -162,8 +162,8 @@ class Driver:
         self._failed_starts = self._unfit_tasks = 0
         self._start_again_at = self._made_room_at = 0.0
         # Blocks that are committed, and are told when the run log is on the disk.
-        self._untold: list[dict[str, Any]] = []
-        self._tell_at = 0.0
+        self._unreported: list[dict[str, Any]] = []
+        self._report_at = 0.0
         self._last_news = time.monotonic()
         self._has_begun = False
         self._bad = ledger.bad_count
@@ -184,7 +184,7 @@ class Driver:
             while not self.finished:
                 self.step(_TICK_SECONDS)
         finally:
-            self._tell()
+            self._report()
 
     def step(self, timeout: float) -> None:
         """Give workers what they can take, wait for news of them, and handle these.
@@ -198,21 +198,21 @@ class Driver:
             StoppedError: As `run`.
         """
         self._begin()
-        self._staff()
+        self._start_workers()
         self._hand_out()
         self._make_room()
         # While workers have new tasks already.
-        if time.monotonic() >= self._tell_at:
-            self._tell()
-        self._listen(timeout)
+        if time.monotonic() >= self._report_at:
+            self._report()
+        self._handle_events(timeout)
         self._observer.tick()
 
     def cancel(self) -> None:
         """End the tasks that workers have; everything committed is kept, and `step` would do the rest again."""
-        for worker, lease in list(self._workers.at_work.items()):
+        for worker, lease in list(self._workers.leases.items()):
             self._workers.kill(worker)
             self._lost(lease.attempt, Cause.NODE, 0.0, what="cancelled")
-        self._tell()
+        self._report()
 
     def _begin(self) -> None:
         if self._has_begun:
@@ -224,48 +224,48 @@ class Driver:
             for node_id, stage in zip(self._node_ids, self._segment.stages, strict=True):
                 self._workers.workers.load_stage(node_id, stage)
 
-    def _listen(self, timeout: float) -> None:
+    def _handle_events(self, timeout: float) -> None:
         """Wait for news, and handle them."""
         wake = self._scheduler.next_time()
         now = time.monotonic()
         patience = timeout if wake is None else min(wake - now, timeout)
         # A delay that has ended belongs to a task that waits for a worker.
         patience = patience if patience > 0 else timeout
-        if self._untold:
-            patience = min(patience, max(self._tell_at - now, 0.0))
+        if self._unreported:
+            patience = min(patience, max(self._report_at - now, 0.0))
         news = self._workers.workers.events(patience)
-        self._tell_what_is_waited_for(bool(news))
+        self._tell_what_is_waiting_on(bool(news))
         for event in news:
             # Its worker may have been ended because of an event that came together with this one.
             if event.worker in self._workers.pool_of:
                 self._handle(event)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Put what was committed on the disk, and tell of it."""
-        untold, self._untold = self._untold, []
+        untold, self._unreported = self._unreported, []
         started = time.monotonic()
         self._ledger.sync()
         if untold:
             ended = time.monotonic()
-            self._tell_at = ended + max(_TELL_SECONDS, _SECONDS_PER_SYNC_SECOND * (ended - started))
+            self._report_at = ended + max(_REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND * (ended - started))
         for facts in untold:
             self._observer.event("task" if self._segment.is_look else "block", facts)
 
-    def _tell_what_is_waited_for(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
+    def _tell_what_is_waiting_on(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
         now = time.monotonic()
         if has_news:
             self._last_news = now
         elif now - self._last_news >= _QUIET_SECONDS:
             self._last_news = now
-            self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._workers.waited_for()})
+            self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._workers.waiting_on()})
 
-    def _staff(self) -> None:
+    def _start_workers(self) -> None:
         """Start workers where there is work for them."""
         if time.monotonic() < self._start_again_at:
             return
         for pool, count in self._counts.items():
-            wanted = min(count, self._workers.busy(pool) + self._scheduler.waiting(pool))
-            for _ in range(wanted - self._workers.size(pool)):
+            wanted = min(count, self._workers.busy_count(pool) + self._scheduler.waiting(pool))
+            for _ in range(wanted - self._workers.count(pool)):
                 self._workers.start(pool)
 
     def _hand_out(self) -> None:
@@ -275,7 +275,7 @@ class Driver:
                 lease = self._scheduler.lease(worker, pool, time.monotonic())
                 if lease is None:
                     break  # nor is there one for the others of this pool
-                self._workers.works(worker, lease)
+                self._workers.assign(worker, lease)
                 self._workers.workers.submit(worker, self._request(lease))
 
     def _make_room(self) -> None:
@@ -290,7 +290,7 @@ class Driver:
         useless = [
             worker
             for worker, pool in self._workers.pool_of.items()
-            if pool not in starved and worker not in self._workers.at_work and not self._scheduler.waiting(pool)
+            if pool not in starved and worker not in self._workers.leases and not self._scheduler.waiting(pool)
         ]
         # Those that wait themselves first: they hold nothing.
         useless.sort(key=lambda worker: worker not in self._workers.starting)
@@ -322,7 +322,7 @@ class Driver:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
-            self._workers.waits(event.worker)
+            self._workers.mark_idle(event.worker)
             self._failed_starts = 0
             self._observer.event("ready", {"worker": event.worker, **({"node": event.node} if event.node else {})})
         elif isinstance(event, Finished | Failed) and not self._has_lease(event):
@@ -331,31 +331,31 @@ class Driver:
         elif isinstance(event, Finished):
             self._finished(event)
         elif isinstance(event, Failed):
-            self._workers.waits(event.worker)
+            self._workers.mark_idle(event.worker)
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
             self._lost(event.attempt, event.cause, event.seconds, what=event.what, operator=event.operator)
         elif isinstance(event, FatalEvent):
-            self._hopeless(event)
+            self._fatal(event)
         else:
             self._died(event)
 
-    def _hopeless(self, event: FatalEvent) -> None:
+    def _fatal(self, event: FatalEvent) -> None:
         """Stop, unless it was a few rows, and no more than a few such tasks one after another."""
-        lease = self._workers.at_work.get(event.worker)
+        lease = self._workers.leases.get(event.worker)
         are_few = lease is not None and lease.task.rows < _UNFIT_ROWS
         if not event.operator or lease is None or not are_few or self._unfit_tasks >= _UNFIT_TASKS:
             kind = RepairError if event.needs_repair else StoppedError
             raise kind(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
         self._unfit_tasks += 1
-        self._workers.waits(event.worker)
+        self._workers.mark_idle(event.worker)
         self._lost(lease.attempt, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
 
     def _has_lease(self, event: Finished | Failed) -> bool:
-        lease = self._workers.at_work.get(event.worker)
+        lease = self._workers.leases.get(event.worker)
         return lease is not None and lease.attempt == event.attempt
 
     def _finished(self, event: Finished) -> None:
-        lease = self._workers.waits(event.worker)
+        lease = self._workers.mark_idle(event.worker)
         self._unfit_tasks = 0
         verdict = self._scheduler.receipt(event.attempt, {"out": event.receipt.rows_out}, time.monotonic())
         path = self._paths.pop(event.attempt)
@@ -365,7 +365,7 @@ class Driver:
         self._ledger.commit(lease.task, event.attempt, event.receipt)
         facts = {"stage": lease.task.node, "block": lease.task.block, "rows": lease.task.rows}
         done = {"rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker}
-        self._untold.append({**facts, **done})
+        self._unreported.append({**facts, **done})
         for bad in event.receipt.bad:
             self._left_out(bad)
         self._end_losers(verdict.losers)
@@ -373,7 +373,7 @@ class Driver:
     def _end_losers(self, losers: Sequence[Lease]) -> None:
         """Workers whose task is done, or was divided, are freed for other work."""
         for lease in losers:
-            if self._workers.at_work.get(lease.worker) == lease:
+            if self._workers.leases.get(lease.worker) == lease:
                 self._workers.kill(lease.worker)
                 _discard(self._paths.pop(lease.attempt))
 
@@ -391,7 +391,7 @@ class Driver:
         delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
-        if self._failed_starts >= most and not self._workers.at_work and not self._workers.idle.get(pool):
+        if self._failed_starts >= most and not self._workers.leases and not self._workers.idle.get(pool):
             log = self._directory.work_dir / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             what = f"workers end before their first task ({event.what}){see}"

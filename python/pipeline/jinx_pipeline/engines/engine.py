@@ -13,7 +13,7 @@ from jinx_pipeline.engines.ray.cluster import Cluster, connected
 from jinx_pipeline.engines.ray.node_check import node_check
 from jinx_pipeline.engines.ray.pool_resources import needs_by_pool
 from jinx_pipeline.engines.ray.worker_actors import RayWorkers
-from jinx_pipeline.engines.worker_backend import Workers
+from jinx_pipeline.engines.worker_backend import WorkerBackend
 from jinx_pipeline.operators.api.operator import Resources
 from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.runlog.run_directory import RunDirectory
@@ -41,7 +41,7 @@ class Engine(Protocol):
         """
         ...
 
-    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> Workers:
+    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         """The workers, none of them started; `paths` are what they read, `modules` those of their operators."""
         ...
 
@@ -76,7 +76,7 @@ class _Local:
     def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> Engine:
         return replace(self, worker_bytes=max(measured, *(one.memory for one in declared.values()), 0))
 
-    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> Workers:
+    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         del paths  # one machine sees them, or none
         return LocalWorkers(
             directory.work_dir / "workers.log",
@@ -105,7 +105,7 @@ class _OnRay:
         del measured
         return replace(self, declared=declared)
 
-    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> Workers:
+    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         files = self.options.custom_operators
         # Only the storage knows what is a URL and what is a path.
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]

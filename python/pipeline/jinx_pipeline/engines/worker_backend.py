@@ -129,7 +129,7 @@ def event_of(worker: str, answer: tuple[Any, ...]) -> Event:
     return Failed(worker, answer[1], Cause.FAILED, answer[2], operator=answer[3])
 
 
-class Workers(Protocol):
+class WorkerBackend(Protocol):
     """The workers of an engine.
 
     Attributes:

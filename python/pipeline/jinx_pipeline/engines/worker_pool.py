@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinx_pipeline.engines.worker_backend import Workers
+from jinx_pipeline.engines.worker_backend import WorkerBackend
 from jinx_pipeline.schedule.task import Lease
 
 
@@ -18,56 +18,56 @@ class WorkerPool:
         pool_of: The pool of each worker.
         starting: Since when workers start that have not been ready yet.
         idle: Those that wait for work, by pool, in the order in which they began to wait.
-        at_work: The leases of the others.
+        leases: The leases of the others.
     """
 
-    workers: Workers
+    workers: WorkerBackend
     pool_of: dict[str, str] = field(default_factory=dict[str, str])
     starting: dict[str, float] = field(default_factory=dict[str, float])
     idle: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
-    at_work: dict[str, Lease] = field(default_factory=dict[str, Lease])
-    _sizes: Counter[str] = field(default_factory=Counter[str])
-    _busy: Counter[str] = field(default_factory=Counter[str])
+    leases: dict[str, Lease] = field(default_factory=dict[str, Lease])
+    _counts: Counter[str] = field(default_factory=Counter[str])
+    _busy_counts: Counter[str] = field(default_factory=Counter[str])
 
     def start(self, pool: str) -> None:
         """Start a worker."""
         worker = self.workers.start(pool)
         self.pool_of[worker], self.starting[worker] = pool, time.monotonic()
-        self._sizes[pool] += 1
+        self._counts[pool] += 1
 
-    def waits(self, worker: str) -> Lease | None:
+    def mark_idle(self, worker: str) -> Lease | None:
         """A worker is ready, or has ended its task; returns the lease that it had."""
         self.starting.pop(worker, None)
         self.idle.setdefault(self.pool_of[worker], {})[worker] = None
         return self._ended(worker)
 
-    def works(self, worker: str, lease: Lease) -> None:
+    def assign(self, worker: str, lease: Lease) -> None:
         """A worker that waited was given a task."""
         del self.idle[self.pool_of[worker]][worker]
-        self.at_work[worker] = lease
-        self._busy[self.pool_of[worker]] += 1
+        self.leases[worker] = lease
+        self._busy_counts[self.pool_of[worker]] += 1
 
-    def size(self, pool: str) -> int:
+    def count(self, pool: str) -> int:
         """How many workers a pool has, those that start included."""
-        return self._sizes[pool]
+        return self._counts[pool]
 
-    def busy(self, pool: str) -> int:
+    def busy_count(self, pool: str) -> int:
         """How many of them have a task."""
-        return self._busy[pool]
+        return self._busy_counts[pool]
 
     def starved(self, seconds: float) -> list[str]:
         """Pools all of whose workers have been starting for so long."""
         since = time.monotonic() - seconds
-        live = {self.pool_of[worker] for worker in self.at_work} | {pool for pool, ones in self.idle.items() if ones}
+        live = {self.pool_of[worker] for worker in self.leases} | {pool for pool, ones in self.idle.items() if ones}
         late = {self.pool_of[worker] for worker, begun in self.starting.items() if begun <= since}
         return sorted(late - live)
 
-    def waited_for(self) -> dict[str, Any]:
+    def waiting_on(self) -> dict[str, Any]:
         """Who keeps the run waiting: workers that have not started, and the blocks and operators that others are at."""
         return {
             "starting": list(self.starting),
-            "working": {worker: lease.task.block for worker, lease in self.at_work.items()},
-            "operators": {worker: name for worker in self.at_work if (name := self.workers.busy_with(worker))},
+            "working": {worker: lease.task.block for worker, lease in self.leases.items()},
+            "operators": {worker: name for worker in self.leases if (name := self.workers.busy_with(worker))},
         }
 
     def remove(self, worker: str) -> Lease | None:
@@ -75,14 +75,14 @@ class WorkerPool:
         self.starting.pop(worker, None)
         lease = self._ended(worker)
         pool = self.pool_of.pop(worker)
-        self._sizes[pool] -= 1
+        self._counts[pool] -= 1
         self.idle.get(pool, {}).pop(worker, None)
         return lease
 
     def _ended(self, worker: str) -> Lease | None:
-        lease = self.at_work.pop(worker, None)
+        lease = self.leases.pop(worker, None)
         if lease is not None:
-            self._busy[self.pool_of[worker]] -= 1
+            self._busy_counts[self.pool_of[worker]] -= 1
         return lease
 
     def kill(self, worker: str) -> None:

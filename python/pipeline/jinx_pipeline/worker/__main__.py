@@ -1,4 +1,4 @@
-"""A worker of the local engine: `python -m jinx_pipeline.worker REQUESTS ANSWERS LIFELINE AT_WORK`, inherited files.
+"""A worker of the local engine: `python -m jinx_pipeline.worker REQUESTS ANSWERS LIFELINE ACTIVITY`, inherited files.
 
 It is started clean, so that scripts need no `__main__` guard and notebooks work. Operators arrive as cloudpickle.
 """
@@ -26,12 +26,12 @@ def _die_with_the_driver(lifeline: int) -> None:
     os._exit(3)
 
 
-def _serve(requests: Connection, answers: Connection, at_work: int) -> int:
+def _serve(requests: Connection, answers: Connection, activity: int) -> int:
     from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity
     from jinx_pipeline.worker.pandas_import import spare
     from jinx_pipeline.worker.task_runner import TaskRunner
 
-    shared = Activity(at_work)
+    shared = Activity(activity)
     pipes = {one.fileno(): os.fstat(one.fileno()) for one in (requests, answers)}
 
     def busy_with(name: str, rows: int) -> None:

@@ -34,7 +34,7 @@ class _Process:
     requests: Connection
     answers: Connection
     lifeline: int
-    at_work: Activity
+    activity: Activity
     known_stages: set[str] = field(default_factory=set[str])
     over_limit: bool = False
     gpu: str | None = None
@@ -86,8 +86,8 @@ class LocalWorkers:
         to_worker, requests = os.pipe()[:2]
         answers, from_worker = os.pipe()[:2]
         held, lifeline = os.pipe()[:2]
-        at_work = shared_file()
-        inherited = (to_worker, from_worker, held, at_work)
+        activity = shared_file()
+        inherited = (to_worker, from_worker, held, activity)
         environment = {
             **_SMALL_HEAPS,
             **os.environ,
@@ -98,7 +98,7 @@ class LocalWorkers:
             "PYTHONPATH": os.pathsep.join(_import_path()),
         }
         try:
-            busy_with = Activity(at_work)
+            busy_with = Activity(activity)
             with self.log.open("ab") as log:
                 process = subprocess.Popen(  # noqa: S603 - our own module
                     [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
@@ -177,7 +177,7 @@ class LocalWorkers:
     def _buried(self, process: _Process) -> Died:
         code = process.process.wait()
         self._processes.pop(process.name, None)
-        operator = process.at_work.get()
+        operator = process.activity.get()
         _release(process)
         if process.over_limit:
             limit = self._memory_limit or 0
@@ -191,7 +191,7 @@ class LocalWorkers:
 
     def busy_with(self, worker: str) -> str:
         """The operator that a worker is busy with."""
-        return self._processes[worker].at_work.get()
+        return self._processes[worker].activity.get()
 
     def _enforce_limits(self) -> None:
         now = time.monotonic()
@@ -211,7 +211,7 @@ class LocalWorkers:
 
     def _enforce_row_seconds(self, process: _Process, now: float) -> None:
         """Kill a worker that hangs: it may do anything, such as wait for a pipe, so only its progress tells."""
-        step = process.at_work.step()
+        step = process.activity.step()
         if step != process.step:
             process.step, process.step_since = step, now
         _, rows = step
@@ -248,7 +248,7 @@ def _release(process: _Process) -> None:
     for pipe in (process.requests, process.answers):
         pipe.close()
     os.close(process.lifeline)
-    process.at_work.close()
+    process.activity.close()
 
 
 def _import_path() -> list[str]:
