@@ -102,14 +102,18 @@ def test_many_rows_with_long_errors(data, tmp_path):
     assert len(on_ray.bad_rows) > 100
 
 
-def test_a_source_of_many_parts(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(spilled_value, "_MOST_BYTES", 1000)  # in the driver, instead of a thousand parts
+@pytest.mark.parametrize(("few_paths", "sent"), [(None, []), (0, ["source-0", "source-1"])])
+def test_a_source_travels_with_each_task_or_once_as_a_file(data, tmp_path, monkeypatch, few_paths, sent):
+    """The parts after a barrier are in a manifest, so that only an input of many files needs a file of its own."""
+    monkeypatch.setattr(spilled_value, "_MOST_BYTES", 100)  # in the driver, instead of a thousand files
+    if few_paths is not None:
+        monkeypatch.setattr(worker_actors, "_FEW_PATHS", few_paths)
     flow = Dataset.load(data).process([jp.create("sort", by=["-len(text)"]), jp.ops.TextLengthFilter(max_len=75)])
-    sent, pack = [], spilled_value.spilled_if_large
+    names, spill = [], spilled_value.spilled_if_large
     monkeypatch.setattr(
-        worker_actors, "spilled_if_large", lambda value, path: sent.append(path.name) or pack(value, path)
+        worker_actors, "spilled_if_large", lambda value, path: names.append(path.name) or spill(value, path)
     )
     local, on_ray = same_as_the_local_engine(flow, tmp_path, block_rows=20)
     assert on_ray.rows_out == local.rows_out
-    # What the sort looks at, and what remains; each once.
-    assert [name.rpartition("-")[0] for name in sent if name.startswith("source")] == ["source-0", "source-1"]
+    # What the first stage reads, and what remains after the sort; each once.
+    assert [name.rpartition("-")[0] for name in names if name.startswith("source")] == sent

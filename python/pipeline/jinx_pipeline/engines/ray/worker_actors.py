@@ -195,7 +195,7 @@ class RayWorkers:
         actor.call = actor.handle.run.remote(stage, replace(request, source=self._sent_source(request.source)))
 
     def _sent_source(self, source: Source) -> Any:
-        """The source, or one parcel for all tasks: after a global operator it may have a path for each block."""
+        """The source, or one file of it for all tasks: an input may have a path for each of many files."""
         if len(source.parts) + len(source.base) <= _FEW_PATHS:
             return source
         if source not in self._sources:
