@@ -139,10 +139,12 @@ class ViewOpener:
         roots, _, _ = base._roots()
         self._kind = type(base)
         self._options = {name: value for name, value in base._options.items() if name in _VIEW_OPTIONS}
-        entries = [new["entry"] for root in roots for new in bases_of(root, "", base._options)]
-        whole = [root.whole() for root in roots]
-        files = [base._derive(rows=rows, indices=None, columns=None, decoders=None) for rows in whole]
-        self._bases = {_identities(entries): files}
+        entries = [[new["entry"] for new in bases_of(root, "", base._options)] for root in roots]
+        self._bases: dict[tuple[tuple[int, str], ...], list[Reader]] = {}
+        if all(len(of_root) == 1 for of_root in entries):
+            whole = [root.whole() for root in roots]
+            files = [base._derive(rows=rows, indices=None, columns=None, decoders=None) for rows in whole]
+            self._bases[_identities([entry for [entry] in entries])] = files
 
     def open(self, path: str) -> Reader:
         """The saved view at a path.

@@ -46,3 +46,15 @@ def test_mosaicml_streaming_reads_an_export_to_mds(flow, tmp_path):
     flow.export(tmp_path / "out", kind="mds", workers=2, block_rows=7)
     theirs = streaming.StreamingDataset(local=str(tmp_path / "out"), shuffle=False, batch_size=1)
     assert [one["n"] for one in theirs] == [n for n in range(30) if n % 3]
+
+
+@pytest.mark.parametrize("name", ["out.jinx", "out", "out.jsonl", "out.parquet", "out.tar"])
+def test_no_group_remains(tmp_path, name):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"text": f"text {n % 3}"} for n in range(9))
+    flow = jp.Dataset.load(tmp_path / "in.jinx").process(
+        [jp.create("key_value_grouper", group_by_keys=["text"]), jp.create("random_selector", select_num=0)]
+    )
+    assert flow.export(tmp_path / name, workers=1).rows_out == 0
+    assert (tmp_path / name).exists()
+    assert flow.export(tmp_path / name, workers=1).resumed

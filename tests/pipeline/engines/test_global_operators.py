@@ -133,3 +133,21 @@ def test_opens_after_a_global_operator_do_not_grow_with_the_blocks_before_it(tmp
         assert flow.export(tmp_path / "out", workers=1, block_rows=30, reorder=False).rows_out == 700
     # The driver for the plan, the worker, and the driver for the output: 40 parts make no difference.
     assert {count for name, count in counted.items() if name.endswith(".jinx")} == {3}
+
+
+@pytest.mark.parametrize("out", ["out", "out.jinx", "view.jinx"])
+@pytest.mark.parametrize("as_sources", [False, True])
+def test_an_input_of_several_files_is_shown_by_parts(tmp_path, out, as_sources):
+    """A part, and the output as a view, has a base for each of the files."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, first in (("a", 0), ("b", 6), ("empty", 12)):
+        with jinx.Writer(folder / f"{name}.jinx") as writer:
+            writer.write_many({"n": n, "text": "x" * (40 - n)} for n in range(first, min(first + 6, 12)))
+    source = [str(folder / "a.jinx"), str(folder / "b.jinx")] if as_sources else folder
+    flow = jp.Dataset.load(source).process([jp.create("sort", by=["-n"]), jp.ops.TextLengthFilter()])
+    result = flow.export(tmp_path / out, kind="view" if out == "view.jinx" else "jinx", workers=1, block_rows=5)
+    assert not result.bad_rows
+    assert [one["n"] for one in jinx.open(tmp_path / out)] == list(range(11, -1, -1))
+    again = flow.export(tmp_path / out, kind="view" if out == "view.jinx" else "jinx", workers=1, block_rows=5)
+    assert again.resumed

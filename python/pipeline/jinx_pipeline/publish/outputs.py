@@ -236,12 +236,29 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], writer: 
     return Written(export.path, done.samples, done.bytes, done.shards)
 
 
-def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Written:
-    dataset = _dataset(parts, base)
-    hidden = [name for name in PRIVATE if name in dataset.column_names]
+def _conversion(export: Export) -> dict[str, Any]:
+    """Keywords of `jinx.convert` for an output."""
     options: dict[str, Any] = {"overwrite": export.overwrite, "output_format": _FORMATS.get(export.kind, export.kind)}
     if export.shard_size is not None:
         options["shard_size"] = export.shard_size
+    return options
+
+
+def _converted_nothing(export: Export) -> Written:
+    """The output without samples where they would have been new ones, so that no file tells their columns."""
+    with TemporaryDirectory(prefix=".absent.") as folder:
+        with jinx.Writer(Path(folder) / "none.jinx") as writer:
+            writer.close()
+        done = jinx.convert(Path(folder) / "none.jinx", export.path, **_conversion(export))
+    return Written(export.path, done.samples, done.bytes, done.shards)
+
+
+def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Written:
+    if not parts and not base:
+        return _converted_nothing(export)
+    dataset = _dataset(parts, base)
+    hidden = [name for name in PRIVATE if name in dataset.column_names]
+    options = _conversion(export)
     with TemporaryDirectory(prefix=".absent.", dir=parts[0].parent if parts else None) as folder:
         if ABSENT in hidden:
             # Of a view, a column that some samples lack is null in them.
