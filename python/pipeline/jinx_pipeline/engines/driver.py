@@ -234,7 +234,7 @@ class Driver:
         if self._unreported:
             patience = min(patience, max(self._report_at - now, 0.0))
         news = self._workers.workers.events(patience)
-        self._tell_what_is_waiting_on(bool(news))
+        self._report_waiting(bool(news))
         for event in news:
             # Its worker may have been ended because of an event that came together with this one.
             if event.worker in self._workers.pool_of:
@@ -251,7 +251,7 @@ class Driver:
         for facts in untold:
             self._observer.event("task" if self._segment.is_look else "block", facts)
 
-    def _tell_what_is_waiting_on(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
+    def _report_waiting(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
         now = time.monotonic()
         if has_news:
             self._last_news = now

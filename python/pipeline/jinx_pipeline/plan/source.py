@@ -276,8 +276,3 @@ class LeastRecentlyUsed(Generic[K, V]):
         if len(self._values) > self._size:
             self._values.popitem(last=False)
         return value
-
-
-def plain(value: Any) -> Any:
-    """A value of a sample as what a writer takes again."""
-    return value.to_dict() if hasattr(value, "to_dict") and not hasattr(value, "dtype") else value

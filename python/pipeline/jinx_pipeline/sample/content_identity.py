@@ -9,22 +9,14 @@ from typing import Any
 import jinx
 from jinx import _core
 from jinx.errors import JinxError
+from jinx_pipeline.model.changed_input import ChangedInputError
 
 
-class ReplacedError(RuntimeError):
-    """A dataset that a run reads is not the one with which it began.
-
-    Attributes:
-        concerns_all_rows: So that the run stops.
-        needs_repair: So that nobody is told to run again as it is.
-    """
-
-    concerns_all_rows = True
-    needs_repair = True
+class ReplacedError(ChangedInputError):
+    """A dataset that a run reads is not the one with which it began."""
 
     def __init__(self, path: str) -> None:
-        again = "restore it and run again, or start over with restart (--restart)"
-        super().__init__(f"{path} was replaced or changed while the run lasted; {again}")
+        super().__init__(f"{path} was replaced or changed while the run lasted")
 
 
 def refuse_replaced(path: str, digest: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jinx._user_code import module_of
+from jinx_pipeline.model.changed_input import ChangedInputError
 from jinx_pipeline.operators.api.operator import Modality, Operator
 
 C = TypeVar("C", bound=type[Operator])
@@ -30,20 +31,11 @@ class UnknownOperatorError(KeyError):
         return str(self.args[0])
 
 
-class ChangedFileError(RuntimeError):
-    """A file with operators is not the one that made the rows before.
-
-    Attributes:
-        concerns_all_rows: So that the run stops.
-        needs_repair: So that nobody is told to run again as it is.
-    """
-
-    concerns_all_rows = True
-    needs_repair = True
+class ChangedFileError(ChangedInputError):
+    """A file with operators is not the one that made the rows before."""
 
     def __init__(self, file: str) -> None:
-        again = "restore it and run again, or start over with restart (--restart)"
-        super().__init__(f"{file} has changed since the run began; {again}")
+        super().__init__(f"{file} has changed since the run began")
 
 
 def register(name: str, *, modality: Modality = "any") -> Callable[[C], C]:
