@@ -129,13 +129,19 @@ class OpenSource:
         """What `local` positions count in."""
         import jinx
 
-        parts = self.source.part_paths()
+        parts = self._part_datasets
         if not parts:
             if self.base is None:
                 raise ValueError("a source has a base or parts")
             return self.base if self._manifest is None else self.base.select([])
-        opened: list[Any] = [self._base.view(path) if self.source.base else jinx.open(path) for path in parts]
-        return opened[0] if len(opened) == 1 else jinx.concat(opened)
+        return parts[0] if len(parts) == 1 else jinx.concat(parts)
+
+    @cached_property
+    def _part_datasets(self) -> "list[jinx.Dataset]":
+        import jinx
+
+        is_view = bool(self.source.base)
+        return [self._base.view(path) if is_view else jinx.open(path) for path in self.source.part_paths()]
 
     @cached_property
     def samples(self) -> DatasetSource:
@@ -199,6 +205,13 @@ class OpenSource:
             return []
         own = self.dataset.info().own_columns
         return [name for name in own if name not in PRIVATE]
+
+    def hidden_columns(self) -> list[str]:
+        """Columns of the base that at least one of the parts, from all of whose rows they were removed, does not show."""
+        if self.base is None or not self._part_datasets:
+            return []
+        shown = set(self.base.column_names).intersection(*(part.column_names for part in self._part_datasets))
+        return [name for name in self.base.column_names if name not in shown]
 
 
 class _Slice(OpenSource):

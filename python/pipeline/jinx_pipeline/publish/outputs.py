@@ -220,7 +220,7 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], writer: 
     dataset = source.dataset
     rows = np.asarray(dataset.column(ROW), dtype=np.int64)
     names = [name for name in dataset.column_names if name not in PRIVATE]
-    own = source.own_columns()
+    own = list(dict.fromkeys([*source.own_columns(), *(name for name in source.hidden_columns() if name in names)]))
     lacking = [name for name in whole.column_names if name not in names]
     view = whole if len(rows) == len(whole) and bool((rows == np.arange(len(rows))).all()) else whole.select(rows)
     if lacking:
