@@ -5,12 +5,12 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from jinx._views.open import ViewOpener
-from jinx_pipeline.operators.api.sample_source import ABSENT, DatasetSource
+from jinx_pipeline.operators.api.sample_source import ID, PRIVATE, ROW, DatasetSource
 from jinx_pipeline.plan.manifest import Manifest
 from jinx_pipeline.sample.content_identity import refuse_replaced
 
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     import jinx
 
     Positions = npt.NDArray[np.int64]
-
-# Own columns of parts that are saved views: the row of the pipeline's input, and the sample's id where a splitter ran.
-ROW: Final = "__jinx_row__"
-ID: Final = "__jinx_id__"
-# Columns of parts that no output has.
-PRIVATE: Final = (ROW, ID, ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +201,7 @@ class OpenSource:
         return [name for name in own if name not in PRIVATE]
 
     def hidden_columns(self) -> list[str]:
-        """Columns of the base that at least one of the parts, from all of whose rows they were removed, does not show."""
+        """Columns of the base that some part does not show: they were removed from all its rows."""
         if self.base is None or not self._part_datasets:
             return []
         shown = set(self.base.column_names).intersection(*(part.column_names for part in self._part_datasets))

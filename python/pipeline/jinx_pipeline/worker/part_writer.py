@@ -11,8 +11,8 @@ import jinx
 from jinx._results import WriteResult
 from jinx._views.save import write as write_view
 from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
-from jinx_pipeline.operators.api.sample_source import ABSENT, absent_columns
-from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource
+from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
+from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.plan.stage import Stage
 
 
