@@ -79,3 +79,38 @@ def test_a_view_has_null_for_any_blocks(data, tmp_path):
     first, second = ([dict(one) for one in jinx.open(tmp_path / f"v{rows}.jinx")] for rows in (7, 200))
     assert first == second
     assert [one["x"] for one in first[98:103]] == [None, None, 100, None, 102]
+
+
+@pytest.mark.parametrize("block_rows", [50, 70, 200])
+@pytest.mark.parametrize("name", ["out.jinx", "out", "out.jsonl"])
+def test_a_removed_column_does_not_come_back_after_a_global_operator(tmp_path, block_rows, name):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n, "email": f"{n}@example.org", "k": n} for n in range(200))
+
+    def anonymous(sample):
+        del sample["email"]
+        if sample["n"] < 100:  # all rows of some blocks, none of others
+            del sample["k"]
+        return sample
+
+    flow = Dataset.load(tmp_path / "in.jinx").process(
+        [anonymous, jp.create("shuffle"), jp.create("sort", by="-n"), lambda sample: sample]
+    )
+    expected = [{"n": n, "k": n} if n >= 100 else {"n": n} for n in reversed(range(200))]
+    assert not flow.export(tmp_path / name, workers=1, block_rows=block_rows).bad_rows
+    assert rows_of(tmp_path / name) == expected
+
+
+@pytest.mark.parametrize("block_rows", [50, 200])
+def test_a_view_does_not_show_what_was_removed_from_all_rows_of_a_block(tmp_path, block_rows):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n, "k": n} for n in range(200))
+
+    def some(sample):
+        if sample["n"] < 100:
+            del sample["k"]
+        return sample
+
+    flow = Dataset.load(tmp_path / "in.jinx").process(some)
+    flow.export(tmp_path / "out.jinx", kind="view", workers=1, block_rows=block_rows)
+    assert [one["k"] for one in rows_of(tmp_path / "out.jinx")] == [None] * 100 + list(range(100, 200))

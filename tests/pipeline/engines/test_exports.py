@@ -58,3 +58,12 @@ def test_no_group_remains(tmp_path, name):
     assert flow.export(tmp_path / name, workers=1).rows_out == 0
     assert (tmp_path / name).exists()
     assert flow.export(tmp_path / name, workers=1).resumed
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.jsonl", "out.tar"])
+def test_no_sample_remains_of_columns_that_mix_kinds(tmp_path, name):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n if n % 2 else str(n)} for n in range(9))
+    flow = jp.Dataset.load(tmp_path / "in.jinx").process([lambda _: None, jp.create("shuffle")])
+    assert flow.export(tmp_path / name, workers=1).rows_out == 0
+    assert flow.export(tmp_path / name, workers=1).resumed

@@ -75,9 +75,9 @@ def test_names_with_dots_and_names_of_roles(tmp_path):
     assert jp.ops.Join(path=path, on='"a.b"', columns=["c.d"])([{"a.b": 1}]) == [{"a.b": 1, "c.d": "one"}]
 
 
-def test_numbers_inside_of_lists_are_compared_exactly(tmp_path):
+def test_numbers_inside_of_lists_are_compared_by_their_values(tmp_path):
     path = write(tmp_path / "lists.jinx", [{"id": [1], "n": 1}])
-    assert [one["n"] for one in jp.ops.Join(path=path, on="id")([{"id": [1]}, {"id": [1.0]}])] == [1, None]
+    assert [one["n"] for one in jp.ops.Join(path=path, on="id")([{"id": [1]}, {"id": [1.0]}])] == [1, 1]
 
 
 def test_a_column_that_the_samples_have_is_never_replaced(other):

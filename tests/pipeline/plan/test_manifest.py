@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import jinx
 from jinx.errors import MismatchError
+from jinx_pipeline.operators.api.sample_source import ROW
 from jinx_pipeline.plan.manifest import Manifest, write_manifest
-from jinx_pipeline.plan.source import ROW, OpenSource, Source
+from jinx_pipeline.plan.source import OpenSource, Source
 
 
 @given(

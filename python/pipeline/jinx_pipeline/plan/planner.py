@@ -11,6 +11,7 @@ from jinx._suggest import some_of
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.operator_kinds import Aggregator
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.probe import Findings, places_by_pool
@@ -291,9 +292,9 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
             for name in sorted(known.intersection(map(recipe.roles.column, operator.writes))):
                 yield step.place, str(ColumnTakenError(operator.name, name))
         known |= {recipe.roles.column(name) for name in operator.writes}
-        if operator.kind in {"grouper", "aggregator", "splitter"} or (
-            operator.kind == "mapper" and not operator.writes
-        ):
+        if isinstance(operator, Aggregator) and operator.columns_made is not None:
+            known = set(operator.columns_made)
+        elif operator.kind in {"aggregator", "splitter"} or (operator.kind == "mapper" and not operator.writes):
             return  # which columns it makes is known when it runs
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from jinx._views.open import ViewOpener
-from jinx_pipeline.operators.api.sample_source import ABSENT, DatasetSource
+from jinx_pipeline.operators.api.sample_source import ID, PRIVATE, ROW, DatasetSource
 from jinx_pipeline.plan.manifest import Manifest
 from jinx_pipeline.sample.content_identity import refuse_replaced
 
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     import jinx
 
     Positions = npt.NDArray[np.int64]
-
-# Own columns of parts that are saved views: the row of the pipeline's input, and the sample's id where a splitter ran.
-ROW: Final = "__jinx_row__"
-ID: Final = "__jinx_id__"
-# Columns of parts that no output has.
-PRIVATE: Final = (ROW, ID, ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +123,19 @@ class OpenSource:
         """What `local` positions count in."""
         import jinx
 
-        parts = self.source.part_paths()
+        parts = self._part_datasets
         if not parts:
             if self.base is None:
                 raise ValueError("a source has a base or parts")
             return self.base if self._manifest is None else self.base.select([])
-        opened: list[Any] = [self._base.view(path) if self.source.base else jinx.open(path) for path in parts]
-        return opened[0] if len(opened) == 1 else jinx.concat(opened)
+        return parts[0] if len(parts) == 1 else jinx.concat(parts)
+
+    @cached_property
+    def _part_datasets(self) -> "list[jinx.Dataset]":
+        import jinx
+
+        is_view = bool(self.source.base)
+        return [self._base.view(path) if is_view else jinx.open(path) for path in self.source.part_paths()]
 
     @cached_property
     def samples(self) -> DatasetSource:
@@ -199,6 +199,13 @@ class OpenSource:
             return []
         own = self.dataset.info().own_columns
         return [name for name in own if name not in PRIVATE]
+
+    def hidden_columns(self) -> list[str]:
+        """Columns of the base that some part does not show: they were removed from all its rows."""
+        if self.base is None or not self._part_datasets:
+            return []
+        shown = set(self.base.column_names).intersection(*(part.column_names for part in self._part_datasets))
+        return [name for name in self.base.column_names if name not in shown]
 
 
 class _Slice(OpenSource):

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,9 +16,10 @@ import numpy as np
 import jinx
 from jinx._views.meta import kept_meta
 from jinx._views.save import save as save_view
-from jinx_pipeline.operators.api.sample_source import ABSENT, absent_columns
+from jinx.errors import MismatchError
+from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
 from jinx_pipeline.plan.output_meta import MEMBER
-from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource, Source
+from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.work_dir import remove_part
 
@@ -220,7 +222,7 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], writer: 
     dataset = source.dataset
     rows = np.asarray(dataset.column(ROW), dtype=np.int64)
     names = [name for name in dataset.column_names if name not in PRIVATE]
-    own = source.own_columns()
+    own = list(dict.fromkeys([*source.own_columns(), *(name for name in source.hidden_columns() if name in names)]))
     lacking = [name for name in whole.column_names if name not in names]
     view = whole if len(rows) == len(whole) and bool((rows == np.arange(len(rows))).all()) else whole.select(rows)
     if lacking:
@@ -254,12 +256,16 @@ def _converted_nothing(export: Export) -> Written:
 
 
 def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Written:
-    if not parts and not base:
+    if not parts:
+        with suppress(MismatchError):  # a column of the base mixes kinds, which matters to no sample
+            if base:
+                done = jinx.convert(_dataset(parts, base), export.path, **_conversion(export))
+                return Written(export.path, done.samples, done.bytes, done.shards)
         return _converted_nothing(export)
     dataset = _dataset(parts, base)
     hidden = [name for name in PRIVATE if name in dataset.column_names]
     options = _conversion(export)
-    with TemporaryDirectory(prefix=".absent.", dir=parts[0].parent if parts else None) as folder:
+    with TemporaryDirectory(prefix=".absent.", dir=parts[0].parent) as folder:
         if ABSENT in hidden:
             # Of a view, a column that some samples lack is null in them.
             with jinx.Writer(Path(folder) / "whole") as writer:

@@ -14,7 +14,7 @@ from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.operators.api.batch import STATS, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import write_keys
-from jinx_pipeline.operators.api.keyed import Exchanged
+from jinx_pipeline.operators.api.keyed import Exchanged, Keyed
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
@@ -134,6 +134,8 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
     for number in range(task.first, task.first + task.rows):
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
+        if operator.kind == "grouper":
+            group = group.opened()  # its keys are missing in all samples, or were found
         try:
             samples = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
             made += samples
@@ -155,9 +157,7 @@ def _finish(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], 
             found = [
                 one
                 for batch in batches
-                for one in chain.attempt(
-                    operator.name, batch, lambda part: operator.checked_signatures(part, chain.ctx)
-                )
+                for one in chain.attempt(operator.name, batch, lambda part: _signatures(operator, part, chain.ctx))
             ]
             batches, tables = [batch for batch, _ in found], [table for _, table in found]
         if tables:
@@ -166,6 +166,11 @@ def _finish(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], 
         if operator is None or sum(map(len, kept)) == sum(map(len, batches)):
             return written
         batches = kept
+
+
+def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
+    # A column that the input lacks was refused before; later ones may be those of other samples.
+    return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 
 
 def _write_signatures(path: Path, operator: Any, tables: "list[pa.Table]", partitions: int) -> None:

@@ -11,8 +11,8 @@ import jinx
 from jinx._results import WriteResult
 from jinx._views.save import write as write_view
 from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
-from jinx_pipeline.operators.api.sample_source import ABSENT, absent_columns
-from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource
+from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
+from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.plan.stage import Stage
 
 
@@ -71,7 +71,9 @@ class PartWriter:
     def _own_columns(self, batches: Sequence[Batch], base: jinx.Dataset) -> tuple[dict[str, Any], list[str]]:
         """The columns that a view of batches has of its own, and those of the base that all their rows lack."""
         found = [self._columns(batch) for batch in batches]
-        names = list(dict.fromkeys([*self._source.own_columns(), *(name for one in found for name in one)]))
+        # The base still has what operators of earlier stages removed.
+        before = (*self._source.own_columns(), *self._source.hidden_columns())
+        names = list(dict.fromkeys([*before, *(name for columns in found for name in columns)]))
         own: dict[str, Any] = {}
         dropped: list[str] = []
         absent: list[list[str]] = [[] for batch in batches for _ in range(len(batch))]
@@ -116,6 +118,8 @@ class PartWriter:
 
     def _values(self, batch: Batch, name: str) -> list[Any]:
         """The stored values of a column; REMOVED where a sample has none."""
+        if name not in self._stored:
+            return [REMOVED] * len(batch)
         positions = self._source.local(batch.positions)
         samples = self._dataset.take(positions, [name])
         values = [sample.get(name, REMOVED) for sample in samples]

@@ -50,6 +50,7 @@ class Batch:
         roles: Where the texts and media are.
         stats: Statistics by name, an Arrow array with a value for each sample; filters add to them.
         known_stats: By name, the digest of the filter that computed a statistic for the texts and media as they are.
+        is_open: Whether a column that no sample of the batch has may exist in others, and is missing here, not unknown.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Batch:
         self.roles = roles or Roles()
         self.stats: dict[str, pa.Array] = {}
         self.known_stats: dict[str, str] = {}
+        self.is_open = False
         self._ids = None if ids is None else list(ids)
         self._own: dict[str, Any] = {}
         self._shared: dict[Hashable, Any] = {}
@@ -123,9 +125,8 @@ class Batch:
         None if it is not indexed, if one is not a number, or if an operator changed it; `column` has the values then.
         """
         steps = self.roles.steps(path)
-        if None in steps or str(steps[0]) in self._own or str(steps[0]) == STATS:
+        if None in steps or str(steps[0]) in self._own or str(steps[0]) == STATS or self._lacks(str(steps[0])):
             return None
-        self._require(str(steps[0]))
         return self._source.numbers(self.positions, text_of(steps))
 
     def numbers(self, path: str) -> "npt.NDArray[np.float64]":
@@ -207,7 +208,7 @@ class Batch:
         if key not in self._shared:
             steps = self.roles.steps(role)
             name = str(steps[0])
-            self._require(name)
+            self._lacks(name)
             # The first medium that is touched reads those of the batch, in parallel.
             values = cache(lambda: self._values((name,)))
             self._shared[key] = [
@@ -297,6 +298,12 @@ class Batch:
         made._ids = list(ids)
         return made
 
+    def opened(self) -> Self:
+        """The batch with `is_open`: after an operator that may add a column to some samples alone."""
+        made = self.with_stats({}, "")
+        made.is_open = True
+        return made
+
     def forgotten(self) -> Self:
         """The batch without shared values and decoded media, so that they do not stay in memory."""
         made = self.with_stats({}, "")
@@ -308,6 +315,7 @@ class Batch:
         """One batch of several over the same source, in order; at least one."""
         made = parts[0]._like(np.concatenate([part.positions for part in parts]))
         made._ids = [one for part in parts for one in part.ids]
+        made.is_open = any(part.is_open for part in parts)
         for name in dict.fromkeys(name for part in parts for name in part._own):
             made._own[name] = _concatenated(
                 [part._own[name] if name in part._own else part._stored(name) for part in parts]
@@ -359,7 +367,7 @@ class Batch:
     def _like(self, positions: "npt.NDArray[np.int64]") -> Self:
         made = type(self).__new__(type(self))
         made._source, made.positions, made.roles = self._source, positions, self.roles
-        made.stats, made.known_stats = {}, {}
+        made.stats, made.known_stats, made.is_open = {}, {}, self.is_open
         made._ids, made._own, made._shared = None, {}, {}
         return made
 
@@ -367,14 +375,20 @@ class Batch:
         values = self._own.get(name)
         return isinstance(values, list) and len(values) > 0 and all(value is REMOVED for value in values)
 
-    def _require(self, name: str) -> None:
+    def _lacks(self, name: str) -> bool:
+        """Whether no sample has a column.
+
+        Raises:
+            KeyError: Nor has any other.
+        """
         if name in self._own or not len(self._source):
-            return
+            return False
         names = self._source.names()
-        if name not in names:
+        if name not in names and not self.is_open:
             role = next((role for role in ROLES if self.roles.column(role) == name), None)
             advice = f"; name the column of the {role} in the recipe's dataset, or in Roles" if role else ""
             raise KeyError(f"no column {name!r}; there are: {', '.join(names)}{advice}")
+        return name not in names
 
     def _stored(self, name: str) -> list[Any]:
         """A column as the source has it, `REMOVED` where it has none."""
@@ -387,8 +401,7 @@ class Batch:
         elif name in self._own:
             values = [None if value is REMOVED else value for value in _python(self._own[name])]
         else:
-            self._require(name)
-            values = self._source.values(self.positions, name)
+            values = [None] * len(self) if self._lacks(name) else self._source.values(self.positions, name)
         if not rest:
             return values
         if None in rest:
@@ -404,8 +417,8 @@ class Batch:
             values: Any
             own = self._own.get(str(steps[0]))
             if own is None:
-                self._require(str(steps[0]))
-                values = self._source.strings(self.positions, text_of(steps))
+                lacks = self._lacks(str(steps[0]))
+                values = None if lacks else self._source.strings(self.positions, text_of(steps))
             else:
                 values = own if len(steps) == 1 else None
             if not isinstance(values, pa.Array):

@@ -85,7 +85,13 @@ class Keys:
 
 
 class Keyed(Operator):
-    """Looks at a key of every sample: keys are computed block by block on any worker, and then looked at together."""
+    """Looks at a key of every sample: keys are computed block by block on any worker, and then looked at together.
+
+    Attributes:
+        takes_missing: Whether it has a use for samples of which none has the key.
+    """
+
+    takes_missing: ClassVar[bool] = False
 
     @abstractmethod
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:

@@ -37,7 +37,8 @@ class Mapper(Operator):
         """The columns that changed, each with a value for each sample; none where nothing changed."""
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        return batch.with_columns(self.process(batch, ctx))
+        made = batch.with_columns(self.process(batch, ctx))
+        return made if self.writes else made.opened()
 
 
 class TextMapper(Mapper):
@@ -87,7 +88,7 @@ class Splitter(Operator):
             ordinal = ordinal + 1 if parent == last else 0
             children.append(f"{ids[parent]}/{ordinal}")
             last = parent
-        return batch.take(parents).with_columns(columns).with_ids(children)
+        return batch.take(parents).with_columns(columns).with_ids(children).opened()
 
 
 class Deduplicator(Keyed):
@@ -206,6 +207,11 @@ class Aggregator(Operator):
     """Makes one sample of a group."""
 
     kind = "aggregator"
+
+    @property
+    def columns_made(self) -> tuple[str, ...] | None:
+        """The columns of its samples; None: they are known when it runs."""
+        return None
 
     @abstractmethod
     def aggregate(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:

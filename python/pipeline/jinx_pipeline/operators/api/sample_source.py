@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, MutableMapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
@@ -13,8 +14,13 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 
-# Own column of parts that are saved views: the columns, as a JSON list, that a sample lacks though others have them.
+# Own columns of parts that are saved views: the row of the pipeline's input, the sample's id where a splitter ran, and
+# the columns, as a JSON list, that a sample lacks though others have them.
+ROW: Final = "__jinx_row__"
+ID: Final = "__jinx_id__"
 ABSENT: Final = "__jinx_absent__"
+# Columns of parts that no operator sees and no output has.
+PRIVATE: Final = (ROW, ID, ABSENT)
 
 # Of a larger dataset they would take too much of a worker's memory.
 _MOST_NUMBERS = 16_000_000
@@ -113,11 +119,16 @@ class DatasetSource:
     def __len__(self) -> int:
         return len(self.origin)
 
+    @cached_property
+    def _shown(self) -> "jinx.Dataset":
+        hidden = [name for name in PRIVATE if name in self.origin.column_names]
+        return self.origin.drop_columns(hidden) if hidden else self.origin
+
     def names(self) -> list[str]:
-        return self.origin.column_names
+        return self._shown.column_names
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
-        samples: list[MutableMapping[str, Any]] = list(self.origin.select(positions))
+        samples: list[MutableMapping[str, Any]] = list(self._shown.select(positions))
         for sample, names in zip(samples, absent_columns(self.origin, positions) or (), strict=False):
             for name in names:
                 sample.pop(name, None)

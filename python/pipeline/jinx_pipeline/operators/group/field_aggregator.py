@@ -42,6 +42,10 @@ class FieldAggregator(Aggregator):
     def reads(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for rule in self.columns.values() if (path := rule.partition(":")[2])))
 
+    @property
+    def columns_made(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
     def aggregate(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         made: dict[str, Any] = {}
         for name, rule in self.columns.items():

@@ -9,7 +9,7 @@ import pyarrow as pa
 from jinx_pipeline.exchange.chunks import Chunks, by_range
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.equal_values import EqualValues
-from jinx_pipeline.operators.api.key_texts import exact_texts
+from jinx_pipeline.operators.api.key_texts import key_texts
 from jinx_pipeline.operators.api.keyed import Decision, Keys
 from jinx_pipeline.operators.api.operator_kinds import Grouper
 from jinx_pipeline.operators.api.parameters import ParameterError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class KeyValueGrouper(Grouper, EqualValues):
     """Groups samples that have the same values in some fields; a missing value is a value.
 
+    1 and 1.0 are the same value, as in a column of Arrow or Data-Juicer; true and "1" are others.
+
         create("key_value_grouper", group_by_keys=["lang"])([{"lang": "en", "n": 1}, {"lang": "en", "n": 2}])
         # [{"lang": ["en", "en"], "n": [1, 2]}]
 
@@ -30,6 +32,8 @@ class KeyValueGrouper(Grouper, EqualValues):
         group_by_keys: Columns or paths.
     """
 
+    version = 2
+    takes_missing = True
     group_by_keys: list[str]
 
     def check(self) -> None:
@@ -41,7 +45,7 @@ class KeyValueGrouper(Grouper, EqualValues):
         return tuple(self.group_by_keys)
 
     def value_texts(self, batch: Batch) -> list[str]:
-        return exact_texts([batch.column(path) for path in self.group_by_keys], len(batch))
+        return key_texts([batch.column(path) for path in self.group_by_keys], len(batch))
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         count = len(keys)
@@ -51,7 +55,7 @@ class KeyValueGrouper(Grouper, EqualValues):
 
     def group(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[npt.NDArray[np.int64]]":
         groups: dict[str, list[int]] = {}
-        for at, key in enumerate(exact_texts([columns[name] for name in self.group_by_keys], count)):
+        for at, key in enumerate(key_texts([columns[name] for name in self.group_by_keys], count)):
             groups.setdefault(key, []).append(at)
         return [np.array(places, dtype=np.int64) for places in groups.values()]
 

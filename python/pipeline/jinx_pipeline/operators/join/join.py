@@ -17,7 +17,7 @@ from jinx_pipeline.exchange.chunks import all_positions
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.hash_keys import HashKeys
-from jinx_pipeline.operators.api.key_texts import equal_texts
+from jinx_pipeline.operators.api.key_texts import present_key_texts
 from jinx_pipeline.operators.api.keyed import Decision, Edits, Exchanged, Keys, Partitioned
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import ParameterError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Join(HashKeys, Partitioned, Edits):
     """Adds columns of another dataset: to each sample those of the row there with the same key.
 
-    1 and 1.0 are the same key, but not inside lists and dicts, and "1" is another one. A sample whose key is missing,
+    1 and 1.0 are the same key, true and "1" are other ones. A sample whose key is missing,
     or that the other dataset does not have, gets null (`how: left`) or is left out (`inner`); both are counted. A
     column that the samples have is never replaced.
 
@@ -55,6 +55,7 @@ class Join(HashKeys, Partitioned, Edits):
     """
 
     kind = "join"
+    version = 2
     path: str
     on: str | list[str] | dict[str, str]
     how: Literal["left", "inner"] = "left"
@@ -247,7 +248,7 @@ class JoinEditor(Mapper):
 
 
 def _key_table(batch: Batch, paths: list[str], ctx: Context) -> pa.Table:
-    texts = equal_texts([batch.column(path) for path in paths], len(batch))
+    texts = present_key_texts([batch.column(path) for path in paths], len(batch))
     missing = np.array([text is None for text in texts], dtype=np.bool_)
     return hash_table(kernels.hash128([text or "" for text in texts], threads=ctx.threads), missing)
 

@@ -32,6 +32,7 @@ class Sort(Ranked):
     """
 
     kind = "order"
+    takes_missing = True
     by: str | list[str]
     descending: bool = False
     missing: Literal["last", "drop", "fail"] = "last"
