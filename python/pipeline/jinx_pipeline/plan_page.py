@@ -29,10 +29,16 @@ from jinx_pipeline.plan.probe import Findings, declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.resolve import resolve, without_code
 
 
-def describe(recipe: Recipe) -> dict[str, Any]:
+def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
     """What a recipe would do.
+
+    Args:
+        recipe: As it was read.
+        run_code: Load the files of `custom_operators`. Without them, operators of such files are taken for mappers
+            whose parameters nobody has checked.
 
     Returns:
         `inputs`, `segments`, `blocks` and others for programs, and `lines` for people.
@@ -44,7 +50,8 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     from jinx_pipeline.engines.local.probe import probed
     from jinx_pipeline.run import work_dir_of
 
-    recipe = with_media_root(recipe)
+    code = [] if run_code else list(recipe.options.custom_operators)
+    recipe = with_media_root(resolve(recipe) if run_code else without_code(recipe))
     if recipe.export is not None:
         refuse_below_file(recipe.export.path)
     refuse_output_within_input(recipe, work_dir_of(recipe))
@@ -82,6 +89,7 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         "worker_memory": limit,
         "work_dir": str(work_dir_of(recipe)),
         "probe": {place: asdict(one) for place, one in findings.operators.items()},
+        "code_not_run": code,
         "worker_needs": max(measured_bytes(recipe, findings), *(one.memory for one in needs.values()), 0) or None,
         "segments": [_segment(recipe, one) for one in segments],
         "files": [
@@ -133,6 +141,10 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
     memory = facts["worker_memory"]
     limit = f", each up to {natural_size(memory)} of memory" if memory is not None else ""
     needs = facts["worker_needs"]
+    lines += [
+        f"code       {path}: not run; with --run-code its operators are checked and measured"
+        for path in facts["code_not_run"]
+    ]
     lines.append(f"workers    {workers}{limit}{f'; needs {natural_size(needs)}' if needs is not None else ''}")
     for one in facts["files"]:
         missing = "" if one["is_there"] else " (not on this machine; the nodes need it)"

@@ -8,6 +8,7 @@ from typing import Any
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.output_kind import kind_at
+from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.recipe.write import from_data
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_directory import current_directory
@@ -43,7 +44,7 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
         RuntimeError: The run has not ended.
         ValueError: Nothing failed, or the recipe looks at all rows at once.
     """
-    recipe = recipe_in(folder)
+    recipe = resolve(recipe_in(folder))
     # The run log has the rows as positions in what is read; quarantine.jsonl has them as people count them.
     with WorkDir(folder) as work_dir:
         directory = work_dir.current()

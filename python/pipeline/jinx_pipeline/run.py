@@ -24,6 +24,7 @@ from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.publish.destination import claimed_output, refuse_below_file
 from jinx_pipeline.publish.publication import LostOutputError, Publication
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.report.figures import totals
 from jinx_pipeline.report.progress import MODES, Progress
 from jinx_pipeline.report.run_result import RunResult, all_traces, json_lines, write_quarantine
@@ -79,7 +80,7 @@ class Run:
         if self.progress not in MODES:
             raise ValueError(f"progress is one of {', '.join(MODES)}, not {self.progress!r}")
         self.export = self.recipe.export
-        self.recipe = with_media_root(self.recipe)
+        self.recipe = with_media_root(resolve(self.recipe))
         self._resumed = False
 
     def __call__(self) -> RunResult:

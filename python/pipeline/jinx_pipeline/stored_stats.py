@@ -12,6 +12,7 @@ from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
 from jinx_pipeline.recipe.output_kind import refuse_other_name
+from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.run_plan import other_remedy
 from jinx_pipeline.runlog.work_dir import publish_text
@@ -34,7 +35,7 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
 
 def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool = False) -> RunResult:
     """Measure the input of a recipe; the output can be used by `from_stats`."""
-    what = measurable(recipe, out)
+    what = measurable(resolve(recipe), out)
     with other_remedy("measure again with restart=True (--restart)"):
         result = Run(what, progress=progress, restart=restart)()
     facts = {"statistics": reusable(what), "input": _input_of(recipe)}

@@ -96,7 +96,7 @@ def test_what_is_refused(other, tmp_path):
         ({"path": other, "on": "key", "how": "outer"}, "'left' or 'inner'"),
     ):
         with pytest.raises(jp.ParameterError, match=what):
-            jp.ops.Join(**parameters)
+            jp.create("join", **parameters)
 
 
 def test_another_state_of_the_other_dataset_is_another_operator(other, tmp_path):

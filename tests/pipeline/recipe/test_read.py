@@ -75,7 +75,7 @@ WRONG = [
     ("dataset: a\nmemory: lots\n", 2, "is not a size"),
     ("dataset: a\nseed: 1.5\n", 2, "seed is int"),
     ("dataset: a\nreorder: 3\n", 2, "reorder is bool"),
-    ("dataset: a\ncustom_operators: nowhere.py\n", 2, "nowhere.py"),
+    ("dataset: a\ncustom_operators: {a: 1}\n", 2, "custom_operators"),
     ("dataset: a\nseed: 1\nseed: 2\n", 3, "the key 'seed' appears twice"),
     ("dataset: [unclosed\n", 2, "not YAML"),
     ("dataset: a\n\tseed: 1\n", 2, "not YAML"),

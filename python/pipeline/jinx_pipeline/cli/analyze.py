@@ -30,13 +30,14 @@ def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool,
     import jinx
     from jinx_pipeline.publish.destination import refuse_folder_of
     from jinx_pipeline.recipe.read import read_recipe
+    from jinx_pipeline.recipe.resolve import resolve
     from jinx_pipeline.report.analysis import analysis
     from jinx_pipeline.report.page import page
     from jinx_pipeline.runlog.work_dir import publish_text
     from jinx_pipeline.stored_stats import measure
 
     refuse_folder_of(Path(report))
-    what = read_recipe(recipe, **options)
+    what = resolve(read_recipe(recipe, **options))
     progress = "none" if as_json else progress
     result = result_of(lambda: measure(what, out, progress=progress, restart=restart))
     dataset = jinx.open(out)

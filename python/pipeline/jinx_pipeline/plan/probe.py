@@ -7,7 +7,6 @@ from typing import Any, Final
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.operator import Operator, Resources
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
-from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 from jinx_pipeline.plan.stage import may_move, pool_of
 from jinx_pipeline.recipe.model import Recipe
 
@@ -90,7 +89,7 @@ def probed_places(recipe: Recipe) -> list[int]:
     for place, step in enumerate(recipe.steps):
         if step.operator.kind in _ENDS:
             break
-        is_probed = step.operator.kind in FusedOp.LOCAL and not isinstance(step.operator, ScriptSplitter)
+        is_probed = step.operator.kind in FusedOp.LOCAL and step.operator.may_probe
         if is_probed and not _is_measured(recipe, step.operator):
             found.append(place)
     options = recipe.options

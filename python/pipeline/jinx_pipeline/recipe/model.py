@@ -47,10 +47,12 @@ class Step:
     Attributes:
         operator: It, with its parameters.
         place: Where the recipe names it.
+        parameter_places: Where the recipe names each parameter.
     """
 
     operator: Operator
     place: Place = field(default_factory=Place)
+    parameter_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,8 @@ class Recipe:
         validators: Checks of the input before any operator runs.
         known_stats: Statistics that the input has, with the digest of the filter that computed each.
         source_places: Where a file names each source; empty for a recipe made in Python.
+        code_place: Where `custom_operators` are named that `resolve` loads; None: none are, or a recipe made in Python
+            has its operators.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -197,6 +201,7 @@ class Recipe:
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
     validators: tuple[Validator, ...] = ()
     source_places: tuple[Place, ...] = ()
+    code_place: Place | None = None
 
     def described(self) -> dict[str, Any]:
         """What determines the result, as plain data: a changed recipe is told by it."""

@@ -1,4 +1,7 @@
-"""A recipe from YAML or plain data, checked as a whole: every mistake is reported with its place."""
+"""A recipe from YAML or plain data, checked as a whole: every mistake is reported with its place.
+
+Reading runs no code and opens no file that a recipe names; that is left to `recipe/resolve.py`.
+"""
 
 import os
 from collections.abc import Mapping
@@ -8,11 +11,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from jinx._sizes import parse_size
 from jinx._suggest import hint
-from jinx_pipeline.operators.api.parameters import ParameterError
-from jinx_pipeline.operators.api.registry import UnknownOperatorError, create, load_file
+from jinx_pipeline.operators.api.registry import UnknownOperatorError
+from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
+from jinx_pipeline.recipe.steps import step_of
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import VALIDATORS, Validator
@@ -25,6 +29,9 @@ FUSED = {"general_fused_op", "fused_sequential_batch_op"}
 
 def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
     """Read a recipe; paths in it are relative to the working directory.
+
+    Nothing that it names is run or opened: operators of `custom_operators` are only named, until `resolve` (or `Run`)
+    loads them.
 
     Args:
         path: A YAML file.
@@ -58,6 +65,7 @@ class _Checker:
         options = self._options(root, overrides)
         self._source_places: list[Place] = []
         sources, roles = self._dataset(root.get("dataset"), root.place)
+        self._names_code = bool(options.custom_operators)
         steps = self._process(root.get("process"), root.place)
         export = self._export(root.get("export"))
         validators = self._validators(root.get("validators"))
@@ -73,6 +81,7 @@ class _Checker:
             self._file,
             validators=tuple(validators),
             source_places=places,
+            code_place=root.children.get("custom_operators", root).place if self._names_code else None,
         )
 
     # Sections.
@@ -82,12 +91,6 @@ class _Checker:
         values |= {name: value for name, value in overrides.items() if value is not None}
         if overrides.get("ray_address") is not None and values.get("engine", "local") == "local":
             self._problems.append((Place(), "ray_address is for the engine ray: engine='ray' (--engine ray)"))
-        for path in values.get("custom_operators", ()):
-            try:
-                load_file(path)
-            except Exception as error:  # noqa: BLE001 - it is somebody's code
-                place = root.children.get("custom_operators", root).place
-                self._problems.append((place, f"{path}: {type(error).__name__}: {error}"))
         try:
             return Options(**values)
         except (TypeError, ValueError) as error:
@@ -176,35 +179,14 @@ class _Checker:
         if given is not None and not isinstance(given, dict):
             self._problems.append((place, f"the parameters of {name} are a mapping, not {given!r}"))
             return None
+        places = {} if parameters is None else {str(at): member.place for at, member in parameters.children.items()}
         try:
-            return Step(create(name, **(given or {})), place)
+            return step_of(name, given or {}, place, places, self._problems)
         except UnknownOperatorError as error:
+            if self._names_code:
+                return Step(UnloadedOperator.named(name, given or {}), place, places)
             self._problems.append((place, str(error)))
-        except ParameterError as error:
-            self._parameter_problems(name, place, parameters, error)
-        except (ImportError, OSError, TypeError, ValueError) as error:
-            self._problems.append((place, f"{name}: {error}"))
-        return None
-
-    def _parameter_problems(self, name: str, place: Place, parameters: Located | None, error: ParameterError) -> None:
-        """The mistakes in an operator's parameters: each shows when those before it are left out."""
-        rest: dict[str, Any] = dict(parameters.value or {}) if parameters is not None else {}
-        while True:
-            member = parameters.get(error.parameter) if parameters is not None else None
-            self._problems.append((member.place if member is not None else place, str(error)))
-            if error.parameter not in rest:
-                return
-            del rest[error.parameter]
-            try:
-                create(name, **rest)
-            except ParameterError as another:
-                if another.parameter == error.parameter:  # now it is missing
-                    return
-                error = another
-            except (ImportError, OSError, TypeError, ValueError):
-                return
-            else:
-                return
+            return None
 
     def _validators(self, section: Located | None) -> list[Validator]:
         if section is None or section.value is None:

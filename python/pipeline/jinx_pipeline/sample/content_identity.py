@@ -1,7 +1,7 @@
 """What a dataset holds, told without reading a sample."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,12 @@ def refuse_replaced(path: str, digest: str) -> None:
 
 def content_digest(dataset: "jinx.Dataset") -> str:
     """`content_identity` in 32 hex digits."""
-    return sha256(json.dumps(content_identity(dataset)).encode()).hexdigest()[:32]
+    return digest_of(content_identity(dataset))
+
+
+def digest_of(identity: Mapping[str, Any]) -> str:
+    """A `content_identity` in 32 hex digits."""
+    return sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
 def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:

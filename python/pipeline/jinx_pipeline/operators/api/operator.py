@@ -37,7 +37,8 @@ class Operator(ABC):
     """The base of all operators. Annotated attributes of a subclass are its parameters, given as keywords.
 
     A parameter is checked when the operator is made: `ParameterError` names the operator, the parameter and, for a
-    misspelt one, the nearest name. An operator knows no engine and no files; it may be pickled and used in threads.
+    misspelt one, the nearest name. Files that parameters name are looked at later, by `resolve`. An operator knows no
+    engine and no files; it may be pickled and used in threads.
 
     Attributes:
         name: Its name in recipes; `register` sets it.
@@ -48,6 +49,7 @@ class Operator(ABC):
         pure: Whether the same sample gives the same result on every machine.
         commutes: Whether the planner may move it past other operators that commute: it looks at each sample alone,
             and changes none.
+        may_probe: Whether a plan may run it on a few samples, to measure it.
     """
 
     name: ClassVar[str] = ""
@@ -57,6 +59,7 @@ class Operator(ABC):
     resources: ClassVar[Resources] = Resources()
     pure: ClassVar[bool] = True
     commutes: ClassVar[bool] = False
+    may_probe: ClassVar[bool] = True
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,7 +74,16 @@ class Operator(ABC):
         self.check()
 
     def check(self) -> None:  # noqa: B027 - most have nothing to check
-        """Refuse parameters that do not go together; for subclasses. Raise `ParameterError`."""
+        """Refuse parameters that do not go together, without a look at any file; for subclasses.
+
+        Raise `ParameterError`.
+        """
+
+    def resolve(self) -> None:  # noqa: B027 - most name no file
+        """Refuse files that the parameters name and that do not fit; for subclasses. Raise `ParameterError`.
+
+        It is called before a run and before a plan, not when a recipe is read; called again, it looks again.
+        """
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -248,6 +248,10 @@ class FusedOp(Operator):
             if operator.kind not in self.LOCAL:
                 raise ParameterError(self.name, "operators", f"{operator.name} needs all data and cannot be fused")
 
+    def resolve(self) -> None:
+        for operator in self.operators:
+            operator.resolve()
+
     @property
     def reads(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for operator in self.operators for path in operator.reads))

@@ -97,15 +97,17 @@ def full_name(name: str) -> str:
 
 
 def create(name: str, **parameters: Any) -> Operator:
-    """An operator by its name.
+    """An operator by its name; the files that its parameters name are looked at.
 
         create("text_length_filter", min_len=10)
 
     Raises:
         UnknownOperatorError: There is none of this name.
-        ParameterError: A parameter is unknown, missing or has another type.
+        ParameterError: A parameter is unknown, missing or has another type, or names a file that does not fit.
     """
-    return operator_class(name)(**parameters)
+    made = operator_class(name)(**parameters)
+    made.resolve()
+    return made
 
 
 def names() -> list[str]:

@@ -24,7 +24,7 @@ from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.operators.join.matches import Matches, matched
-from jinx_pipeline.sample.content_identity import content_digest, content_identity, refuse_replaced
+from jinx_pipeline.sample.content_identity import content_identity, digest_of, refuse_replaced
 from jinx_pipeline.sample.paths import parse, text_of
 from jinx_pipeline.sample.roles import ROLES
 
@@ -74,15 +74,25 @@ class Join(HashKeys, Partitioned, Edits):
                 parse(key)
         except ValueError as error:
             raise ParameterError(self.name, "on", str(error)) from None
-        try:
-            known = self._other.column_names
-        except (FileNotFoundError, jinx.errors.JinxError) as error:
-            raise ParameterError(self.name, "path", str(error)) from None
         twice = [name for name, count in Counter(self.columns or []).items() if count > 1]
         if twice:
             raise ParameterError(self.name, "columns", f"columns has {twice[0]!r} twice; name each column once")
-        if not len(self._other):
-            return  # any column may be meant
+
+    def resolve(self) -> None:
+        for name in ("_other", "_identity"):
+            self.__dict__.pop(name, None)
+        self._other = self._opened()
+        _ = self._identity
+
+    def _opened(self) -> "jinx.Dataset":
+        """The other dataset, which has the columns that the parameters name."""
+        try:
+            other = jinx.open(self.path)
+        except (FileNotFoundError, jinx.errors.JinxError) as error:
+            raise ParameterError(self.name, "path", str(error)) from None
+        known = other.column_names
+        if not len(other):
+            return other  # any column may be meant
         for where, names in (
             ("on", [parse(key)[0] for key in self.pairs.values()]),
             ("columns", self.columns or []),
@@ -91,6 +101,7 @@ class Join(HashKeys, Partitioned, Edits):
                 if name not in known:
                     what = f"{self.path} has no column {name!r}; there are: {some_of(known)}"
                     raise ParameterError(self.name, where, what)
+        return other
 
     @property
     def pairs(self) -> dict[str, str]:
@@ -186,18 +197,22 @@ class Join(HashKeys, Partitioned, Edits):
         return super().apply(batch.with_columns(self.values(rows.array())), decision, ctx)
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
-        return super()._digest_of({**parameters, "other": content_identity(self._other)})
+        return super()._digest_of({**parameters, "other": self._identity})
 
     @cached_property
     def _other(self) -> "jinx.Dataset":
         if self._expected:
             refuse_replaced(self.path, self._expected)
-        return jinx.open(self.path)
+        return self._opened()
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        return content_identity(self._other)
 
     def __getstate__(self) -> dict[str, Any]:
         # Each worker opens the dataset itself, wherever it runs.
-        state = {name: value for name, value in self.__dict__.items() if name != "_other"}
-        expected = self._expected or content_digest(self._other)
+        state = {name: value for name, value in self.__dict__.items() if name not in {"_other", "_identity"}}
+        expected = self._expected or digest_of(self._identity)
         return {**state, "path": str(Path(self.path).absolute()), "_expected": expected}
 
 

@@ -36,7 +36,7 @@ class PythonFileMapper(ScriptSplitter):
     _digested: ClassVar[str] = ""
     _expected: ClassVar[str] = ""
 
-    def check(self) -> None:
+    def resolve(self) -> None:
         if not self.file_path.is_file():
             raise ParameterError(self.name, "file_path", f"file_path: {self.file_path} is not a file")
         try:

@@ -22,6 +22,7 @@ class ScriptSplitter(Splitter):
     """
 
     pure = False
+    may_probe = False
 
     def function_to_run(self) -> Callable[[Any], Any]:
         """The function."""

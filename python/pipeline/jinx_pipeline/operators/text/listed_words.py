@@ -38,7 +38,7 @@ class ListedWordsFilter(Filter):
     def source(self) -> tuple[str, Path | None, list[str] | None]:
         """The kind of list, and what the user gave: a directory, and the list itself."""
 
-    def check(self) -> None:
+    def resolve(self) -> None:
         self._words()
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
