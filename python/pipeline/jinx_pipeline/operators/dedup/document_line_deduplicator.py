@@ -51,7 +51,7 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
     frequency_threshold: Annotated[int, Range(1)] = 6
     lowercase: bool = False
     ignore_special_character: bool = False
-    min_line_length: Annotated[int, Range(0, 2**31)] = 2
+    min_line_length: Annotated[int, Range(0, 100_000)] = 2
     skip_brackets: bool = True
     skip_markdown_headers: bool = True
     skip_latex_env: bool = True
