@@ -319,12 +319,8 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
             made.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
             if "flushable" in code:
                 made.remarks.append(f"{file}: flushable transformations collect samples; ours see one at a time")
-        _not_taken([name for name in step if name not in _OF_STEPS], made, f"steps[{at}].")
-        members = [name for one in step.get("sources", []) if isinstance(one, dict) for name in one]
-        _not_taken([name for name in members if name not in {"path", "name"}], made, f"steps[{at}].sources.")
+        _remark_members(step, made, f"steps[{at}].")
         sink = step.get("sink")
-        if isinstance(sink, dict):
-            _not_taken([name for name in sink if name not in {"path", "name"}], made, f"steps[{at}].sink.")
         path = sink.get("path") if isinstance(sink, dict) else sink
         expected = (sink.get("name") if isinstance(sink, dict) else None) or path
         if path is not None and (isinstance(sink, dict) or "." in path):
@@ -332,6 +328,14 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
     if made.files:
         made.remarks.append(f"code was written to {', '.join(made.files)}; it runs only because the recipe names it")
     return made
+
+
+def _remark_members(step: Mapping[str, Any], made: Imported, where: str) -> None:
+    """Remark members of a step, and of its sources and sink, that are not taken over."""
+    _not_taken([name for name in step if name not in _OF_STEPS], made, where)
+    for kind, ends in (("sources", step.get("sources", [])), ("sink", [step.get("sink")])):
+        members = [name for end in ends if isinstance(end, Mapping) for name in end]
+        _not_taken([name for name in members if name not in {"path", "name"}], made, f"{where}{kind}.")
 
 
 def _yaml(value: Any) -> str:
