@@ -80,3 +80,11 @@ def test_equal_numbers_are_one_group():
     values = [1, 1.0, True, "1", [2], [2.0], None, {"a": 3.0}, {"a": 3}, -0.0, 0]
     found = jp.create("key_value_grouper", group_by_keys=["k"])([{"k": value} for value in values])
     assert [len(one["k"]) for one in found] == [2, 1, 1, 2, 1, 2, 2]
+
+
+def test_a_text_that_no_sample_has_is_not_taken_for_an_empty_one(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"content": f"text {n}"} for n in range(3))
+    flow = jp.Dataset.load(tmp_path / "in.jinx").process([lambda sample: sample, jp.create("clean_ip_mapper")])
+    with pytest.warns(jp.BadRowsWarning, match="no column 'text'.*name the column of the text"):
+        assert flow.export(tmp_path / "out.jinx", workers=1).rows_out == 0

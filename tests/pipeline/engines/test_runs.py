@@ -19,7 +19,17 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.replay import replay_of
 from jinx_pipeline.run import ChangedError, Run
-from pipeline.made import Killer, digest, lines_of, loaded_operators, log_of, records_of, rows_of, write_input
+from pipeline.made import (
+    Killer,
+    digest,
+    lines_of,
+    loaded_operators,
+    log_of,
+    records_of,
+    rows_of,
+    worker_pids,
+    write_input,
+)
 
 # Rows that fail are what several tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore::jinx_pipeline.BadRowsWarning")
@@ -130,6 +140,40 @@ def test_a_killed_driver_resumes_without_opening_what_is_done(calm, data, wrong,
     again = [json.loads(line) for line in events.read_text().splitlines()[before:]]
     assert not done & {one["block"] for one in again if one["kind"] == "block"}
     assert digest(out) == digest(calm)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills the workers then")
+def test_a_worker_that_is_stopped_ends_with_its_driver(data, wrong, tmp_path):
+    tests = Path(__file__).parents[2]
+    arguments = [str(data), str(tmp_path / "out"), str(wrong), str(tests), "0.05"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(jp.__file__).parents[1]), str(tests)])}
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], env=environment, stderr=subprocess.DEVNULL)
+    while not lines_of(tmp_path / "out.work" / "events.jsonl"):
+        time.sleep(0.01)
+        assert driver.poll() is None
+    until = time.monotonic() + 60
+    while not (workers := worker_pids(driver.pid)) or not all(map(is_watched, workers)):
+        time.sleep(0.01)
+        assert time.monotonic() < until
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    driver.kill()
+    driver.communicate()
+    while any(map(is_running, workers)):
+        time.sleep(0.01)
+        assert time.monotonic() < until
+
+
+def is_watched(pid):
+    """Whether a worker has come as far as its first thread."""
+    return len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False
 
 
 def test_a_resumed_run_opens_no_shard_whose_rows_are_finished(data, wrong, tmp_path):

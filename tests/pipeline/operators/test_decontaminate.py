@@ -61,7 +61,7 @@ def test_what_is_refused(tmp_path):
         jp.create("decontaminate_deduplicator", evaluation_paths=[path], evaluation_fields=["q"])([{"text": ""}])
     with pytest.raises(FileNotFoundError, match="no such evaluation set"):
         jp.create("decontaminate_deduplicator", evaluation_paths=["none.jsonl"])([{"text": ""}])
-    with pytest.raises(jp.ParameterError, match="evaluation_paths is empty"):
+    with pytest.raises(jp.ParameterError, match=r"evaluation_paths.*not empty"):
         jp.create("decontaminate_deduplicator", evaluation_paths=[])
 
 

@@ -35,7 +35,7 @@ def test_character_repetition():
     ]
     # 4 different n-grams, 3 of them 6 times or more: the 2 most frequent ones make up 14 of 27.
     assert stats_of(operator, ["abcd" * 7 + "a"])[0]["char_rep_ratio"] == pytest.approx(14 / 27)
-    with pytest.raises(jp.ParameterError, match="rep_len is 0"):
+    with pytest.raises(jp.ParameterError, match=r"rep_len.* from 1 to 1024, not 0"):
         jp.create("character_repetition_filter", rep_len=0)
 
 

@@ -106,3 +106,37 @@ def test_options_that_are_only_implied_are_explained():
     assert (made.recipe["trace"], made.recipe["export"]["keep_stats"]) == (10, False)
     assert [note.partition(":")[0] for note in made.notes] == ["export.keep_stats", "trace"]
     assert not made.remarks
+
+
+def test_what_changes_the_result_is_remarked_where_it_differs_from_the_default():
+    process = [{"text_length_filter": {"min_len": 3}}]
+    base = {"dataset_path": "in.jsonl", "process": process}
+    defaults = {"suffixes": [], "image_special_token": "<__dj__image>", "load_dataset_kwargs": {}}
+    assert not imported({**base, **defaults}, "r").remarks
+    given = {"suffixes": [".txt"], "image_special_token": "<image>", "load_dataset_kwargs": {"split": "test"}}
+    assert imported({**base, **given}, "r").remarks == [f"{name}: not taken over" for name in given]
+
+
+def test_members_of_sources_are_remarked():
+    configs = [{"type": "local", "path": "a.jsonl", "weight": 0.5, "split": "train"}, {"path": "b.jsonl"}]
+    made = imported({"dataset": {"max_sample_num": 10, "configs": configs}, "process": []}, "r")
+    assert made.remarks == ["dataset.configs[0].split: not taken over", "dataset.max_sample_num: not taken over"]
+
+
+def test_several_operators_in_one_entry():
+    made = imported({"dataset_path": "a.jsonl", "process": [{"clean_ip_mapper": {}, "clean_links_mapper": None}]}, "r")
+    assert made.recipe["process"] == ["clean_ip_mapper", "clean_links_mapper"]
+
+
+def test_members_of_steps_are_remarked():
+    step = {"sources": [{"path": "a.jsonl", "limit": 5}], "sink": {"path": "b.jsonl", "compression": "xz"}, "trace": 1}
+    assert imported({"steps": [step]}, "r").remarks == [
+        "steps[0].trace: not taken over",
+        "steps[0].sources.limit: not taken over",
+        "steps[0].sink.compression: not taken over",
+    ]
+
+
+@pytest.mark.parametrize("path", ["my data.jsonl", "0.5 a.jsonl 0.5", "a.jsonl"])
+def test_a_path_that_is_no_mixture(path):
+    assert imported({"dataset_path": path, "process": []}, "r").recipe["dataset"] == {"path": path}

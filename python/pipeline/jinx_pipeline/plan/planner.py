@@ -285,7 +285,11 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
     for step in recipe.steps:
         operator = step.operator
         for name in operator.reads:
-            column = recipe.roles.column(name)
+            try:
+                column = recipe.roles.column(name)
+            except ValueError as error:  # not a path
+                yield step.place, f"{operator.name}: {error}"
+                continue
             if column not in known and not column.startswith("__dj__"):
                 yield step.place, _missing(operator, name, column, sorted(known))
         if operator.kind == "join":

@@ -1,7 +1,7 @@
 """Recipes of Data-Juicer and MLDataForge as ours, with what could not be taken over."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +20,6 @@ _OF_THE_RUN = [
     "turbo",
     "skip_op_error",
     "adaptive_batch_size",
-    "suffixes",
-    "eoc_special_token",
-    "image_special_token",
-    "audio_special_token",
-    "video_special_token",
     "ray_address",
     "export_in_parallel",
     "data_probe_algo",
@@ -33,7 +28,6 @@ _OF_THE_RUN = [
     "percentiles",
     "export_original_dataset",
     "save_stats_in_one_file",
-    "keep_hashes_in_res_ds",
     "open_insight_mining",
     "op_list_to_mine",
     "op_list_to_trace",
@@ -41,8 +35,17 @@ _OF_THE_RUN = [
     "auto",
     "auto_num",
     "hpo_config",
-    "load_dataset_kwargs",
 ]
+# Keys that may change the result, with the values with which they do not.
+_WITH_DEFAULTS: dict[str, Any] = {
+    "suffixes": [],
+    "eoc_special_token": "<|__dj__eoc|>",
+    "image_special_token": "<__dj__image>",
+    "audio_special_token": "<__dj__audio>",
+    "video_special_token": "<__dj__video>",
+    "keep_hashes_in_res_ds": False,
+    "load_dataset_kwargs": {},
+}
 # Parameters of every operator there; here the planner, the worker or the recipe decides.
 _OF_ALL_OPERATORS = [
     "num_proc",
@@ -100,6 +103,9 @@ _TAKEN = [
     "audio_key",
     "video_key",
 ]
+
+
+_OF_STEPS = {"name", "sources", "transformations", "sink", "shuffle", "index", "sort_key"}
 
 
 @dataclass
@@ -180,8 +186,13 @@ def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
             "dataset.media_root: media are read below the directory of the input alone; if the data names other files, "
             "by absolute paths for instance, write dataset: {media_root: DIRECTORY} or {media_outside: true}"
         )
-    made.remarks += [f"{name}: not taken over" for name in data if name not in {*_TAKEN, *_OF_THE_RUN}]
+    left = {name: value for name, value in data.items() if name not in {*_TAKEN, *_OF_THE_RUN}}
+    _not_taken({name: value for name, value in left.items() if value not in (None, _WITH_DEFAULTS.get(name))}, made)
     return made
+
+
+def _not_taken(names: Iterable[str], made: Imported, where: str = "") -> None:
+    made.remarks += [f"{where}{name}: not taken over" for name in names]
 
 
 def _is_of_media(step: Any) -> bool:
@@ -220,17 +231,25 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made:
                 continue
             source = {"path": one["path"]}
             source |= {"weight": one["weight"]} if "weight" in one else {}
+            _not_taken([name for name in one if name not in {"type", *source}], made, f"dataset.configs[{at}].")
             sources.append(source)
         dataset["sources"] = sources
+        _not_taken([name for name in data["dataset"] if name != "configs"], made, "dataset.")
         return
-    words = str(data.get("dataset_path") or "").split()
-    if len(words) > 1:
-        pairs = list(zip(words[::2], words[1::2], strict=False))
-        dataset["sources"] = [{"path": path, "weight": float(weight)} for weight, path in pairs]
-    else:
-        dataset["path"] = words[0] if words else "TODO.jinx"
-        if not words:
-            made.remarks.append("dataset_path: there is none; write the path of the input in place of TODO.jinx")
+    text = str(data.get("dataset_path") or "").strip()
+    words = text.split()
+    try:
+        sources = [
+            {"path": path, "weight": float(weight)} for weight, path in zip(words[::2], words[1::2], strict=True)
+        ]
+    except ValueError:  # one path, with spaces in it perhaps
+        sources = []
+    if sources:
+        dataset["sources"] = sources
+        return
+    dataset["path"] = text or "TODO.jinx"
+    if not text:
+        made.remarks.append("dataset_path: there is none; write the path of the input in place of TODO.jinx")
 
 
 def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
@@ -238,6 +257,10 @@ def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
     from jinx_pipeline.operators.api.registry import UnknownOperatorError, operator_class
     from jinx_pipeline.recipe.read import FUSED
 
+    if isinstance(entry, Mapping) and len(entry) > 1:
+        for name, given in entry.items():
+            _data_juicer_step({name: given}, made, stem)
+        return
     name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
     if name in FUSED:  # the planner fuses all that it can
         for inner in (given or {}).get("fused_op_list") or []:
@@ -296,6 +319,7 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
             made.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
             if "flushable" in code:
                 made.remarks.append(f"{file}: flushable transformations collect samples; ours see one at a time")
+        _remark_members(step, made, f"steps[{at}].")
         sink = step.get("sink")
         path = sink.get("path") if isinstance(sink, dict) else sink
         expected = (sink.get("name") if isinstance(sink, dict) else None) or path
@@ -304,6 +328,14 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
     if made.files:
         made.remarks.append(f"code was written to {', '.join(made.files)}; it runs only because the recipe names it")
     return made
+
+
+def _remark_members(step: Mapping[str, Any], made: Imported, where: str) -> None:
+    """Remark members of a step, and of its sources and sink, that are not taken over."""
+    _not_taken([name for name in step if name not in _OF_STEPS], made, where)
+    for kind, ends in (("sources", step.get("sources", [])), ("sink", [step.get("sink")])):
+        members = [name for end in ends if isinstance(end, Mapping) for name in end]
+        _not_taken([name for name in members if name not in {"path", "name"}], made, f"{where}{kind}.")
 
 
 def _yaml(value: Any) -> str:

@@ -4,9 +4,13 @@ It is started clean, so that scripts need no `__main__` guard and notebooks work
 """
 
 import os
+import signal
 import sys
 import threading
+from contextlib import suppress
 from multiprocessing.connection import Connection
+
+_PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> int:
@@ -16,8 +20,22 @@ def main(arguments: list[str]) -> int:
     lifeline = int(arguments[2])
     # What operators print belongs to the log, not into the pipe or the driver's standard output.
     os.dup2(2, 1)
+    _killed_with_the_driver()
     threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
     return _serve(requests, answers, int(arguments[3]))
+
+
+def _killed_with_the_driver() -> None:
+    """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP) then; Linux alone can.
+
+    The kernel watches the thread that started this process: it has to last as long as its workers.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # a C library without it
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _die_with_the_driver(lifeline: int) -> None:

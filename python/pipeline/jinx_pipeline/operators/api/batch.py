@@ -50,7 +50,8 @@ class Batch:
         roles: Where the texts and media are.
         stats: Statistics by name, an Arrow array with a value for each sample; filters add to them.
         known_stats: By name, the digest of the filter that computed a statistic for the texts and media as they are.
-        is_open: Whether a column that no sample of the batch has may exist in others, and is missing here, not unknown.
+        is_open: Whether a column that no sample of the batch has may exist in others, and is missing here, not unknown;
+            that of a role is not, because an operator would silently do nothing.
     """
 
     def __init__(
@@ -384,8 +385,8 @@ class Batch:
         if name in self._own or not len(self._source):
             return False
         names = self._source.names()
-        if name not in names and not self.is_open:
-            role = next((role for role in ROLES if self.roles.column(role) == name), None)
+        role = next((role for role in ROLES if self.roles.column(role) == name), None)
+        if name not in names and (role is not None or not self.is_open):
             advice = f"; name the column of the {role} in the recipe's dataset, or in Roles" if role else ""
             raise KeyError(f"no column {name!r}; there are: {', '.join(names)}{advice}")
         return name not in names

@@ -34,6 +34,21 @@ class Range:
         return f"of at least {self.low:g}" if math.isinf(self.high) else f"from {self.low:g} to {self.high:g}"
 
 
+@dataclass(frozen=True)
+class NotEmpty:
+    """Marks a string, list or dict that is not empty, and holds no empty string: `Annotated[list[str], NotEmpty()]`."""
+
+    def __contains__(self, value: Any) -> bool:
+        return len(value) > 0 and (isinstance(value, str) or "" not in value)
+
+    def __str__(self) -> str:
+        return "(not empty)"
+
+
+NGrams: TypeAlias = Annotated[int, Range(1, 1024)]
+"""The elements of an n-gram or shingle; as many as the kernels take."""
+Words: TypeAlias = Annotated[list[str], NotEmpty()]
+"""Words, columns or paths, at least one."""
 Share: TypeAlias = Annotated[float, Range(0, 1)]
 """A share, such as the least that a filter keeps."""
 ShareLimit: TypeAlias = Annotated[float, Range(0, 1, or_no_limit=True)]
@@ -100,7 +115,7 @@ def describe(hint: Any) -> str:
     """A type in words: `int`, `'any' or 'all'`, `float from 0 to 1`, `float or None`, `list of str`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return " ".join([describe(arguments[0]), *(str(one) for one in arguments[1:] if isinstance(one, Range))])
+        return " ".join([describe(arguments[0]), *(str(one) for one in arguments[1:] if isinstance(one, _CONSTRAINTS))])
     words = [repr(one) if origin is Literal else describe(one) for one in arguments if one is not Ellipsis]
     if origin in {Literal, Union, types.UnionType}:
         return " or ".join(words)
@@ -114,6 +129,7 @@ def describe(hint: Any) -> str:
 
 
 _NAMES: dict[Any, str] = {Path: "path"}
+_CONSTRAINTS = (Range, NotEmpty)
 
 
 def fitted(value: Any, hint: Any) -> Any:
@@ -155,8 +171,16 @@ def _int(value: Any, _: Any) -> tuple[bool, Any]:
     return isinstance(value, int) and not isinstance(value, bool), value
 
 
+def _str(value: Any, _: Any) -> tuple[bool, Any]:
+    return isinstance(value, str) and not _has_surrogates(value), value
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def _path(value: Any, _: Any) -> tuple[bool, Any]:
-    fits = isinstance(value, str | Path)
+    fits = isinstance(value, str | Path) and value != ""
     return fits, Path(value) if fits else None
 
 
@@ -170,7 +194,7 @@ def _ranged(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
         made = fitted(value, arguments[0])
     except TypeError:
         return False, None
-    return all(made in one for one in arguments[1:] if isinstance(one, Range)), made
+    return all(made in one for one in arguments[1:] if isinstance(one, _CONSTRAINTS)), made
 
 
 def _literal(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
@@ -197,7 +221,7 @@ def _dict(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     return fits, {fitted(key, arguments[0]): fitted(element, arguments[1]) for key, element in pairs}
 
 
-_PLAIN = {float: _float, int: _int, Path: _path}
+_PLAIN = {float: _float, int: _int, str: _str, Path: _path}
 _COMPOSED = {
     Annotated: _ranged,
     Literal: _literal,
@@ -213,6 +237,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, float) and math.isnan(value):
         return "NaN, which no number is equal to, above or below"
     text = repr(value)
+    if isinstance(value, str) and _has_surrogates(value):
+        return f"{text[:60]}, which holds a surrogate that no UTF-8 has"
     return f"{text[:60]}..." if len(text) > 60 else f"{text} ({type(value).__name__})"  # noqa: PLR2004 - fits into a line
 
 

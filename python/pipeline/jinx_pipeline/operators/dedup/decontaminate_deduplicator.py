@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
 from jinx_pipeline.operators.api.needed_files import NeededFile, needed
-from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import NGrams, NotEmpty, ParameterError, Words
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.evaluation_texts import load_evaluation_index, stamp
 
@@ -38,20 +38,16 @@ class DecontaminateDeduplicator(Filter):
         jaccard_threshold: Of `minhash`, over sets of five successive words.
     """
 
-    evaluation_paths: list[str]
-    evaluation_fields: tuple[str, ...] = ("text",)
+    evaluation_paths: Words
+    evaluation_fields: Annotated[tuple[str, ...], NotEmpty()] = ("text",)
     method: Literal["ngram", "exact", "minhash"] = "ngram"
-    ngram_size: int = 13
+    ngram_size: NGrams = 13
     tokenization: bool = False
     jaccard_threshold: float = 0.7
 
     stats = {"contaminated_by": "string", "contaminated_at": "int64"}
 
     def check(self) -> None:
-        if not self.evaluation_paths:
-            raise ParameterError(self.name, "evaluation_paths", "evaluation_paths is empty; name an evaluation set")
-        if self.ngram_size < 1:
-            raise ParameterError(self.name, "ngram_size", f"ngram_size is {self.ngram_size}; use 1 or more")
         if not 0 < self.jaccard_threshold <= 1:
             what = f"jaccard_threshold is {self.jaccard_threshold}; it lies between 0 and 1"
             raise ParameterError(self.name, "jaccard_threshold", what)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.hash_keys import by_hash
 from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
-from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.part_deduplicator import PartDeduplicator
 from jinx_pipeline.operators.api.registry import register
 
@@ -48,21 +48,16 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
         skip_html_tags: Lines with nothing but a tag stay.
     """
 
-    frequency_threshold: int = 6
+    frequency_threshold: Annotated[int, Range(1)] = 6
     lowercase: bool = False
     ignore_special_character: bool = False
-    min_line_length: int = 2
+    min_line_length: Annotated[int, Range(0, 100_000)] = 2
     skip_brackets: bool = True
     skip_markdown_headers: bool = True
     skip_latex_env: bool = True
     skip_html_tags: bool = True
 
     keys_per_sample = 16
-
-    def check(self) -> None:
-        if self.frequency_threshold < 1:
-            what = f"frequency_threshold is {self.frequency_threshold}; a line is in 1 sample or more"
-            raise ParameterError(self.name, "frequency_threshold", what)
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         samples = np.repeat(np.arange(len(batch)), [len(texts) for texts in batch.texts])

@@ -1,6 +1,6 @@
 """document_minhash_deduplicator."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pyarrow as pa
 
@@ -9,7 +9,7 @@ from jinx_pipeline.dedup.near import band_table, best_bands
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.needed_files import NeededFile
-from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import NGrams, ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.equal_keys import EqualKeysDeduplicator
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
@@ -41,10 +41,10 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
     """
 
     tokenization: Literal["space", "punctuation", "character", "sentencepiece"] = "space"
-    window_size: int = 5
+    window_size: NGrams = 5
     lowercase: bool = True
     ignore_pattern: str | None = None
-    num_permutations: int = 256
+    num_permutations: Annotated[int, Range(1, 4096)] = 256
     jaccard_threshold: float = 0.7
     num_bands: int | None = None
     num_rows_per_band: int | None = None

@@ -15,7 +15,7 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.hash_keys import by_hash
 from jinx_pipeline.operators.api.keyed import Keys
-from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import NGrams, ParameterError
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.connected import ConnectedDeduplicator
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
@@ -53,7 +53,7 @@ class DocumentSimhashDeduplicator(ConnectedDeduplicator):
     """
 
     tokenization: Literal["space", "punctuation", "character"] = "space"
-    window_size: int = 6
+    window_size: NGrams = 6
     lowercase: bool = True
     ignore_pattern: str | None = None
     num_blocks: int = 6

@@ -1,12 +1,12 @@
 """field_aggregator."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Aggregator
-from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import NotEmpty, ParameterError
 from jinx_pipeline.operators.api.registry import register
 
 
@@ -28,7 +28,7 @@ class FieldAggregator(Aggregator):
         separator: Joins strings.
     """
 
-    columns: dict[str, str]
+    columns: Annotated[dict[str, str], NotEmpty()]
     separator: str = "\n"
 
     def check(self) -> None:

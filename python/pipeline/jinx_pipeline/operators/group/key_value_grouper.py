@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.equal_values import EqualValues
 from jinx_pipeline.operators.api.key_texts import key_texts
 from jinx_pipeline.operators.api.keyed import Decision, Keys
 from jinx_pipeline.operators.api.operator_kinds import Grouper
-from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import Words
 from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
@@ -34,11 +34,7 @@ class KeyValueGrouper(Grouper, EqualValues):
 
     version = 2
     takes_missing = True
-    group_by_keys: list[str]
-
-    def check(self) -> None:
-        if not self.group_by_keys:
-            raise ParameterError(self.name, "group_by_keys", "group_by_keys is empty; name a column or path")
+    group_by_keys: Words
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from jinx_pipeline.operators.api.filter import AnyOrAll, Filter, Stats
 from jinx_pipeline.operators.api.media_filter import any_or_all_of
 from jinx_pipeline.operators.api.needed_files import NeededFile
 from jinx_pipeline.operators.api.operator import Resources
-from jinx_pipeline.operators.api.parameters import Range
+from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.tokens import chunks, without_tokens
@@ -46,7 +46,7 @@ class ImageTextSimilarityFilter(Filter):
         any_or_all: Whether one chunk must pass, or each.
     """
 
-    hf_clip: str
+    hf_clip: Annotated[str, NotEmpty()]
     min_score: Annotated[float, Range(-1, 1)] = 0.1
     max_score: Annotated[float, Range(-1, 1, or_no_limit=True)] = 1.0
     horizontal_flip: bool = False

@@ -13,6 +13,7 @@ from jinx_pipeline.exchange.key_file import POSITION
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
+from jinx_pipeline.operators.api.parameters import Words
 from jinx_pipeline.operators.api.registry import register
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class TagsSpecifiedFieldSelector(Partitioned):
 
     kind = "selector"
     field_key: str = ""
-    target_tags: list[str] | None = None
+    target_tags: Words | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from jinx import kernels
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
-from jinx_pipeline.operators.api.parameters import ParameterError, Share, ShareLimit
+from jinx_pipeline.operators.api.parameters import NGrams, Share, ShareLimit
 from jinx_pipeline.operators.api.registry import register
 
 
@@ -24,16 +24,12 @@ class CharacterRepetitionFilter(Filter):
         max_ratio: The largest.
     """
 
-    rep_len: int = 10
+    rep_len: NGrams = 10
     min_ratio: Share = 0.0
     max_ratio: ShareLimit = 0.5
 
     stats = {"char_rep_ratio": "float64"}
     bounds = {"char_rep_ratio": ("min_ratio", "max_ratio")}
-
-    def check(self) -> None:
-        if self.rep_len < 1:
-            raise ParameterError(self.name, "rep_len", f"rep_len is {self.rep_len}; an n-gram has a character or more")
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         return {"char_rep_ratio": kernels.character_repetition(batch.text, self.rep_len, threads=ctx.threads)}

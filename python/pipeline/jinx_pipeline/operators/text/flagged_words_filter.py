@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jinx_pipeline.operators.api.parameters import Share, ShareLimit
+from jinx_pipeline.operators.api.parameters import Share, ShareLimit, Words
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 
@@ -25,7 +25,7 @@ class FlaggedWordsFilter(ListedWordsFilter):
     min_ratio: Share = 0.0
     max_ratio: ShareLimit = 0.045
     flagged_words_dir: Path | None = None
-    flagged_words: list[str] | None = None
+    flagged_words: Words | None = None
 
     stats = {"flagged_words_ratio": "float64"}
     bounds = {"flagged_words_ratio": ("min_ratio", "max_ratio")}

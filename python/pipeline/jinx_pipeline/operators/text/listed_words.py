@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from pathlib import Path
+from typing import Annotated
 
 from jinx import kernels
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
-from jinx_pipeline.operators.api.parameters import Share, ShareLimit
+from jinx_pipeline.operators.api.parameters import NGrams, NotEmpty, Share, ShareLimit
 from jinx_pipeline.operators.text.ratios import shares
 from jinx_pipeline.operators.text.words import word_list
 
@@ -31,7 +32,7 @@ class ListedWordsFilter(Filter):
     min_ratio: Share = 0.0
     max_ratio: ShareLimit = 1.0
     use_words_aug: bool = False
-    words_aug_group_sizes: tuple[int, ...] = (2,)
+    words_aug_group_sizes: Annotated[tuple[NGrams, ...], NotEmpty()] = (2,)
     words_aug_join_char: str = ""
 
     @abstractmethod

@@ -1,11 +1,12 @@
 """remove_comments_mapper."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pyarrow as pa
 
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
+from jinx_pipeline.operators.api.parameters import NotEmpty
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.patterns import replaced
 
@@ -22,7 +23,7 @@ class RemoveCommentsMapper(TextMapper):
         multiline: Remove lines that are a comment.
     """
 
-    doc_type: Literal["tex"] | list[Literal["tex"]] = "tex"
+    doc_type: Literal["tex"] | Annotated[list[Literal["tex"]], NotEmpty()] = "tex"
     inline: bool = True
     multiline: bool = True
 

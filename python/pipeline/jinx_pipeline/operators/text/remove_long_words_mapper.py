@@ -1,11 +1,13 @@
 """remove_long_words_mapper."""
 
 import sys
+from typing import Annotated
 
 import pyarrow as pa
 
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
+from jinx_pipeline.operators.api.parameters import Range, check_bounds
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.word_runs import stripped, without_words
 
@@ -23,8 +25,11 @@ class RemoveLongWordsMapper(TextMapper):
         max_len: The largest.
     """
 
-    min_len: int = 1
-    max_len: int = sys.maxsize
+    min_len: Annotated[int, Range(0)] = 1
+    max_len: Annotated[int, Range(1)] = sys.maxsize
+
+    def check(self) -> None:
+        check_bounds(self, "min_len", "max_len")
 
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
         return [without_words(text, self._is_out_of_range) for text in texts.to_pylist()]

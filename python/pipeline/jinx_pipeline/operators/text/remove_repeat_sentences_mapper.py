@@ -1,9 +1,12 @@
 """remove_repeat_sentences_mapper."""
 
+from typing import Annotated
+
 import pyarrow as pa
 
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
+from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.sentences import sentences
 from jinx_pipeline.operators.text.word_runs import is_part_of_word
@@ -24,7 +27,7 @@ class RemoveRepeatSentencesMapper(TextMapper):
 
     lowercase: bool = False
     ignore_special_character: bool = True
-    min_repeat_sentence_length: int = 2
+    min_repeat_sentence_length: Annotated[int, Range(0)] = 2
 
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
         return [self._without_copies(text) for text in texts.to_pylist()]

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
+from jinx_pipeline.operators.api.parameters import Words
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.patterns import replaced
 from jinx_pipeline.operators.text.word_runs import stripped, without_words
@@ -28,7 +29,7 @@ class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
 
     lang: str = "en"
     tokenization: bool = False
-    substrings: list[str] | None = None
+    substrings: Words | None = None
 
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
         wrong = ["http", "www", ".com", "href", "//"] if self.substrings is None else self.substrings

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jinx_pipeline.operators.api.parameters import Share, ShareLimit
+from jinx_pipeline.operators.api.parameters import Share, ShareLimit, Words
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 
@@ -26,7 +26,7 @@ class StopwordsFilter(ListedWordsFilter):
     min_ratio: Share = 0.3
     max_ratio: ShareLimit = 1.0
     stopwords_dir: Path | None = None
-    stopwords: list[str] | None = None
+    stopwords: Words | None = None
 
     stats = {"stopwords_ratio": "float64"}
     bounds = {"stopwords_ratio": ("min_ratio", "max_ratio")}

@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.needed_files import NeededFile
 from jinx_pipeline.operators.api.operator_kinds import Splitter
-from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.operators.api.parameters import NotEmpty, ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 from jinx_pipeline.operators.text.tokens import load_tokenizer, needed_tokenizer
@@ -39,8 +39,8 @@ class TextChunkMapper(Splitter):
     """
 
     max_len: int | None = None
-    split_pattern: str | None = r"\n\n"
-    overlap_len: int = 0
+    split_pattern: Annotated[str, NotEmpty()] | None = r"\n\n"
+    overlap_len: Annotated[int, Range(0)] = 0
     tokenizer: str | None = None
 
     @property

@@ -1,11 +1,13 @@
 """token_num_filter."""
 
 import sys
+from typing import Annotated
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
 from jinx_pipeline.operators.api.needed_files import NeededFile
+from jinx_pipeline.operators.api.parameters import NotEmpty
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.tokens import count_tokens, needed_tokenizer
 
@@ -22,7 +24,7 @@ class TokenNumFilter(Filter):
         max_num: The largest.
     """
 
-    hf_tokenizer: str = "EleutherAI/pythia-6.9b-deduped"
+    hf_tokenizer: Annotated[str, NotEmpty()] = "EleutherAI/pythia-6.9b-deduped"
     min_num: int = 10
     max_num: int = sys.maxsize
 

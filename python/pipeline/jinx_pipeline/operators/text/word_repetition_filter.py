@@ -4,7 +4,7 @@ from jinx import kernels
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
-from jinx_pipeline.operators.api.parameters import ParameterError, Share, ShareLimit
+from jinx_pipeline.operators.api.parameters import NGrams, Share, ShareLimit
 from jinx_pipeline.operators.api.registry import register
 
 
@@ -28,16 +28,12 @@ class WordRepetitionFilter(Filter):
 
     lang: str = "en"
     tokenization: bool = False
-    rep_len: int = 10
+    rep_len: NGrams = 10
     min_ratio: Share = 0.0
     max_ratio: ShareLimit = 0.5
 
     stats = {"word_rep_ratio": "float64"}
     bounds = {"word_rep_ratio": ("min_ratio", "max_ratio")}
-
-    def check(self) -> None:
-        if self.rep_len < 1:
-            raise ParameterError(self.name, "rep_len", f"rep_len is {self.rep_len}; an n-gram has a word or more")
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         split = "unicode" if self.tokenization else "space"
