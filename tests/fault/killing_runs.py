@@ -72,10 +72,13 @@ class Workers:
 
 class Engine:
     def counts(self) -> dict[str, int]:
-        return {"cpu": 1, "gpu": 0}
+        return {"cpu": 1}
 
-    def memory(self) -> None:
-        return None
+    def memory(self) -> dict[str, int]:
+        return {}
+
+    def lacks(self, needs: Any) -> None:
+        del needs
 
     def fitted(self, *_: Any) -> "Engine":
         return self

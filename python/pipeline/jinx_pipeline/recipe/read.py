@@ -11,7 +11,17 @@ from jinx._suggest import hint
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, create, load_file
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.model import (
+    REQUESTS,
+    Export,
+    ExportKind,
+    Options,
+    Recipe,
+    RequestError,
+    SourceSpec,
+    Step,
+    step_of,
+)
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
@@ -176,8 +186,13 @@ class _Checker:
         if given is not None and not isinstance(given, dict):
             self._problems.append((place, f"the parameters of {name} are a mapping, not {given!r}"))
             return None
+        given = dict(given or {})
+        requests = {key: given.pop(key) for key in REQUESTS if key in given}
         try:
-            return Step(create(name, **(given or {})), place)
+            return step_of(create(name, **given), place, **requests)
+        except RequestError as error:
+            member = parameters.get(error.name) if parameters is not None else None
+            self._problems.append((place if member is None else member.place, f"{name}: {error}"))
         except UnknownOperatorError as error:
             self._problems.append((place, str(error)))
         except ParameterError as error:
@@ -188,7 +203,8 @@ class _Checker:
 
     def _parameter_problems(self, name: str, place: Place, parameters: Located | None, error: ParameterError) -> None:
         """The mistakes in an operator's parameters: each shows when those before it are left out."""
-        rest: dict[str, Any] = dict(parameters.value or {}) if parameters is not None else {}
+        given = (parameters.value or {}) if parameters is not None else {}
+        rest: dict[str, Any] = {key: value for key, value in given.items() if key not in REQUESTS}
         while True:
             member = parameters.get(error.parameter) if parameters is not None else None
             self._problems.append((member.place if member is not None else place, str(error)))

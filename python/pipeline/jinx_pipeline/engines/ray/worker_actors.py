@@ -152,8 +152,8 @@ class RayWorkers:
         handle = self._actor_class.options(**options).remote(
             str(Path.cwd()),
             path,
-            threads=self._threads,
-            sees_gpus=pool == "gpu",
+            threads=max(self._threads, int(self._needs[pool].get("CPU", 1))),
+            sees_gpus=bool(self._needs[pool].get("GPU")),
             files=self._files,
             spare_pandas=self._spare_pandas,
             memory_limit=self._memory_limit,
