@@ -169,7 +169,7 @@ def recipe() -> str:
         "`Dataset.load(path, validators=[jp.RequiredColumns(columns=['text'])])`.",
         *(line for one in VALIDATORS.values() for line in _validator(one)),
         "\n## process\n\nA list of operators, in order, each a name or `name: {parameter: value}`: see",
-        "[all operators](operators.md). Without it the samples are copied. Besides its parameters, an operator takes:\n",
+        "[all operators](operators.md). Without it the samples are copied. Besides its parameters, each takes:\n",
         "| key | type | default | meaning |\n|---|---|---|---|",
         "| `resources` | mapping | as it declares | `cpus`, `gpus` (a fraction shares one), `memory` of its workers. |",
         "| `batch_rows` | int | as it declares | Samples that it sees at once. |",
