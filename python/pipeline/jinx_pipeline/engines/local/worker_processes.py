@@ -1,6 +1,7 @@
 """The local engine: worker processes on this machine."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -8,10 +9,10 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.engines.local.room import Room, Share
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
 from jinx_pipeline.operators.api.resources import Resources
@@ -21,6 +22,8 @@ from jinx_pipeline.worker.memory import over_limit, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
+# A process that was killed usually ends within this time; the end of a run waits for the last ones so long.
+_REAP_SECONDS, _END_SECONDS = 0.2, 5.0
 # Of what workers print, so much is kept twice: in the log, and in the one before it.
 _LOG_BYTES = 10_000_000
 # One heap for all threads and for Arrow, so that many workers fit into memory: each heap keeps freed memory of its own.
@@ -34,8 +37,7 @@ class _Process:
 
     name: str
     process: subprocess.Popen[bytes]
-    requests: Connection
-    answers: Connection
+    pipe: MessagePipe
     lifeline: int
     activity: Activity
     share: Share
@@ -86,6 +88,8 @@ class LocalWorkers:
         self._files = files
         self._spare_pandas = spare_pandas
         self._processes: dict[str, _Process] = {}
+        # Processes that were killed and have not ended yet.
+        self._ended: list[_Process] = []
         self._works: dict[str, bytes] = {}
         self._number = 0
         self._last_look = self._last_log_look = 0.0
@@ -138,8 +142,8 @@ class LocalWorkers:
         finally:
             for one in inherited:
                 os.close(one)
-        pipes = Connection(requests, readable=False), Connection(answers, writable=False)
-        made = _Process(name, process, *pipes, lifeline, busy_with, share, self._memory_limits.get(pool))
+        pipe = MessagePipe(requests, answers)
+        made = _Process(name, process, pipe, lifeline, busy_with, share, self._memory_limits.get(pool))
         self._send(made, ("path", [path for path in sys.path if path]))
         if self._spare_pandas:
             self._send(made, ("spare",))
@@ -159,20 +163,49 @@ class LocalWorkers:
             self._send(process, ("work", request.work, self._works[request.work]))
         self._send(process, ("task", request.work, request.source, request.task, request.attempt, request.path))
 
+    def takes_ahead(self, worker: str) -> bool:
+        """Every process reads the next task when it has ended the one before."""
+        del worker
+        return True
+
+    def stop(self, worker: str, attempt: int) -> None:
+        """Tell a process in the memory that it shares with us."""
+        if worker in self._processes:
+            self._processes[worker].activity.tell_unwanted(attempt)
+
     def events(self, timeout: float) -> list[Event]:
         """What workers have answered, and which have died."""
         self._start_waiting()
         self._enforce_limits()
         self._rotate_log()
-        by_pipe = {process.answers: process for process in self._processes.values()}
+        self._reap()
         found: list[Event] = []
-        for pipe in wait(list(by_pipe), min(timeout, _WATCH_SECONDS)):
-            process = by_pipe[pipe]  # pyright: ignore[reportArgumentType] - only pipes were given
+        for process in self._with_news(min(timeout, _WATCH_SECONDS)):
             try:
-                found.append(event_of(process.name, process.answers.recv()))
+                found += [event_of(process.name, answer) for answer in process.pipe.receive()]
             except (EOFError, OSError):
                 found.append(self._buried(process))
         return found
+
+    def _with_news(self, timeout: float) -> list[_Process]:
+        """Processes that have answered or ended; meanwhile the others are sent what found no room in their pipes."""
+        until = time.monotonic() + timeout
+        while True:
+            poll = select.poll()
+            by_file: dict[int, _Process] = {}
+            for process in self._processes.values():
+                by_file[process.pipe.answers] = process
+                poll.register(process.pipe.answers, select.POLLIN)
+                if process.pipe.has_unsent:
+                    by_file[process.pipe.requests] = process
+                    poll.register(process.pipe.requests, select.POLLOUT)
+            ready = poll.poll(max(until - time.monotonic(), 0.0) * 1000)
+            for file, _ in ready:
+                with suppress(OSError):  # it has died, which its answers tell
+                    by_file[file].pipe.flush()
+            found = [by_file[file] for file, _ in ready if file == by_file[file].pipe.answers]
+            if found or time.monotonic() >= until:
+                return found
 
     def kill(self, worker: str) -> None:
         """End a worker at once."""
@@ -185,12 +218,16 @@ class LocalWorkers:
     def close(self) -> None:
         """End all workers; those between tasks leave by themselves."""
         for process in self._processes.values():
-            process.requests.close()
+            process.pipe.close_requests()
         for process in self._processes.values():
             process.process.kill()
             self._release(process)
         self._processes.clear()
         self._waiting.clear()
+        until = time.monotonic() + _END_SECONDS
+        while self._ended and time.monotonic() < until:
+            time.sleep(_REAP_SECONDS)
+            self._reap()
         self._last_log_look = 0.0
         self._rotate_log()
 
@@ -200,18 +237,19 @@ class LocalWorkers:
 
     def _send(self, process: _Process, message: tuple[Any, ...]) -> None:
         with suppress(OSError):  # it has died; `events` says so
-            process.requests.send(message)
+            process.pipe.send(message)
 
     def _buried(self, process: _Process) -> Died:
-        code = process.process.wait()
         self._processes.pop(process.name, None)
         operator = process.activity.get()
-        self._release(process)
+        code = self._release(process)
         if process.over_limit:
             return Died(process.name, Cause.MEMORY, over_limit(process.memory_limit or 0), operator)
         if process.late:
             return Died(process.name, Cause.TIMEOUT, process.late, operator)
-        what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        what = "it does not end"
+        if code is not None:
+            what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         if code == PIPES_CLOSED:
             what = "the pipes to the driver were closed"
         return Died(process.name, Cause.DIED, what, operator)
@@ -263,13 +301,28 @@ class LocalWorkers:
                 self.log.with_name(f"{self.log.name}.1").write_bytes(log.read(_LOG_BYTES))
                 log.truncate(0)
 
-    def _release(self, process: _Process) -> None:
-        process.process.wait()
-        self._room.give_back(process.share)
-        for pipe in (process.requests, process.answers):
-            pipe.close()
+    def _release(self, process: _Process) -> int | None:
+        """Forget a process that ends; returns its exit code, if it ends at once.
+
+        One that waits in the kernel, for a file server or a driver of a device, may not end for a long time: it is
+        looked after later, and keeps what it holds until then.
+        """
+        process.pipe.close()
         os.close(process.lifeline)
         process.activity.close()
+        self._ended.append(process)
+        try:
+            process.process.wait(_REAP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.process.kill()
+        self._reap()
+        return process.process.returncode
+
+    def _reap(self) -> None:
+        """Give back what processes held that have ended by now."""
+        for process in [one for one in self._ended if one.process.poll() is not None]:
+            self._ended.remove(process)
+            self._room.give_back(process.share)
 
 
 def _import_path() -> list[str]:
