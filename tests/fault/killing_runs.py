@@ -54,6 +54,12 @@ class Workers:
     def submit(self, worker: str, request: Request) -> None:
         self._requests.append(request)
 
+    def takes_ahead(self, worker: str) -> bool:
+        return False
+
+    def stop(self, worker: str, attempt: int) -> None:
+        raise AssertionError("there is nothing to be stopped for")
+
     def events(self, timeout: float) -> list[Event]:
         found, self._events = self._events, []
         if not found and self._requests:
@@ -72,10 +78,13 @@ class Workers:
 
 class Engine:
     def counts(self) -> dict[str, int]:
-        return {"cpu": 1, "gpu": 0}
+        return {"cpu": 1}
 
-    def memory(self) -> None:
-        return None
+    def memory(self) -> dict[str, int]:
+        return {}
+
+    def lacks(self, needs: Any) -> None:
+        del needs
 
     def fitted(self, *_: Any) -> "Engine":
         return self

@@ -76,9 +76,10 @@ class SimulatedWorkers:
         self._numbers = count()
         self._now = 0.0
         self._starting: list[str] = []
-        # When tasks end, and of each worker the number of its task; a task that is not there was ended early.
+        # When tasks end, when each worker has ended the last of its tasks, and their numbers: others were ended early.
         self._ends: list[tuple[float, int, str, Request]] = []
-        self._current: dict[str, int] = {}
+        self._free_at: dict[str, float] = {}
+        self._tasks: dict[str, set[int]] = {}
 
     def start(self, pool: str) -> str:
         """Start a worker; it is ready at once."""
@@ -93,9 +94,18 @@ class SimulatedWorkers:
         """Give a worker a task."""
         self.first_request = self.first_request or request
         self.requests += 1
-        end = self._now + TASK_SECONDS * self._dice.uniform(1 - SPREAD, 1 + SPREAD)
-        self._current[worker] = self.requests
+        begin = max(self._free_at.get(worker, 0.0), self._now)
+        self._free_at[worker] = end = begin + TASK_SECONDS * self._dice.uniform(1 - SPREAD, 1 + SPREAD)
+        self._tasks.setdefault(worker, set()).add(self.requests)
         heapq.heappush(self._ends, (end, self.requests, worker, request))
+
+    def takes_ahead(self, worker: str) -> bool:
+        """Whether it may be sent its next task."""
+        del worker
+        return True
+
+    def stop(self, worker: str, attempt: int) -> None:
+        """Every task ends by itself."""
 
     def events(self, timeout: float) -> list[Event]:
         """What comes next on the clock of the workers; waits only if nothing does."""
@@ -105,8 +115,8 @@ class SimulatedWorkers:
             self._now = self._ends[0][0] + WAKE_SECONDS
             while self._ends and self._ends[0][0] <= self._now:
                 _, number, worker, request = heapq.heappop(self._ends)
-                if self._current.get(worker) == number:
-                    del self._current[worker]
+                if number in self._tasks.get(worker, ()):
+                    self._tasks[worker].remove(number)
                     news.append(self._end(number, worker, request))
         if not news:
             time.sleep(timeout)
@@ -114,17 +124,18 @@ class SimulatedWorkers:
 
     def busy_with(self, worker: str) -> str:
         """The operator that a worker is busy with."""
-        return _OPERATOR if worker in self._current else ""
+        return _OPERATOR if self._tasks.get(worker) else ""
 
     def kill(self, worker: str) -> None:
         """End a worker."""
-        self._current.pop(worker, None)
+        self._tasks.pop(worker, None)
 
     def close(self) -> None:
         """There is nothing to close."""
 
     def _end(self, number: int, worker: str, request: Request) -> Event:
         if number % TASKS_PER_DEATH == 0:
+            self.kill(worker)
             return Died(worker, Cause.NODE, "the node was lost")
         return Finished(worker, request.attempt, _receipt(number, request))
 

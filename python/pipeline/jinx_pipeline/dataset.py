@@ -13,9 +13,10 @@ from jinx_pipeline.engines.ray.cluster import Ray
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.script.function_op import KeepIf, MergeColumns, function_operator
 from jinx_pipeline.recipe.errors import Place
-from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.model import REQUESTS, Export, ExportKind, Options, Recipe, SourceSpec, Step, with_requests
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
@@ -82,19 +83,30 @@ class Dataset:
                 where = replace(where, media_root=os.getcwd(), media_outside=True)  # noqa: PTH109 - str in, str out
         return cls(Recipe(sources, where, (), validators=tuple(validators)))
 
-    def process(self, operators: "OneStep | Iterable[OneStep]") -> Self:
+    def process(
+        self,
+        operators: "OneStep | Iterable[OneStep]",
+        *,
+        resources: Resources | Mapping[str, Any] | None = None,
+        batch_rows: int | None = None,
+    ) -> Self:
         """The dataset with more operators at the end.
+
+            ds.process(jp.ops.ImageTextSimilarityFilter(), resources={"gpus": 0.5}, batch_rows=64)
 
         Args:
             operators: An operator, its name, `{name: parameters}` as in a recipe, a function
                 `sample -> sample | None | list of samples`, or several of these.
+            resources: What a worker must have for each of them, in place of what it declares: `cpus`, `gpus`, `memory`.
+            batch_rows: Rows that each of them sees at once, in place of its own `batch_size`.
         """
         several: list[Any] = [operators]
         is_one = isinstance(operators, Operator | str | Mapping) or callable(operators)
         if isinstance(operators, Iterable) and not is_one:
             several = list(operators)
         first = len(self.recipe.steps)
-        steps = [Step(_operator(one), Place(path=f"process[{first + at}]")) for at, one in enumerate(several)]
+        given = {"resources": resources, "batch_rows": batch_rows}
+        steps = [_step(one, Place(path=f"process[{first + at}]"), given) for at, one in enumerate(several)]
         return type(self)(replace(self.recipe, steps=(*self.recipe.steps, *steps)))
 
     def export(
@@ -348,6 +360,16 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise TypeError(f"there is no option {name!r}{hint(name, known)}")
     return options
+
+
+def _step(one: Any, place: Place, requests: dict[str, Any]) -> Step:
+    if isinstance(one, Mapping) and len(one) == 1:  # pyright: ignore[reportUnknownArgumentType]
+        [(name, parameters)] = one.items()  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(parameters, Mapping):
+            own = {key: value for key, value in parameters.items() if key in REQUESTS}  # pyright: ignore[reportUnknownVariableType]
+            one = {name: {key: value for key, value in parameters.items() if key not in own}}  # pyright: ignore[reportUnknownVariableType]
+            requests = {**requests, **own}
+    return with_requests(Step(_operator(one), place), **requests)
 
 
 def _operator(one: Any) -> Operator:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import jinx
-from jinx._sizes import natural_size
+from jinx._sizes import counted, natural_size
 from jinx_pipeline.operators.api.keyed import Partitioned
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.inputs import (
     columns_told_by,
     named_at,
@@ -25,7 +26,7 @@ from jinx_pipeline.plan.planner import (
     refuse_missing_files,
     segments_of,
 )
-from jinx_pipeline.plan.probe import Findings, declared, measured_bytes
+from jinx_pipeline.plan.probe import Findings, measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
 from jinx_pipeline.recipe.model import Recipe
@@ -67,16 +68,17 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
     seen = [columns_told_by(one["path"]) for one in inputs if one["converted"]]
     columns = None if None in seen else sorted(shown.union(*filter(None, seen)))
     with opened_engine(recipe.options) as engine:
-        needs = declared(recipe)
-        fitted = engine.fitted(needs)
+        pools = pools_of(recipe)
         # An input without samples has no columns, and nothing to refuse.
-        refuse_impossible(recipe, gpus=fitted.counts()["gpu"], memory=fitted.memory(), columns=columns or None)
+        refuse_impossible(recipe, lacks=engine.lacks, columns=columns or None)
         findings = Findings()
         if source is not None and len(ready) == len(inputs):
             findings = probed(recipe, source, sum(one["rows"] for one in ready))
-            fitted = engine.fitted(needs, measured_bytes(recipe, findings))
-        counts, limit = dict(fitted.counts()), fitted.memory()
-    segments = segments_of(recipe, findings, limit)
+        measured = measured_bytes(recipe, findings)
+        fitted = engine.fitted(pools, measured)
+        counts, limits = dict(fitted.counts()), fitted.memory()
+    segments = segments_of(recipe, findings, limits)
+    used = {one.resources(recipe, at).pool for one in segments for at in range(len(one.stages))}
     rows = sum(one["rows"] or 0 for one in inputs)
     size = sum(one["bytes"] for one in inputs)
     per_block = recipe.options.block_rows or block_rows(rows, size / rows if rows else 1.0)
@@ -85,12 +87,19 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
         "rows": rows,
         "rows_per_block": per_block,
         "blocks": len(cut(rows, per_block)),
-        "workers": counts,
-        "worker_memory": limit,
+        "pools": {
+            pool: {
+                "workers": counts[pool],
+                "resources": asdict(needs),
+                "memory_limit": limits.get(pool),
+                "measured_bytes": measured.get(pool),
+            }
+            for pool, needs in pools.items()
+            if pool in used
+        },
         "work_dir": str(work_dir_of(recipe)),
         "probe": {place: asdict(one) for place, one in findings.operators.items()},
         "code_not_run": code,
-        "worker_needs": max(measured_bytes(recipe, findings), *(one.memory for one in needs.values()), 0) or None,
         "segments": [_segment(recipe, one) for one in segments],
         "files": [
             {"operator": step.operator.name, **asdict(file)}
@@ -121,8 +130,12 @@ def _segment(recipe: Recipe, segment: SegmentPlan) -> dict[str, Any]:
     return {
         "makes_groups_with": name(segment.group),
         "stages": [
-            {"operators": [name(place) for place in one.operators], "pool": one.pool, "batch_rows": one.batch_rows}
-            for one in segment.stages
+            {
+                "operators": [name(place) for place in one.operators],
+                "pool": segment.resources(recipe, at).pool,
+                "batch_rows": one.batch_rows,
+            }
+            for at, one in enumerate(segment.stages)
         ],
         "ends_with": name(segment.decides),
         "is_partitioned": segment.decides is not None
@@ -137,15 +150,18 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         lines.append(f"input      {one['path']}: {what}, {natural_size(one['bytes'])}")
     if facts["rows"]:
         lines.append(f"blocks     {facts['blocks']:,} of up to {facts['rows_per_block']:,} samples")
-    workers = ", ".join(f"{count} {pool}" for pool, count in facts["workers"].items() if count)
-    memory = facts["worker_memory"]
-    limit = f", each up to {natural_size(memory)} of memory" if memory is not None else ""
-    needs = facts["worker_needs"]
     lines += [
         f"code       {path}: not run; with --run-code its operators are checked and measured"
         for path in facts["code_not_run"]
     ]
-    lines.append(f"workers    {workers}{limit}{f'; needs {natural_size(needs)}' if needs is not None else ''}")
+    for pool, one in facts["pools"].items():
+        limit = one["memory_limit"]
+        bound = f" and up to {natural_size(limit)} of memory" if limit is not None else ""
+        needs = max(one["measured_bytes"] or 0, one["resources"]["memory"])
+        lines.append(
+            f"pool       {pool}: {counted(one['workers'], 'worker')} with {Resources(**one['resources'])}{bound}"
+            f"{f'; needs {natural_size(needs)}' if needs else ''}"
+        )
     for one in facts["files"]:
         missing = "" if one["is_there"] else " (not on this machine; the nodes need it)"
         lines.append(f"reads      {one['operator']}.{one['parameter']}: {one['path']}{missing}")

@@ -15,11 +15,13 @@ from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
     Plan,
     joined_paths,
+    pools_of_plan,
+    refuse_impossible,
     refuse_missing_files,
     segments_of,
     writer_options,
 )
-from jinx_pipeline.plan.probe import declared, measured_bytes
+from jinx_pipeline.plan.probe import measured_bytes
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.publish.destination import claimed_output, refuse_below_file
 from jinx_pipeline.publish.publication import LostOutputError, Publication
@@ -180,7 +182,9 @@ class Run:
     def _work(self, opened: _Opened, engine: Engine, first_block: int) -> int:
         """Make the parts of all blocks that are not in the output; returns how many blocks the last segment has."""
         work_dir, plan = opened.work_dir, opened.plan
-        engine = engine.fitted(declared(self.recipe), measured_bytes(self.recipe, plan.findings))
+        # A run that is resumed may be on another machine.
+        refuse_impossible(self.recipe, lacks=engine.lacks, columns=None)
+        engine = engine.fitted(pools_of_plan(self.recipe, plan), measured_bytes(self.recipe, plan.findings))
         base = tuple(one.path for one in opened.inputs)
         opened.ledger.sweep(opened.publication.needed_parts())
         Answers(work_dir.answers).sweep()
@@ -201,7 +205,7 @@ class Run:
                     progress,
                     SourceRows(opened.inputs),
                     self.limits,
-                    engine.memory(),
+                    engine.memory().get("cpu"),
                 )
                 return runner.run(opened.inputs, first_block)
             finally:

@@ -20,7 +20,7 @@ from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.output_meta import inherited_meta, output_meta, with_inputs
 from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refuse_impossible
-from jinx_pipeline.plan.probe import declared, measured_bytes
+from jinx_pipeline.plan.probe import measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_place
 from jinx_pipeline.publish.publication import remove_hidden
@@ -78,17 +78,11 @@ def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: l
         publish_order(directory.decisions / str(order_name), [order])
         source = replace(source, order=str(directory.decisions / str(order_name)))
     opened = OpenSource(source)
-    fitted = engine.fitted(declared(recipe))
-    refuse_impossible(
-        recipe,
-        gpus=fitted.counts()["gpu"],
-        memory=fitted.memory(),
-        columns=opened.dataset.column_names if rows else None,
-    )
+    refuse_impossible(recipe, lacks=engine.lacks, columns=opened.dataset.column_names if rows else None)
     if recipe.validators:
         validate(opened.dataset, recipe.validators, recipe.roles)
     findings = probed(recipe, source, rows)
-    fitted = engine.fitted(declared(recipe), measured_bytes(recipe, findings))
+    fitted = engine.fitted(pools_of(recipe), measured_bytes(recipe, findings))
     plan = make_plan(recipe, inputs, rows, findings, fitted.memory())
     has_new_rows = any(segment.group is not None for segment in plan.segments)
     inherited = {} if has_new_rows else inherited_meta(opened.base, directory.path)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
-from jinx_pipeline.engines.worker_backend import Died, Failed, Finished, Ready
+from jinx_pipeline.engines.worker_backend import Died, Failed, Finished, Ready, Stopped
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.plan.source import Source
@@ -25,8 +25,9 @@ class Scripted:
 
     may_lack_room = True
 
-    def __init__(self, script, *, passes_on=False):
-        self.script, self.passes_on = script, passes_on
+    def __init__(self, script, *, passes_on=False, ahead=False):
+        self.script, self.passes_on, self.ahead = script, passes_on, ahead
+        self.stopped = []
         self.started, self.killed, self.tasks, self.news, self.patience = [], [], [], [], []
 
     def start(self, pool):
@@ -40,6 +41,12 @@ class Scripted:
         self.tasks.append((worker, request))
         part = Receipt("part", 10) if request.work.endswith(".0") and self.passes_on else Receipt(None, 0)
         self.news.append(Finished(worker, request.attempt, part))
+
+    def takes_ahead(self, worker):
+        return self.ahead
+
+    def stop(self, worker, attempt):
+        self.stopped.append((worker, attempt))
 
     def events(self, timeout):
         self.patience.append(timeout)
@@ -131,7 +138,90 @@ def test_news_of_a_worker_that_was_just_ended_is_not_heard(run, dies):
     workers = Scripted(script)
     run(workers, 2, limits=Limits(straggler_factor=0.0, straggler_seconds=0.0))
     assert [worker for worker, _ in workers.tasks] == ["cpu-1", "cpu-2", "cpu-1"]
-    assert workers.killed == ["cpu-2"]
+    assert workers.stopped == [("cpu-2", workers.tasks[1][1].attempt)]
+    assert workers.killed == []
+
+
+@pytest.mark.parametrize("grace", [0.0, 60.0])
+def test_a_loser_is_told_and_ended_only_when_it_does_not_leave_its_task(run, monkeypatch, grace):
+    """Its worker is at a long batch; meanwhile the others do what is left."""
+    monkeypatch.setattr("jinx_pipeline.engines.task_giver._GRACE_SECONDS", grace)
+    told = []
+
+    def script(workers, news):
+        if not workers.tasks:
+            return ready_when_started(workers, news)
+        started = ready_when_started(workers, [])
+        if grace and workers.stopped and len(told) == 0:
+            told.append(workers.stopped[0])
+            started.append(Stopped(*workers.stopped[0]))
+        return [*started, *(one for one in news if one.attempt != workers.tasks[1][1].attempt)]
+
+    workers = Scripted(script)
+    run(workers, 8, 8, limits=Limits(straggler_factor=0.0, straggler_seconds=0.0))
+    slow, request = workers.tasks[1]
+    assert (slow, request.attempt) in workers.stopped
+    assert (slow in workers.killed) == (not grace)
+    assert {(one.work, one.task.block) for _, one in workers.tasks} == {(f"{n}.0", b) for n in (0, 1) for b in range(8)}
+
+
+def test_a_worker_has_its_next_task_before_it_has_ended_one(run):
+    depths = []
+
+    def script(workers, news):
+        news = ready_when_started(workers, news)
+        if not workers.tasks:
+            return news
+        depths.append(len(news))
+        # What comes second stays with the worker.
+        answered = {one.worker: one for one in reversed(news)}
+        workers.news = [one for one in news if answered[one.worker] is not one]
+        return list(answered.values())
+
+    workers = Scripted(script, ahead=True)
+    run(workers, 40, count=2)
+    assert max(depths) == 4
+    assert depths[-1] <= 2  # the last tasks wait behind no other
+    assert sorted(one.task.block for _, one in workers.tasks) == list(range(40))
+
+
+def test_only_the_task_that_a_worker_is_at_is_blamed_for_its_death(run):
+    died = []
+
+    def script(workers, news):
+        news = ready_when_started(workers, news)
+        if len([one for one in news if isinstance(one, Finished)]) == 2 and not died:
+            died.extend(one.attempt for one in news)
+            workers.ready = len(workers.started)
+            return [Died("cpu-1", Cause.DIED, "killed by SIGKILL")]
+        return news
+
+    workers = Scripted(script, ahead=True)
+    # One strike more would give up the rows of either task.
+    run(workers, 6, count=1, limits=Limits(strikes=2), stop_after_bad=0)
+    again = [one.task for _, one in workers.tasks if one.attempt not in died]
+    assert {(one.block, one.rows) for one in again} == {(block, 10) for block in range(6)}
+
+
+def test_a_task_behind_a_long_one_goes_to_whoever_is_idle(run, monkeypatch):
+    monkeypatch.setattr("jinx_pipeline.engines.task_giver._RECALL_SECONDS", 0.0)
+
+    def script(workers, news):
+        news = ready_when_started(workers, news)
+        if not workers.tasks:
+            return news
+        slow = workers.tasks[0][0]
+        if len({one.task.block for worker, one in workers.tasks if worker != slow}) < 9:
+            workers.news = [one for one in news if one.worker == slow]
+            return [one for one in news if one.worker != slow]
+        told = {attempt for _, attempt in workers.stopped}
+        return [Stopped(one.worker, one.attempt) if one.attempt in told else one for one in news]
+
+    workers = Scripted(script, ahead=True)
+    run(workers, 10, count=2)
+    assert len(workers.stopped) == 1
+    assert len(workers.tasks) == 11
+    assert workers.killed == []
 
 
 @pytest.mark.parametrize("room", [1, 2])
@@ -244,7 +334,7 @@ def test_a_receipt_costs_no_look_at_all_workers(run):
             return super().values()
 
     workers = Scripted(ready_when_started)
-    run(workers, 400, count=40, worker_pool=WorkerPool(workers, leases=Watched()))
+    run(workers, 400, count=40, worker_pool=WorkerPool(workers, assignments=Watched()))
     assert len(workers.tasks) == 400
     # To make room, once a second.
     assert len(looks) < 40

@@ -10,11 +10,11 @@ import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines import engine
 from jinx_pipeline.engines.local import probe
-from jinx_pipeline.operators.api.operator import Resources
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.script.function_op import function_operator
 from jinx_pipeline.plan.planner import segments_of
-from jinx_pipeline.plan.probe import Findings, Measured, declared, measured_bytes, probed_places
+from jinx_pipeline.plan.probe import Findings, Measured, measured_bytes, pools_of, probed_places
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
@@ -155,22 +155,28 @@ def test_filters_whose_statistics_are_known_are_not_measured_again(data, probed_
 def test_batches_and_workers_fit_into_memory(monkeypatch):
     what = recipe("in.jinx", jp.ops.TextLengthFilter(), jp.ops.WordsNumFilter())
     found = Findings({0: Measured(10.0, MB, 0), 1: Measured(10.0, MB, 500 * MB)}, 36 * MB)
-    for memory, rows in ((None, 1000), (10_000 * MB, 1000), (1700 * MB, 250), (1 * MB, 15)):
-        (segment,) = segments_of(what, found, memory)
+    for limits, rows in (
+        ({}, 1000),
+        ({"cpu": 10_000 * MB}, 1000),
+        ({"cpu": 1700 * MB}, 250),
+        ({"cpu": 1 * MB}, 15),
+        ({"gpu": 1}, 1000),
+    ):
+        (segment,) = segments_of(what, found, limits)
         assert segment.stages[0].batch_rows == rows
     # 36 + 500 + 64 for changed texts + twice 8 rows
-    assert measured_bytes(what, found) == 632 * MB
+    assert measured_bytes(what, found) == {"cpu": 632 * MB}
     monkeypatch.setattr(engine, "usable_cores", lambda: 16)
     monkeypatch.setattr(engine, "visible_gpus", list)
-    monkeypatch.setattr("jinx_pipeline.worker.memory.usable_memory", lambda: 4000 * MB)
+    monkeypatch.setattr(engine, "usable_memory", lambda: 4000 * MB)
     for options, cores, memory in (
         (Options(), 5, 720 * MB),
         (Options(workers=16), 16, 225 * MB),
         (Options(memory="1GB"), 16, 1000 * MB),
     ):
         with engine.opened_engine(options) as one:
-            fitted = one.fitted({}, 632 * MB)
-            assert (fitted.counts()["cpu"], fitted.memory()) == (cores, memory)
+            fitted = one.fitted(pools_of(what), {"cpu": 632 * MB})
+            assert (fitted.counts(), fitted.memory()) == ({"cpu": cores}, {"cpu": memory})
 
 
 def test_workers_without_a_gpu_do_not_hold_models_of_those_with_one():
@@ -179,9 +185,10 @@ def test_workers_without_a_gpu_do_not_hold_models_of_those_with_one():
         {0: Measured(10.0, MB, 10 * MB), 1: Measured(10.0, MB, 900 * MB), 2: Measured(10.0, MB, 20 * MB)}, 36 * MB
     )
     # 36 + 30 held in the pool + 64 for changed texts + twice 250 rows
-    (segment,) = segments_of(what, found, 630 * MB)
-    assert [(one.pool, one.batch_rows) for one in segment.stages] == [("cpu", 250), ("gpu", 15), ("cpu", 250)]
-    assert measured_bytes(what, found) == 1016 * MB
+    (segment,) = segments_of(what, found, {"cpu": 630 * MB, "gpu-123MB": 630 * MB})
+    stages = [(segment.resources(what, at).pool, one.batch_rows) for at, one in enumerate(segment.stages)]
+    assert stages == [("cpu", 250), ("gpu-123MB", 15), ("cpu", 250)]
+    assert measured_bytes(what, found) == {"cpu": 162 * MB, "gpu-123MB": 1016 * MB}
     assert measured_bytes(
         recipe("in.jinx", jp.ops.TextLengthFilter()), replace(found, operators={0: found.operators[0]})
     )
@@ -189,11 +196,11 @@ def test_workers_without_a_gpu_do_not_hold_models_of_those_with_one():
 
 def test_ray_is_asked_for_what_operators_declare_and_for_no_estimate():
     what = recipe("in.jinx", on_gpu())
-    assert declared(what) == {"gpu": Resources(gpus=1, memory=123 * MB)}
+    assert pools_of(what) == {"cpu": Resources(), "gpu-123MB": Resources(gpus=1, memory=123 * MB)}
     ray = engine._OnRay(Options(), None)  # pyright: ignore[reportArgumentType] - no cluster is asked
-    assert ray.fitted({}, 10**15)._needs() == {"cpu": {"CPU": 1}}
-    needs = ray.fitted(declared(what), 10**15)._needs()
-    assert needs == {"cpu": {"CPU": 1}, "gpu": {"CPU": 1, "GPU": 1, "memory": 123 * MB}}
+    assert ray._needs() == {"cpu": {"CPU": 1}}
+    needs = ray.fitted(pools_of(what), {"cpu": 10**15})._needs()
+    assert needs == {"cpu": {"CPU": 1}, "gpu-123MB": {"CPU": 1, "GPU": 1, "memory": 123 * MB}}
 
 
 def test_batches_and_place_of_an_operator_that_depends_on_its_batch_are_those_of_the_recipe():
@@ -206,13 +213,13 @@ def test_batches_and_place_of_an_operator_that_depends_on_its_batch_are_those_of
 
     what = recipe("in.jinx", jp.ops.TextLengthFilter(), Padding(), jp.ops.WordsNumFilter(), jp.ops.AlphanumericFilter())
     found = Findings({place: Measured(10.0 + place, 1000 * MB, 0) for place in range(4)}, MB)
-    (segment,) = segments_of(what, found, MB)
+    (segment,) = segments_of(what, found, {"cpu": MB})
     assert segment.stages[0].operators == [0, 1, 3, 2]
     assert segment.stages[0].batch_rows == 40
     fused = recipe("in.jinx", FusedOp(operators=[Padding()]))
-    assert segments_of(fused, found, MB)[0].stages[0].batch_rows == 1000
+    assert segments_of(fused, found, {"cpu": MB})[0].stages[0].batch_rows == 1000
     clip = recipe("in.jinx", jp.create("image_text_similarity_filter", hf_clip="clip"))
-    assert segments_of(clip, found, MB)[0].stages[0].batch_rows == 16
+    assert segments_of(clip, found, {"cpu-2GiB": MB})[0].stages[0].batch_rows == 16
 
 
 def on_gpu():

@@ -17,7 +17,7 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.ray import cluster as ray_cluster
 from jinx_pipeline.engines.ray.cluster import Cluster, connected
 from jinx_pipeline.engines.ray.node_check import node_check
-from jinx_pipeline.operators.api.operator import Resources
+from jinx_pipeline.operators.api.resources import Resources
 from pipeline.made import lines_of, loaded_operators, log_of, write_input
 
 STORE = 80_000_000

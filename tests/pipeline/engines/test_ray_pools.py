@@ -7,7 +7,7 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.operators.api.operator import Resources
+from jinx_pipeline.operators.api.resources import Resources
 from pipeline.made import digest, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")

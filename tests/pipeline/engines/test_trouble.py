@@ -15,7 +15,7 @@ from PIL import Image
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import RepairError, StoppedError
-from jinx_pipeline.operators.api.operator import Resources
+from jinx_pipeline.operators.api.resources import Resources
 from pipeline.made import rows_of
 
 

@@ -10,7 +10,7 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators import Resources
 from jinx_pipeline.plan.mixture import mixture_order
-from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
+from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, pools_of_plan, segments_of
 from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
@@ -48,16 +48,38 @@ def test_another_resource_begins_a_stage(monkeypatch):
     what = recipe("text_length_filter", "clean_links_mapper", "words_num_filter")
     monkeypatch.setattr(type(what.steps[1].operator), "resources", Resources(gpus=1))
     (segment,) = segments_of(what)
-    assert [(stage.operators, stage.pool) for stage in segment.stages] == [([0], "cpu"), ([1], "gpu"), ([2], "cpu")]
-    with pytest.raises(RecipeError, match="clean_links_mapper needs a GPU, and there is none"):
-        refuse_impossible(what, gpus=0, memory=None, columns=["text"])
+    pools = [segment.resources(what, at).pool for at in range(3)]
+    assert [stage.operators for stage in segment.stages] == [[0], [1], [2]]
+    assert pools == ["cpu", "gpu", "cpu"]
 
 
-def test_too_little_memory_is_refused(monkeypatch):
-    what = recipe("words_num_filter")
-    monkeypatch.setattr(type(what.steps[0].operator), "resources", Resources(memory=2 << 30))
-    with pytest.raises(RecipeError, match="needs 2,147,483,648 bytes of memory, and a worker may use 1,000"):
-        refuse_impossible(what, gpus=0, memory=1000, columns=["text"])
+def test_an_operator_has_the_batches_that_the_recipe_gives_it_alone():
+    what = recipe("text_length_filter", "clean_links_mapper", "words_num_filter")
+    steps = (what.steps[0], replace(what.steps[1], batch_rows=7), what.steps[2])
+    (segment,) = segments_of(replace(what, steps=steps, options=Options(batch_rows=50)))
+    assert [(one.operators, one.batch_rows) for one in segment.stages] == [([0], 50), ([1], 7), ([2], 50)]
+    assert replace(what, steps=steps).digest != what.digest
+
+
+def test_keys_and_groups_are_made_by_workers_that_their_operator_needs():
+    what = recipe("text_length_filter", "document_deduplicator", "clean_links_mapper", "naive_grouper")
+    large = Resources(memory=5_000_000_000)
+    steps = tuple(replace(one, given_resources=large) if at in {1, 3} else one for at, one in enumerate(what.steps))
+    changed = replace(what, steps=steps)
+    segments = segments_of(changed)
+    pools = [[one.resources(changed, at).pool for at in range(len(one.stages))] for one in segments]
+    assert pools == [["cpu", "cpu-5GB"], ["cpu"], ["cpu-5GB"]]
+    assert [[stage.operators for stage in one.stages] for one in segments] == [[[0], []], [[2]], [[]]]
+    assert changed.digest == what.digest
+
+
+def test_a_run_that_is_resumed_gives_its_stages_what_the_recipe_says_now():
+    what = recipe("text_length_filter", "clean_links_mapper")
+    plan = make_plan(what, [], 10)
+    assert pools_of_plan(what, plan) == {"cpu": Resources()}
+    steps = (what.steps[0], replace(what.steps[1], given_resources=Resources(memory=10**9)))
+    assert list(pools_of_plan(replace(what, steps=steps), plan)) == ["cpu", "cpu-1GB"]
+    assert plan.segments[0].resources(replace(what, steps=steps), 0).pool == "cpu-1GB"
 
 
 def test_blocks_depend_on_the_input_alone():

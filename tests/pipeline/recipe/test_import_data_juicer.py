@@ -140,3 +140,31 @@ def test_members_of_steps_are_remarked():
 @pytest.mark.parametrize("path", ["my data.jsonl", "0.5 a.jsonl 0.5", "a.jsonl"])
 def test_a_path_that_is_no_mixture(path):
     assert imported({"dataset_path": path, "process": []}, "r").recipe["dataset"] == {"path": path}
+
+
+def test_what_operators_of_data_juicer_need_is_kept_or_said():
+    made = imported(
+        {
+            "dataset_path": "in.jsonl",
+            "export_path": "out.jsonl",
+            "process": [
+                {"text_length_filter": {"min_len": 5, "num_proc": 3, "batch_size": 40, "mem_required": "8GB"}},
+                {"words_num_filter": {"num_gpus": 0.5, "cpu_required": 2, "mem_required": 1.5, "num_proc": -1}},
+                {"clean_links_mapper": {"gpu_required": "some", "batch_size": "auto"}},
+            ],
+        },
+        "mine",
+    )
+    assert made.recipe["process"] == [
+        {"text_length_filter": {"min_len": 5, "resources": {"memory": "8GB"}, "batch_rows": 40}},
+        {"words_num_filter": {"resources": {"gpus": 0.5, "cpus": 2, "memory": 3 << 29}}},
+        "clean_links_mapper",
+    ]
+    comments = [line for line in made.text().splitlines() if line.startswith("#")]
+    assert [line.split(";")[0] for line in comments] == [
+        "# left out of text_length_filter: num_proc: 3",
+        '# left out of clean_links_mapper: gpu_required: "some"',
+        '# left out of clean_links_mapper: batch_size: "auto"',
+    ]
+    assert made.text().index("num_proc") < made.text().index("- text_length_filter")
+    assert recipe_of(made.recipe).steps[1].resources.gpus == 0.5

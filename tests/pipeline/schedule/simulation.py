@@ -82,6 +82,8 @@ class Simulation:
         account = self._account
         self._scheduler = Scheduler(self._graph, self._limits, done=account.done(), first_attempt=account.next_attempt)
         self._idle = dict.fromkeys(self._pools)
+        self._busy: set[str] = set()
+        self._ahead: dict[str, Lease] = {}
         self._killed: set[int] = set()
         self._reported: set[str] = set()
         self._asked: set[str] = set()
@@ -142,8 +144,53 @@ class Simulation:
             del self._idle[worker]
             self.seen["copy"] += self._account.take_lease(lease, pool)
             self._begin(lease, worker)
+        self._hand_out_ahead()
+        self._recall()
+
+    def _hand_out_ahead(self) -> None:
+        """Some workers that are at a task have the next one already."""
+        for worker, pool in self._pools.items():
+            if worker not in self._busy or worker in self._ahead or self._dice.random() < 0.7:
+                continue
+            lease = self._scheduler.lease(worker, pool, self._now, is_ahead=True)
+            if lease is not None:
+                assert not self._account.take_lease(lease, pool), "a copy of a straggler waits behind another task"
+                self._ahead[worker] = lease
+                self.seen["ahead"] += 1
+
+    def _recall(self) -> None:
+        """Some of them are for others after all, or their worker is gone with the task before them."""
+        for worker, lease in list(self._ahead.items()):
+            if self._dice.random() < 0.1:
+                self._give_back(worker, lease)
+
+    def _give_back(self, worker: str, lease: Lease) -> None:
+        self.seen["given back"] += 1
+        del self._ahead[worker]
+        del self._account.wanted[lease.attempt]
+        self._scheduler.give_back(lease.attempt)
+        self._scheduler.give_back(lease.attempt)  # as if it was said twice
+        assert not self._scheduler.receipt(lease.attempt, self._scheduler_ports(lease), self._now).accepted
+
+    def _leave(self, worker: str) -> None:
+        """A worker has ended a task: the next one begins."""
+        lease = self._ahead.pop(worker, None)
+        if lease is None:
+            self._busy.discard(worker)
+            self._idle[worker] = None
+        else:
+            self._scheduler.begin(lease.attempt, self._now)
+            self._begin(lease, worker)
+
+    def _restart(self, worker: str, seconds: float) -> None:
+        """A worker is gone, and what it has not begun is for others; another one comes in its place."""
+        self._busy.discard(worker)
+        if worker in self._ahead:
+            self._give_back(worker, self._ahead[worker])
+        self._push(self._now + seconds, "back", None, worker)
 
     def _begin(self, lease: Lease, worker: str) -> None:
+        self._busy.add(worker)
         now, dice, violence = self._now, self._dice, self._violence
         takes = 0.1 * lease.task.rows * dice.uniform(0.5, 2)
         chance = dice.random()
@@ -186,22 +233,22 @@ class Simulation:
             ports = self._scheduler_ports(lease)
             assert not self._scheduler.receipt(lease.attempt, ports, self._now).accepted, "a stale receipt counts"
         elif lease.attempt in self._killed:
-            self._push(self._now, "back", None, worker)
+            self._restart(worker, 0.0)
         elif kind == "done":
             self._receipt(lease)
             if self._dice.random() < 0.2:
                 self._push(self._now + self._dice.uniform(0, 20), "again", lease)
-            self._idle[worker] = None
+            self._leave(worker)
         elif kind == "busy":
             self.seen["throttled"] += 1
             self._lose(lease, Cause.THROTTLED, self._dice.choice((0.0, 1.0, 20.0)))
-            self._idle[worker] = None
+            self._leave(worker)
         else:
             cause = Cause.NODE if kind == "node" else self._dice.choice(FAILURES)
             if cause is not Cause.NODE and not (cause is Cause.NODE_MEMORY and self._memory_kills):
                 self._account.blame(lease)
             self._lose(lease, cause)
-            self._push(self._now + self._dice.uniform(0.1, 5), "back", None, worker)
+            self._restart(worker, self._dice.uniform(0.1, 5))
 
     def _scheduler_ports(self, lease: Lease) -> dict[str, int]:
         return dict.fromkeys(next(node.outputs for node in self._graph.nodes if node.id == lease.task.node), 1)

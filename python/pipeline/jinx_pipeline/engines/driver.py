@@ -6,17 +6,16 @@ Of its own it decides about workers alone: when they are started, and which one 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.worker_backend import Died, Event, Failed, FatalEvent, Finished, Ready, Request
-from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.engines.task_giver import TaskGiver, discard
+from jinx_pipeline.engines.worker_backend import Died, Event, Failed, FatalEvent, Finished, Ready, Request, Stopped
+from jinx_pipeline.engines.worker_pool import Assignment, WorkerPool
 from jinx_pipeline.model.error_text import plain_text
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_directory import RunDirectory
-from jinx_pipeline.runlog.work_dir import crash_note_path, remove_part, signatures_path
 from jinx_pipeline.schedule.graph import Graph, Node, Stream
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError
@@ -155,7 +154,7 @@ class Driver:
             done={key: {"out": rows} for key, rows in done.items()},
             first_attempt=ledger.next_attempt,
         )
-        self._paths: dict[int, str] = {}
+        self._tasks = TaskGiver(self._scheduler, worker_pool, self._request)
         self._failed_starts = self._unfit_tasks = 0
         self._start_again_at = self._made_room_at = 0.0
         # Blocks that are committed, and are told when the run log is on the disk.
@@ -196,7 +195,8 @@ class Driver:
         """
         self._begin()
         self._start_workers()
-        self._hand_out()
+        self._tasks.hand_out()
+        self._tasks.end_unwanted()
         self._make_room()
         # While workers have new tasks already.
         if time.monotonic() >= self._report_at:
@@ -206,9 +206,7 @@ class Driver:
 
     def cancel(self) -> None:
         """End the tasks that workers have; everything committed is kept, and `step` would do the rest again."""
-        for worker, lease in list(self._workers.leases.items()):
-            self._workers.kill(worker)
-            self._lost(lease.attempt, Cause.NODE, 0.0, what="cancelled")
+        self._tasks.cancel()
         self._report()
 
     def _begin(self) -> None:
@@ -266,16 +264,6 @@ class Driver:
             for _ in range(wanted - self._workers.count(pool)):
                 self._workers.start(pool)
 
-    def _hand_out(self) -> None:
-        for pool, idle in self._workers.idle.items():
-            while idle:
-                worker = next(iter(idle))
-                lease = self._scheduler.lease(worker, pool, time.monotonic())
-                if lease is None:
-                    break  # nor is there one for the others of this pool
-                self._workers.assign(worker, lease)
-                self._workers.workers.submit(worker, self._request(lease))
-
     def _make_room(self) -> None:
         """Where no worker of a pool can start, others may hold what it needs, or be before it in the queue for that."""
         now = time.monotonic()
@@ -288,7 +276,7 @@ class Driver:
         useless = [
             worker
             for worker, pool in self._workers.pool_of.items()
-            if pool not in starved and worker not in self._workers.leases and not self._scheduler.waiting(pool)
+            if pool not in starved and worker not in self._workers.assignments and not self._scheduler.waiting(pool)
         ]
         # Those that wait themselves first: they hold nothing.
         useless.sort(key=lambda worker: worker not in self._workers.starting)
@@ -300,7 +288,6 @@ class Driver:
         task, segment = lease.task, self._segment
         place = self._place_of[task.node]
         path = self._directory.part_path(task, lease.attempt, segment.works[place].suffix)
-        self._paths[lease.attempt] = str(path)
         if place == 0:
             source = segment.source
             first = self._first_rows[task.block] + task.first
@@ -325,42 +312,50 @@ class Driver:
             self._workers.mark_idle(event.worker)
             self._failed_starts = 0
             self._observer.event("ready", {"worker": event.worker, **({"node": event.node} if event.node else {})})
-        elif isinstance(event, Finished | Failed) and not self._has_lease(event):
-            # Such as a second answer to a task.
-            self._observer.event("ignored", {"worker": event.worker, "attempt": event.attempt})
-        elif isinstance(event, Finished):
-            self._finished(event)
-        elif isinstance(event, Failed):
-            self._workers.mark_idle(event.worker)
-            self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-            self._lost(event.attempt, event.cause, event.seconds, what=event.what, operator=event.operator)
         elif isinstance(event, FatalEvent):
             self._fatal(event)
-        else:
+        elif isinstance(event, Died):
             self._died(event)
+        else:
+            self._answered(event)
+
+    def _answered(self, event: Finished | Failed | Stopped) -> None:
+        """A worker has left a task, in whatever way."""
+        ended = self._tasks.end(event.worker, event.attempt)
+        if ended is None or ended.kill_at is not None:
+            # Such as a second answer to a task, or one that is not wanted any more.
+            self._observer.event("ignored", {"worker": event.worker, "attempt": event.attempt})
+            if ended is not None:
+                discard(ended.path)
+        elif isinstance(event, Finished):
+            self._finished(event, ended)
+        elif isinstance(event, Failed):
+            self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
+            self._lost(ended, event.cause, event.seconds, what=event.what, operator=event.operator)
+        else:
+            self._tasks.give_back([ended])
 
     def _fatal(self, event: FatalEvent) -> None:
         """Stop, unless it was a few rows, and no more than a few such tasks one after another."""
-        lease = self._workers.leases.get(event.worker)
-        are_few = lease is not None and lease.task.rows < _UNFIT_ROWS
-        if not event.operator or lease is None or not are_few or self._unfit_tasks >= _UNFIT_TASKS:
+        current = self._workers.current(event.worker)
+        if current is not None and current.kill_at is not None:  # of a task that is not wanted any more
+            self._tasks.end(event.worker, current.lease.attempt)
+            discard(current.path)
+            return
+        are_few = current is not None and current.lease.task.rows < _UNFIT_ROWS
+        if not event.operator or current is None or not are_few or self._unfit_tasks >= _UNFIT_TASKS:
             kind = RepairError if event.needs_repair else StoppedError
             raise kind(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
         self._unfit_tasks += 1
-        self._workers.mark_idle(event.worker)
-        self._lost(lease.attempt, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
+        self._tasks.end(event.worker, current.lease.attempt)
+        self._lost(current, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
 
-    def _has_lease(self, event: Finished | Failed) -> bool:
-        lease = self._workers.leases.get(event.worker)
-        return lease is not None and lease.attempt == event.attempt
-
-    def _finished(self, event: Finished) -> None:
-        lease = self._workers.mark_idle(event.worker)
+    def _finished(self, event: Finished, ended: Assignment) -> None:
+        lease = ended.lease
         self._unfit_tasks = 0
         verdict = self._scheduler.receipt(event.attempt, {"out": event.receipt.rows_out}, time.monotonic())
-        path = self._paths.pop(event.attempt)
-        if not verdict.accepted or lease is None:
-            _discard(path)
+        if not verdict.accepted:
+            discard(ended.path)
             return
         self._ledger.commit(lease.task, event.attempt, event.receipt)
         facts = {"stage": lease.task.node, "block": lease.task.block, "rows": lease.task.rows}
@@ -368,21 +363,20 @@ class Driver:
         self._unreported.append({**facts, **done})
         for bad in event.receipt.bad:
             self._left_out(bad)
-        self._end_losers(verdict.losers)
-
-    def _end_losers(self, losers: Sequence[Lease]) -> None:
-        """Workers whose task is done, or was divided, are freed for other work."""
-        for lease in losers:
-            if self._workers.leases.get(lease.worker) == lease:
-                self._workers.kill(lease.worker)
-                _discard(self._paths.pop(lease.attempt))
+        self._tasks.abandon(verdict.losers)
 
     def _died(self, event: Died) -> None:
         was_starting, pool = event.worker in self._workers.starting, self._workers.pool_of[event.worker]
-        lease = self._workers.remove(event.worker)
+        assignments = self._workers.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-        if lease is not None:
-            self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
+        if assignments:
+            # The first one is what it was at; the others it has not begun.
+            current, *others = assignments
+            self._tasks.give_back(others)
+            if current.kill_at is None:
+                self._lost(current, event.cause, 0.0, what=event.what, operator=event.operator)
+            else:
+                discard(current.path)
         elif was_starting and event.cause is not Cause.NODE:
             most = _FAILED_STARTS_FOR_MEMORY if event.cause is Cause.NODE_MEMORY else _FAILED_STARTS
             self._failed_to_start(pool, event, most)
@@ -391,7 +385,7 @@ class Driver:
         delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
-        if self._failed_starts >= most and not self._workers.leases and not self._workers.idle.get(pool):
+        if self._failed_starts >= most and not self._workers.assignments and not self._workers.idle.get(pool):
             log = self._directory.work_dir / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             what = f"workers end before their first task ({event.what}){see}"
@@ -399,11 +393,11 @@ class Driver:
                 raise RepairError(f"{what}; give each more memory (--memory), or use fewer workers (--workers)")
             raise StoppedError(what)
 
-    def _lost(self, attempt: int, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
-        _discard(self._paths.pop(attempt))
+    def _lost(self, ended: Assignment, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
+        discard(ended.path)
         why = f"{cause.value}: {what}" if what else cause.value
         try:
-            verdict = self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay)
+            verdict = self._scheduler.lost(ended.lease.attempt, cause, time.monotonic(), delay=delay)
         except RefusedError:
             raise StoppedError(
                 f"a service keeps asking to wait, and no rows are done meanwhile ({what}); see to its quota or its "
@@ -417,7 +411,7 @@ class Driver:
             bad = BadRow(row, operator, plain_text(why), counted=counted)
             self._ledger.give_up(given_up.task, bad)
             self._left_out(bad)
-        self._end_losers(verdict.losers)
+        self._tasks.abandon(verdict.losers)
 
     def _input_row(self, given_up: Quarantined) -> tuple[int, str]:
         """The row of the pipeline's input that a task of one row was about; as `row_of`."""
@@ -450,10 +444,3 @@ class Driver:
             f"{self._stop_after_bad:,}; the last one: {bad.place}, {bad.operator or 'worker'}: {bad.error}; allow more "
             f"to continue without them, or repair the cause and start over with restart (--restart)"
         )
-
-
-def _discard(path: str) -> None:
-    """Remove what an attempt has written."""
-    remove_part(Path(path))
-    for made in (signatures_path(Path(path)), crash_note_path(Path(path))):
-        made.unlink(missing_ok=True)

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from jinx._sizes import parse_size
+from jinx._sizes import natural_size, parse_size
+from jinx_pipeline.engines.local.room import Machine, Room, Workforce
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers, usable_cores, visible_gpus
 from jinx_pipeline.engines.ray.capacity import Capacity
 from jinx_pipeline.engines.ray.cluster import Cluster, connected
 from jinx_pipeline.engines.ray.node_check import node_check
-from jinx_pipeline.engines.ray.pool_resources import needs_by_pool
+from jinx_pipeline.engines.ray.pool_resources import needs_of
 from jinx_pipeline.engines.ray.worker_actors import RayWorkers
 from jinx_pipeline.engines.worker_backend import WorkerBackend
-from jinx_pipeline.operators.api.operator import Resources
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.runlog.run_directory import RunDirectory
-from jinx_pipeline.worker.memory import memory_share
+from jinx_pipeline.worker.memory import USABLE_SHARE, usable_memory
 from jinx_pipeline.worker.pandas_import import is_spared
 
 
@@ -28,22 +29,30 @@ class Engine(Protocol):
         """How many workers of each pool there may be; the numbers may grow."""
         ...
 
-    def memory(self) -> int | None:
-        """Bytes of its own that one worker may use; None: no limit."""
+    def memory(self) -> dict[str, int]:
+        """Bytes of its own that a worker of each pool may use; those of a pool that is missing have no limit."""
         ...
 
-    def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> "Engine":
+    def lacks(self, needs: Resources) -> str | None:
+        """What the machines have in place of a worker with such needs; None: one of them can hold it."""
+        ...
+
+    def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> "Engine":
         """The engine with workers that have what a recipe needs, and no more of them than fit into memory.
 
         Args:
-            declared: What a worker of each pool needs, as operators declare it.
-            measured: Bytes that a worker needs, as the probe has estimated it on this machine; 0: nothing was measured.
+            pools: What a worker of each pool must have.
+            measured: Bytes that a worker of each pool needs, as the probe has estimated it on this machine.
         """
         ...
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         """The workers, none of them started; `paths` are what they read, `modules` those of their operators."""
         ...
+
+
+def _default_pools() -> dict[str, Resources]:
+    return {Resources().pool: Resources()}
 
 
 @contextmanager
@@ -59,51 +68,64 @@ def opened_engine(options: Options) -> Generator[Engine]:
 @dataclass(frozen=True)
 class _Local:
     options: Options
-    worker_bytes: int = 0
+    pools: Mapping[str, Resources] = field(default_factory=_default_pools)
+    measured: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def counts(self) -> dict[str, int]:
-        gpus = len(visible_gpus())
-        if self.options.workers is not None:
-            return {"cpu": self.options.workers, "gpu": gpus}
-        cores = usable_cores()
-        if self.worker_bytes and self.options.memory is None:
-            cores = max(min(cores, memory_share(self.options, 1) // self.worker_bytes - gpus), 1)
-        return {"cpu": cores, "gpu": gpus}
+        return self._workforce().counts()
 
-    def memory(self) -> int | None:
-        return memory_share(self.options, sum(self.counts().values()))
+    def memory(self) -> dict[str, int]:
+        return self._workforce().memory()
 
-    def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> Engine:
-        return replace(self, worker_bytes=max(measured, *(one.memory for one in declared.values()), 0))
+    def lacks(self, needs: Resources) -> str | None:
+        return self._machine().lacks(needs) or _lacks_memory(self.options, needs)
+
+    def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> Engine:
+        return replace(self, pools=pools, measured=measured or {})
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         del paths  # one machine sees them, or none
+        machine = self._machine()
         return LocalWorkers(
             directory.work_dir / "workers.log",
-            memory_limit=self.memory(),
+            pools=self.pools,
+            room=Room(machine.gpus, machine.memory),
+            memory_limits=self.memory(),
             row_seconds=self.options.row_seconds,
             threads=self.options.threads,
             files=self.options.custom_operators,
             spare_pandas=is_spared(modules),
         )
 
+    def _machine(self) -> Machine:
+        return Machine(usable_cores(), tuple(visible_gpus()), int(USABLE_SHARE * usable_memory()))
+
+    def _workforce(self) -> Workforce:
+        options = self.options
+        limit = None if options.memory is None else parse_size(options.memory)
+        return Workforce(self._machine(), self.pools, self.measured, options.workers, limit)
+
 
 @dataclass(frozen=True)
 class _OnRay:
     options: Options
     cluster: Cluster
-    declared: Mapping[str, Resources] = field(default_factory=dict[str, Resources])
+    pools: Mapping[str, Resources] = field(default_factory=_default_pools)
 
     def counts(self) -> Mapping[str, int]:
         return Capacity(self.cluster, self._needs(), self.options.workers)
 
-    def memory(self) -> int | None:
-        return None if self.options.memory is None else parse_size(self.options.memory)
+    def memory(self) -> dict[str, int]:
+        memory = self.options.memory
+        return {} if memory is None else dict.fromkeys(self.pools, parse_size(memory))
 
-    def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> Engine:
+    def lacks(self, needs: Resources) -> str | None:
+        return self.cluster.lacks(needs_of(self.options, needs)) or _lacks_memory(self.options, needs)
+
+    def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> Engine:
         # Ray refuses what no node has, and holds back what has no room: too much for an estimate of another machine.
         del measured
-        return replace(self, declared=declared)
+        return replace(self, pools=pools)
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         files = self.options.custom_operators
@@ -112,6 +134,7 @@ class _OnRay:
         check = node_check(directory.path, read)
         needs = self._needs()
         self.cluster.check_nodes(check, needs.values())
+        memory = self.options.memory
         return RayWorkers(
             self.cluster,
             check,
@@ -120,9 +143,16 @@ class _OnRay:
             threads=self.options.threads,
             files=files,
             spare_pandas=is_spared(modules),
-            memory_limit=self.memory(),
+            memory_limit=None if memory is None else parse_size(memory),
             row_seconds=self.options.row_seconds,
         )
 
     def _needs(self) -> dict[str, dict[str, float]]:
-        return needs_by_pool(self.options, self.declared)
+        return {pool: needs_of(self.options, needs) for pool, needs in self.pools.items()}
+
+
+def _lacks_memory(options: Options, needs: Resources) -> str | None:
+    """What the option `memory` leaves of what an operator needs."""
+    if options.memory is None or needs.memory <= parse_size(options.memory):
+        return None
+    return f"a worker may use {natural_size(parse_size(options.memory))} (memory): set memory to more"

@@ -74,6 +74,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """A worker has left a task because it was told to."""
+
+    worker: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class FatalEvent:
     """Something that no other task would survive either: a package is missing, the disk is full.
 
@@ -111,7 +119,7 @@ class Died:
     operator: str = ""
 
 
-Event = Ready | Finished | Failed | FatalEvent | Died
+Event = Ready | Finished | Failed | Stopped | FatalEvent | Died
 
 
 def event_of(worker: str, answer: tuple[Any, ...]) -> Event:
@@ -121,13 +129,19 @@ def event_of(worker: str, answer: tuple[Any, ...]) -> Event:
         return Ready(worker, answer[2] if len(answer) > 2 else "")  # noqa: PLR2004 - kind, process, node
     if kind == "receipt":
         return Finished(worker, answer[1], answer[2])
-    if kind == "throttled":
-        return Failed(worker, answer[1], Cause.THROTTLED, answer[3], seconds=answer[2])
-    if kind == "memory":
-        return Failed(worker, answer[1], Cause.MEMORY, "MemoryError", operator=answer[2])
+    if kind == "stopped":
+        return Stopped(worker, answer[1])
     if kind == "fatal":
         return FatalEvent(worker, answer[2], answer[3], operator=answer[4], needs_repair=answer[5])
-    return Failed(worker, answer[1], Cause.FAILED, answer[2], operator=answer[3])
+    return _failed(worker, *answer)
+
+
+def _failed(worker: str, kind: str, attempt: int, *details: Any) -> Failed:
+    if kind == "throttled":
+        return Failed(worker, attempt, Cause.THROTTLED, details[1], seconds=details[0])
+    if kind == "memory":
+        return Failed(worker, attempt, Cause.MEMORY, "MemoryError", operator=details[0])
+    return Failed(worker, attempt, Cause.FAILED, details[0], operator=details[1])
 
 
 class WorkerBackend(Protocol):
@@ -148,7 +162,15 @@ class WorkerBackend(Protocol):
         ...
 
     def submit(self, worker: str, request: Request) -> None:
-        """Give a worker a task."""
+        """Give a worker a task; while it is at another, it begins it afterwards."""
+        ...
+
+    def takes_ahead(self, worker: str) -> bool:
+        """Whether a worker that is at a task may be sent the next one."""
+        ...
+
+    def stop(self, worker: str, attempt: int) -> None:
+        """Ask a worker to leave a task, or not to begin it; `Stopped` follows, or what would have followed anyway."""
         ...
 
     def events(self, timeout: float) -> list[Event]:

@@ -4,7 +4,7 @@ from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.media_filter import MediaFilter
-from jinx_pipeline.operators.api.operator import Operator, Resources
+from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import (
     Aggregator,
     Deduplicator,
@@ -24,6 +24,7 @@ from jinx_pipeline.operators.api.registry import (
     operator_class,
     register,
 )
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.script.function_op import ScriptOp
 
 __all__ = [

@@ -1,7 +1,8 @@
 """The plan: which operators run together, on which blocks; fixed once, so that resume and every engine agree."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 from typing import Any
 
@@ -12,10 +13,11 @@ from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import Aggregator
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.plan.inputs import Input
-from jinx_pipeline.plan.probe import Findings, places_by_pool
-from jinx_pipeline.plan.stage import Stage, may_move, pool_of
+from jinx_pipeline.plan.probe import Findings, places_by_pool, pools_of
+from jinx_pipeline.plan.stage import Stage, may_move
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.runlog.records import Grown
@@ -34,12 +36,10 @@ class StagePlan:
 
     Attributes:
         operators: Their places in the recipe, in the order in which they run.
-        pool: The kind of worker.
         batch_rows: Rows that they see at once.
     """
 
     operators: list[int]
-    pool: str
     batch_rows: int
 
 
@@ -56,6 +56,17 @@ class SegmentPlan:
     group: int | None
     stages: list[StagePlan]
     decides: int | None
+
+    def resources(self, recipe: Recipe, number: int) -> Resources:
+        """What a worker of a stage must have, by what the recipe says now: a resumed run may give it more."""
+        places = [*self.stages[number].operators]
+        if self.group is not None and number == 0:
+            places.append(self.group)
+        if number == len(self.stages) - 1:
+            places += _key_places(recipe, self.decides)
+        return (
+            reduce(Resources.at_least, (recipe.steps[place].resources for place in places)) if places else Resources()
+        )
 
 
 @dataclass(frozen=True)
@@ -112,7 +123,11 @@ class Plan:
 
 
 def make_plan(
-    recipe: Recipe, inputs: list[Input], rows: int, findings: Findings | None = None, memory: int | None = None
+    recipe: Recipe,
+    inputs: list[Input],
+    rows: int,
+    findings: Findings | None = None,
+    memory: Mapping[str, int] | None = None,
 ) -> Plan:
     """Divide a recipe into segments and stages, and its input into blocks.
 
@@ -121,7 +136,7 @@ def make_plan(
         inputs: The opened inputs.
         rows: Samples that are read of them.
         findings: Of the probe.
-        memory: Bytes that a worker may use; None: no limit.
+        memory: Bytes that a worker of each pool may use; those of a pool that is missing have no limit.
     """
     findings = findings or Findings()
     total = sum(one.rows for one in inputs)
@@ -138,6 +153,12 @@ def make_plan(
         segments_of(recipe, findings, memory),
         findings=findings,
     )
+
+
+def pools_of_plan(recipe: Recipe, plan: Plan) -> dict[str, Resources]:
+    """What a worker of each pool must have that a plan uses; as `pools_of`, which knows no stages."""
+    stages = [one.resources(recipe, number) for one in plan.segments for number in range(len(one.stages))]
+    return {**pools_of(recipe), **{one.pool: one for one in stages}}
 
 
 def joined_paths(recipe: Recipe) -> list[str]:
@@ -158,13 +179,15 @@ def cut(rows: int, rows_per_block: int) -> list[int]:
     return [min(rows_per_block, rows - first) for first in range(0, rows, rows_per_block)]
 
 
-def segments_of(recipe: Recipe, findings: Findings | None = None, memory: int | None = None) -> list[SegmentPlan]:
+def segments_of(
+    recipe: Recipe, findings: Findings | None = None, memory: Mapping[str, int] | None = None
+) -> list[SegmentPlan]:
     """Segments between global operators; stages where resources change; filters that commute by their speed.
 
     Args:
         recipe: It.
         findings: Of the probe; operators that lack in them are not moved.
-        memory: Bytes that a worker may use; None: no limit.
+        memory: As for `make_plan`.
     """
     findings = findings or Findings()
     operators = [step.operator for step in recipe.steps]
@@ -174,7 +197,8 @@ def segments_of(recipe: Recipe, findings: Findings | None = None, memory: int | 
 
     def close(decides: int | None) -> None:
         ordered = _reordered(recipe, operators, chain, findings)
-        found.append(SegmentPlan(group, _stages(recipe, operators, ordered, findings, memory), decides))
+        stages = _stages(recipe, group, ordered, decides, findings, memory or {})
+        found.append(SegmentPlan(group, stages, decides))
 
     for place, operator in enumerate(operators):
         if operator.kind not in GLOBAL_KINDS:
@@ -212,36 +236,52 @@ def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], find
     return ordered
 
 
-def _stages(
-    recipe: Recipe, operators: list[Operator], chain: list[int], findings: Findings, memory: int | None
+def _stages(  # noqa: PLR0917 - of one caller
+    recipe: Recipe,
+    group: int | None,
+    chain: list[int],
+    decides: int | None,
+    findings: Findings,
+    memory: Mapping[str, int],
 ) -> list[StagePlan]:
-    pools = places_by_pool(operators)
+    """Stages of operators that need the same workers: groups are made in the first, keys in the last."""
+    pools = places_by_pool(recipe)
 
-    def stage(pool: str, places: list[int]) -> StagePlan:
-        chosen = [operators[place] for place in places]
-        rows = recipe.options.batch_rows or min((one.batch_size for one in chosen), default=1000)
-        if recipe.options.batch_rows is None and not any(one.depends_on_batch for one in chosen):
-            rows = findings.batch_rows(places, pools.get(pool, []), rows, memory)
-        return StagePlan(places, pool, rows)
+    def stage(pool: str, places: list[int], given: int | None) -> StagePlan:
+        chosen = [recipe.steps[place].operator for place in places]
+        rows = given or recipe.options.batch_rows
+        if rows is None:
+            rows = min((one.batch_size for one in chosen), default=1000)
+            if not any(one.depends_on_batch for one in chosen):
+                rows = findings.batch_rows(places, pools.get(pool, []), rows, memory.get(pool))
+        return StagePlan(places, rows)
 
-    made = [stage(pool, list(places)) for pool, places in groupby(chain, lambda place: pool_of(operators[place]))]
-    return made or [stage("cpu", [])]
+    places = [*(() if group is None else (group,)), *chain, *_key_places(recipe, decides)]
+    made: list[StagePlan] = []
+    for pool, in_pool in groupby(places, lambda place: recipe.steps[place].resources.pool):
+        batched = groupby((place for place in in_pool if place in chain), lambda place: recipe.steps[place].batch_rows)
+        made += [stage(pool, list(some), rows) for rows, some in batched] or [stage(pool, [], None)]
+    return made or [stage(Resources().pool, [], None)]
 
 
-def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns: list[str] | None) -> None:
+def _key_places(recipe: Recipe, decides: int | None) -> list[int]:
+    """The place of a global operator that computes keys of each sample before it decides."""
+    return [] if decides is None or not isinstance(recipe.steps[decides].operator, Keyed) else [decides]
+
+
+def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None], columns: list[str] | None) -> None:
     """Refuse what can never run, before anything starts.
 
     Args:
         recipe: It.
-        gpus: GPUs that this machine has; the local engine gives a worker one of them.
-        memory: Bytes that one worker may use; None: no limit.
+        lacks: Says what machines have in place of such resources; None: one has them.
         columns: Columns of the input; None: it has no sample, and none is missed.
 
     Raises:
         RecipeError: With the place of each such operator.
     """
     problems = [
-        *_unmet_resources(recipe, gpus, memory),
+        *_unmet_resources(recipe, lacks),
         *(() if columns is None else _unknown_columns(recipe, columns)),
         *_views_of_new_rows(recipe),
     ]
@@ -269,15 +309,11 @@ def refuse_missing_files(recipe: Recipe) -> None:
         raise RecipeError(problems)
 
 
-def _unmet_resources(recipe: Recipe, gpus: int, memory: int | None) -> Iterator[tuple[Place, str]]:
+def _unmet_resources(recipe: Recipe, lacks: Callable[[Resources], str | None]) -> Iterator[tuple[Place, str]]:
     for step in recipe.steps:
-        name, needs = step.operator.name, step.operator.resources
-        # On Ray a worker may have several, and the cluster has said by now whether a node has as many.
-        if needs.gpus > gpus and recipe.options.engine == "local":
-            yield step.place, f"{name} needs a GPU, and there is none"
-        if memory is not None and needs.memory > memory:
-            what = f"{name} needs {needs.memory:,} bytes of memory, and a worker may use {memory:,}"
-            yield step.place, f"{what}; set workers to fewer, or memory to more"
+        there = lacks(step.resources)
+        if there is not None:
+            yield step.place, f"{step.operator.name} needs {step.resources}; {there}"
 
 
 def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place, str]]:
@@ -358,6 +394,7 @@ def stage_of(
     decides = None if segment.decides is None else operators[segment.decides]
     options = recipe.options
     chosen = [operators[place] for place in plan.operators]
+    needs = segment.resources(recipe, number)
     return Stage(
         [one.editor(keys) if isinstance(one, Edits) else one for one in chosen],
         list(plan.operators),
@@ -371,9 +408,10 @@ def stage_of(
         stat_order=tuple(name for one in operators if isinstance(one, Filter) for name in one.stats),
         measure_only=recipe.measure_only,
         known_stats=recipe.known_stats,
-        pool=plan.pool,
+        pool=needs.pool,
+        has_time_limit=not (needs.gpus or needs.memory),
         seed=options.seed,
-        threads=options.threads,
+        threads=max(options.threads, int(needs.cpus)),
         trace=options.trace,
     )
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jinx_pipeline.operators.api.filter import Filter
-from jinx_pipeline.operators.api.operator import Operator, Resources
+from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
-from jinx_pipeline.plan.stage import may_move, pool_of
+from jinx_pipeline.operators.api.resources import Resources
+from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.model import Recipe
 
 # A shorter input has been read before a probe is done.
@@ -118,25 +119,21 @@ def findings_from(data: Mapping[str, Any]) -> Findings:
     return Findings(operators, data["start_bytes"])
 
 
-def declared(recipe: Recipe) -> dict[str, Resources]:
-    """What a worker of each pool needs, as its operators declare it; a pool without operators is missing."""
-    found: dict[str, Resources] = {}
-    for step in recipe.steps:
-        pool, needs = pool_of(step.operator), step.operator.resources
-        most = found.get(pool, needs)
-        found[pool] = Resources(max(most.cpus, needs.cpus), max(most.gpus, needs.gpus), max(most.memory, needs.memory))
-    return found
+def pools_of(recipe: Recipe) -> dict[str, Resources]:
+    """What a worker of each pool must have; the first pool is for work that is of no operator."""
+    resources = [Resources(), *(step.resources for step in recipe.steps)]
+    return {one.pool: one for one in resources}
 
 
-def measured_bytes(recipe: Recipe, findings: Findings) -> int:
-    """Memory that a worker needs, of whatever pool, as it was measured; 0: nothing was."""
-    operators = [step.operator for step in recipe.steps]
-    return max(map(findings.least_bytes, places_by_pool(operators).values()), default=0)
+def measured_bytes(recipe: Recipe, findings: Findings) -> dict[str, int]:
+    """Memory that a worker of each pool needs, as it was measured; nothing of a pool where nothing was."""
+    needed = {pool: findings.least_bytes(places) for pool, places in places_by_pool(recipe).items()}
+    return {pool: size for pool, size in needed.items() if size}
 
 
-def places_by_pool(operators: Sequence[Operator]) -> dict[str, list[int]]:
-    """The places of operators by the kind of worker that they need."""
+def places_by_pool(recipe: Recipe) -> dict[str, list[int]]:
+    """The places of operators by the pool that runs them."""
     found: dict[str, list[int]] = {}
-    for place, operator in enumerate(operators):
-        found.setdefault(pool_of(operator), []).append(place)
+    for place, step in enumerate(recipe.steps):
+        found.setdefault(step.resources.pool, []).append(place)
     return found

@@ -26,7 +26,9 @@ class Stage:
         stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
         measure_only: Filters add their statistics and drop nothing.
         known_stats: Statistics in the input by name, with the digest of the filter that computed them.
-        pool: The kind of worker that it needs.
+        pool: The pool of the workers that run it.
+        has_time_limit: Whether `row_seconds` is for its operators: how long one takes whose model is on a GPU or in
+            memory, only its author knows.
         seed: Of the run.
         threads: Of one worker.
         trace: How many changed and dropped rows to keep of each operator in one task, for people to look at.
@@ -48,16 +50,12 @@ class Stage:
     measure_only: bool = False
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
     pool: str = "cpu"
+    has_time_limit: bool = True
     seed: int = 0
     threads: int = 1
     trace: int = 0
     media_dir: str | None = None
     answers_dir: str | None = None
-
-
-def pool_of(operator: Operator) -> str:
-    """The kind of worker that an operator needs."""
-    return "gpu" if operator.resources.gpus > 0 else "cpu"
 
 
 def may_move(operator: Operator) -> bool:

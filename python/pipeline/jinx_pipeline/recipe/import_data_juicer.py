@@ -46,17 +46,21 @@ _WITH_DEFAULTS: dict[str, Any] = {
     "keep_hashes_in_res_ds": False,
     "load_dataset_kwargs": {},
 }
+# Parameters of every operator there that say what its workers need.
+_NEEDS = {
+    "num_cpus": "cpus",
+    "cpu_required": "cpus",
+    "num_gpus": "gpus",
+    "gpu_required": "gpus",
+    "memory": "memory",
+    "mem_required": "memory",
+}
 # Parameters of every operator there; here the planner, the worker or the recipe decides.
 _OF_ALL_OPERATORS = [
+    *_NEEDS,
     "num_proc",
     "batch_size",
     "batch_mode",
-    "cpu_required",
-    "mem_required",
-    "gpu_required",
-    "num_cpus",
-    "num_gpus",
-    "memory",
     "accelerator",
     "skip_op_error",
     "turbo",
@@ -116,26 +120,26 @@ class Imported:
         recipe: In our form, as plain data.
         remarks: What was not taken over, a line each.
         notes: Options of our recipe that the other one only implies, a line each.
-        left_out: Entries of `process` that were not taken over, each with the number of those before it that were.
+        comments: Comments for `process` on what was not taken over, each with the number of the entries before it.
         files: Files of Python code that the recipe held, by name; they run only if the user keeps them.
     """
 
     recipe: dict[str, Any]
     remarks: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
-    left_out: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    comments: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     files: dict[str, str] = field(default_factory=dict[str, str])
 
     def text(self) -> str:
-        """The recipe as YAML, with a comment in the place of each operator that was left out."""
+        """The recipe as YAML, with a comment in the place of each thing in `process` that was left out."""
         sections: list[str] = []
         for name, value in self.recipe.items():
-            if name != "process" or not self.left_out:
+            if name != "process" or not self.comments:
                 sections.append(_yaml({name: value}))
                 continue
             entries = [*(_yaml([one]) for one in value), ""]
-            for place, what in reversed(self.left_out):
-                entries[place] = f"# left out, there is no such operator: {what}\n{entries[place]}"
+            for place, comment in reversed(self.comments):
+                entries[place] = f"# {comment}\n{entries[place]}"
             sections.append(f"process:\n{''.join(entries)}")
         return "".join(sections)
 
@@ -286,13 +290,54 @@ def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
         cls(**parameters)
     except UnknownOperatorError:
         made.remarks.append(f"{name}: there is no such operator yet; it was left out")
-        made.left_out.append((len(made.recipe["process"]), json.dumps({name: given}, ensure_ascii=False, default=str)))
+        _comment(made, f"left out, there is no such operator: {_one_line({name: given})}")
         return
     except (ParameterError, TypeError, ValueError) as error:
         made.remarks.append(f"{error}; check this parameter")
     except ImportError as error:
         made.remarks.append(str(error))
+    parameters |= _data_juicer_needs(name, given or {}, made)
     made.recipe["process"].append({name: parameters} if parameters else name)
+
+
+def _data_juicer_needs(name: str, given: Mapping[str, Any], made: Imported) -> dict[str, Any]:
+    """What the workers and batches of an operator are to be like."""
+    from jinx_pipeline.operators.api.resources import Resources
+
+    needs: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    for theirs, ours in _NEEDS.items():
+        value = given.get(theirs)
+        if not value or value == -1:  # as there the planner decides
+            continue
+        # A plain number is of GiB there.
+        amount = int(value * (1 << 30)) if ours == "memory" and isinstance(value, int | float) else value
+        try:
+            Resources().updated({ours: amount})
+        except ValueError as error:
+            _comment(made, f"left out of {name}: {theirs}: {_one_line(value)}; {error}")
+        else:
+            needs.setdefault(ours, amount)
+    if needs:
+        found["resources"] = needs
+    size = given.get("batch_size")
+    if type(size) is int and size > 0:
+        found["batch_rows"] = size
+    elif size is not None:
+        _comment(made, f"left out of {name}: batch_size: {_one_line(size)}; batch_rows is a whole number")
+    if given.get("num_proc") not in {None, -1}:
+        what = "as many workers run it as have room for what each needs, and workers: N bounds them for all operators"
+        _comment(made, f"left out of {name}: num_proc: {_one_line(given['num_proc'])}; {what}")
+    return found
+
+
+def _comment(made: Imported, text: str) -> None:
+    """Say in the recipe, before the next operator, what is not in it."""
+    made.comments.append((len(made.recipe["process"]), text))
+
+
+def _one_line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from math import isfinite
 from typing import Any, Literal, get_type_hints
@@ -11,6 +11,7 @@ from typing import Any, Literal, get_type_hints
 from jinx._sizes import parse_size
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import fitted
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
@@ -48,11 +49,61 @@ class Step:
         operator: It, with its parameters.
         place: Where the recipe names it.
         parameter_places: Where the recipe names each parameter.
+        given_resources: What its workers must have, in place of what it declares.
+        batch_rows: Rows that it sees at once, in place of its own `batch_size`.
     """
 
     operator: Operator
     place: Place = field(default_factory=Place)
     parameter_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
+    given_resources: Resources | None = None
+    batch_rows: int | None = None
+
+    @property
+    def resources(self) -> Resources:
+        """What its workers must have."""
+        return self.operator.resources if self.given_resources is None else self.given_resources
+
+
+REQUESTS = ("resources", "batch_rows")
+"""What a recipe may say of every operator, besides its parameters."""
+
+
+class RequestError(ValueError):
+    """What a recipe says of an operator makes no sense.
+
+    Attributes:
+        name: Which of `REQUESTS`.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def with_requests(
+    step: Step, *, resources: Resources | Mapping[str, Any] | None = None, batch_rows: int | None = None
+) -> Step:
+    """A step with the workers and batches that a recipe wants for it.
+
+    Args:
+        step: The operator.
+        resources: Such as `{"gpus": 0.5, "memory": "8GB"}`; what is not named is as the operator declares it.
+        batch_rows: Rows that it sees at once.
+
+    Raises:
+        RequestError: One of them makes no sense.
+    """
+    if isinstance(resources, Mapping):
+        try:
+            resources = step.operator.resources.updated(resources)
+        except ValueError as error:
+            raise RequestError("resources", str(error)) from None
+    if resources is not None and not isinstance(resources, Resources):  # pyright: ignore[reportUnnecessaryIsInstance] - of a recipe
+        raise RequestError("resources", f"resources is a mapping with cpus, gpus and memory, not {resources!r}")
+    if batch_rows is not None and (type(batch_rows) is not int or batch_rows < 1):
+        raise RequestError("batch_rows", f"batch_rows is a whole number of at least 1, not {batch_rows!r}")
+    return replace(step, given_resources=resources, batch_rows=batch_rows)
 
 
 @dataclass(frozen=True)
@@ -93,13 +144,14 @@ class Options:
             after its name. It stays after the run, for runs on a grown input, and may be deleted then,
             unless the output is a view of an input that was converted.
         seed: Of everything that is random.
-        workers: Processes; None: one for each core, or fewer where their operators would not fit into memory. On Ray as
-            many as the cluster has room for, by `ray_resources`, `memory` and what operators declare.
+        workers: Processes for operators that need the same, and no GPU; None: one for each core, or fewer where they
+            would not fit into memory. On Ray as many as the cluster has room for, by `ray_resources`, `memory` and what
+            operators need.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory, or on
             Ray what its node has.
         row_seconds: A worker that finishes no row for so long is ended, and the row that hangs is left out; an operator
             that takes a batch at once may take so long for each of its rows. None: no limit. There is none either in
-            stages whose operators declare a GPU or memory, and for operators that use `ctx.model` or `ctx.ask`.
+            stages whose operators need a GPU or memory, and for operators that use `ctx.model` or `ctx.ask`.
         threads: Threads with which a worker reads and computes.
         batch_rows: Rows that operators see at once; None: what the operators ask for, or fewer where memory is short
             and no result depends on it.
@@ -111,7 +163,7 @@ class Options:
         custom_operators: Python files with operators.
         engine: `"local"`: processes on this machine; `"ray"`: workers on a Ray cluster.
         ray_address: `"auto"`, `"local"` or `"host:port"`; see `Ray`.
-        ray_resources: What one worker on Ray takes, with Ray's names; if not given, what operators declare.
+        ray_resources: What one worker on Ray takes, with Ray's names; if not given, what operators need.
     """
 
     work_dir: str | None = None
@@ -210,7 +262,12 @@ class Recipe:
             "sources": [asdict(source) for source in self.sources],
             "roles": json.loads(json.dumps(asdict(self.roles))),
             "process": [
-                {"operator": step.operator.name, "digest": step.operator.digest, "parameters": _plain(step.operator)}
+                {
+                    "operator": step.operator.name,
+                    "digest": step.operator.digest,
+                    "parameters": _plain(step.operator),
+                    **({} if step.batch_rows is None else {"batch_rows": step.batch_rows}),
+                }
                 for step in self.steps
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},

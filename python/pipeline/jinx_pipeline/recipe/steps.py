@@ -6,7 +6,7 @@ from typing import Any
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, operator_class
 from jinx_pipeline.recipe.errors import Place
-from jinx_pipeline.recipe.model import Step
+from jinx_pipeline.recipe.model import REQUESTS, RequestError, Step, with_requests
 
 Problems = list[tuple[Place, str]]
 
@@ -16,15 +16,26 @@ def step_of(
 ) -> Step | None:
     """The step with an operator of this name; None if something is wrong, which is added to `problems`.
 
+    Args:
+        name: The operator's.
+        given: Its parameters, and what the recipe wants for its workers, by the names in `REQUESTS`.
+        place: Where the recipe names the operator.
+        parameter_places: Where it names each of these.
+        problems: Takes what is wrong.
+
     Raises:
         UnknownOperatorError: No operator has this name.
     """
+    requests = {key: value for key, value in given.items() if key in REQUESTS}
+    parameters = {key: value for key, value in given.items() if key not in REQUESTS}
     try:
-        return Step(operator_class(name)(**given), place, parameter_places)
+        return with_requests(Step(operator_class(name)(**parameters), place, parameter_places), **requests)
     except UnknownOperatorError:
         raise
+    except RequestError as error:
+        problems.append((parameter_places.get(error.name, place), f"{name}: {error}"))
     except ParameterError as error:
-        problems += _parameter_problems(name, given, place, parameter_places, error)
+        problems += _parameter_problems(name, parameters, place, parameter_places, error)
     except (ImportError, OSError, TypeError, ValueError) as error:
         problems.append((place, f"{name}: {error}"))
     return None

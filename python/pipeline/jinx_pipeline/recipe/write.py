@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Options, Recipe
+from jinx_pipeline.recipe.model import Options, Recipe, Step
 
 
 def as_data(recipe: Recipe) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
     options = {name: value for name, value in asdict(recipe.options).items() if value != defaults[name]}
     data: dict[str, Any] = {
         "dataset": {"sources": [asdict(one) for one in recipe.sources], **asdict(recipe.roles)},
-        "process": [{step.operator.name: step.operator.parameters} for step in recipe.steps],
+        "process": [{step.operator.name: {**step.operator.parameters, **_requests(step)}} for step in recipe.steps],
         "export": None if recipe.export is None else asdict(recipe.export),
         **options,
         "only_rows": recipe.only_rows,
@@ -44,6 +44,14 @@ def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
     recipe = recipe_of(rest, **overrides)
     rows = None if only_rows is None else tuple(only_rows)
     return replace(recipe, only_rows=rows, measure_only=measure_only, known_stats=known)
+
+
+def _requests(step: Step) -> dict[str, Any]:
+    resources = step.given_resources
+    return {
+        **({} if resources is None else {"resources": asdict(resources)}),
+        **({} if step.batch_rows is None else {"batch_rows": step.batch_rows}),
+    }
 
 
 def _function(value: Any) -> Any:

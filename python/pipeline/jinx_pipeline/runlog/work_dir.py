@@ -163,6 +163,11 @@ def crash_note_path(part: Path) -> Path:
     return part.with_name(f"{part.name}.last-words")
 
 
+def stop_path(part: Path) -> Path:
+    """What a driver puts there to tell a worker on another machine that it wants the part no more."""
+    return part.with_name(f"{part.name}.stop")
+
+
 def remove_part(path: Path) -> None:
     """Remove a part in any of its forms: a directory, or a file with its sidecar."""
     if path.is_dir():

@@ -3,6 +3,7 @@
 import heapq
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from math import inf
 
 from jinx_pipeline.schedule.graph import Node
 from jinx_pipeline.schedule.task import Lease, Limits, Task
@@ -18,7 +19,7 @@ class OpenBlock:
 
 @dataclass(slots=True, eq=False)
 class RunningLease:
-    """A lease, its task and when it began."""
+    """A lease, its task and when its worker began it; `inf` while it waits there behind another."""
 
     lease: Lease
     state: "TaskState"
@@ -113,6 +114,11 @@ class NodeQueue:
         self.running.add(state)
         self._watch(state, copies)
 
+    def begin(self, running: RunningLease, now: float, copies: int) -> None:
+        """The worker of a lease begins it."""
+        running.started = now
+        self._watch(running.state, copies)
+
     def end(self, running: RunningLease, copies: int) -> None:
         """A lease has ended; its task waits for others that it may have."""
         state = running.state
@@ -155,14 +161,15 @@ class NodeQueue:
         return None
 
     def _watch(self, state: TaskState, copies: int) -> None:
-        """Keep a task among those that may get a copy if it has a lease, and fewer than so many."""
+        """Keep a task among those that may get a copy if a worker is at it, and it has fewer leases than so many."""
         size = state.task.rows.bit_length()
         states = self._oldest.get(size)
-        if not 0 < len(state.leases) < copies:
+        started = min((running.started for running in state.leases.values()), default=inf)
+        if started == inf or len(state.leases) >= copies:
             if states is not None:
                 states.pop(state, None)
             return
         if states is None:
             states = self._oldest[size] = OrderedDict()
         # The task of a lease that was lost comes back last.
-        states[state] = min(running.started for running in state.leases.values())
+        states[state] = started

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count, pairwise
+from math import inf
 
 from jinx_pipeline.schedule.block_flow import BlockFlow, Entry, RowsByPort
 from jinx_pipeline.schedule.graph import Graph
@@ -84,8 +85,16 @@ class Scheduler:
         pauses = [queue.paused_until for queue in self._queues.values() if queue.paused_until and queue.ready]
         return min([*pauses, *(when for when, _, _ in self._delayed[:1])], default=None)
 
-    def lease(self, worker: str, pool: str, now: float) -> Lease | None:
-        """The next task for a worker; None if there is nothing for it now."""
+    def lease(self, worker: str, pool: str, now: float, *, is_ahead: bool = False) -> Lease | None:
+        """The next task for a worker; None if there is nothing for it now.
+
+        Args:
+            worker: Which.
+            pool: Its pool.
+            now: The time.
+            is_ahead: Whether the worker is at another task still; `begin` says when it is not. No copy of a straggler
+                is handed out to wait there.
+        """
         self._wake(now)
         queues = self._pools.get(pool, ())
         # Next to the end of the graph first: what is nearly finished frees the queues. No full queue can stop all: of
@@ -93,12 +102,28 @@ class Scheduler:
         able = (queue for queue in queues if queue.may_begin(self._limits.queue))
         first = min(able, key=lambda queue: (queue.level, queue.ready[0][0]), default=None)
         if first is not None:
-            return self._hand_out(first, first.pop(), worker, now)
-        for queue in queues:
+            return self._hand_out(first, first.pop(), worker, inf if is_ahead else now)
+        for queue in queues if not is_ahead else ():
             straggler = queue.straggler(worker, now, self._limits)
             if straggler is not None:
                 return self._hand_out(queue, straggler, worker, now)
         return None
+
+    def begin(self, attempt: int, now: float) -> None:
+        """A worker begins a task that waited there behind another."""
+        running = self._leases.get(attempt)
+        if running is not None:
+            self._queues[running.lease.task.node].begin(running, now, self._limits.copies)
+
+    def give_back(self, attempt: int) -> None:
+        """A lease ends without blame: its worker has not begun it, or was told to leave it."""
+        running = self._leases.pop(attempt, None)
+        if running is None:
+            return
+        queue = self._queues[running.lease.task.node]
+        queue.end(running, self._limits.copies)
+        if not running.state.leases:
+            self._put_back(queue, running.state, None)
 
     def receipt(self, attempt: int, rows: RowsByPort, now: float) -> Verdict:
         """A worker has finished: the first receipt of a task is accepted.
@@ -183,10 +208,10 @@ class Scheduler:
 
     # Leases.
 
-    def _hand_out(self, queue: NodeQueue, state: TaskState, worker: str, now: float) -> Lease:
+    def _hand_out(self, queue: NodeQueue, state: TaskState, worker: str, started: float) -> Lease:
         is_last_try = state.task.rows == 1 and state.strikes + len(state.leases) + 1 >= self._limits.strikes
         lease = Lease(state.task, next(self._attempts), worker, is_last_try)
-        self._leases[lease.attempt] = running = RunningLease(lease, state, now)
+        self._leases[lease.attempt] = running = RunningLease(lease, state, started)
         queue.start(running, self._limits.copies)
         return lease
 

@@ -58,7 +58,7 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
             os._exit(PIPES_CLOSED)
         shared.set(name, rows)
 
-    runner = TaskRunner(busy_with)
+    runner = TaskRunner(busy_with, shared.is_unwanted)
     answers.send(("ready", os.getpid()))
     while True:
         try:

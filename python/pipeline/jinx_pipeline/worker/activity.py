@@ -7,7 +7,9 @@ import struct
 _BYTES = 256
 # How often something began, and the rows of what began last.
 _STEP = struct.Struct("<QQ")
-_NAME = _STEP.size
+# The last tasks that the driver does not want any more; a worker has no more of them at a time.
+_UNWANTED = struct.Struct("<qq")
+_NAME = _STEP.size + _UNWANTED.size
 # The exit code of a worker whose pipes an operator has closed.
 PIPES_CLOSED = 4
 
@@ -23,6 +25,7 @@ class Activity:
         self._memory = mmap.mmap(file, _BYTES)
         self._steps = 0
         self._name = ""
+        self._unwanted = (-1, -1)
 
     def set(self, name: str, rows: int = 0) -> None:
         """Say what begins now.
@@ -50,6 +53,15 @@ class Activity:
         """A number that is another one as soon as something begins, and the rows of what began last."""
         count, rows = _STEP.unpack_from(self._memory, 0)
         return count, rows
+
+    def tell_unwanted(self, attempt: int) -> None:
+        """Say that a task is not wanted any more."""
+        self._unwanted = (self._unwanted[1], attempt)
+        _UNWANTED.pack_into(self._memory, _STEP.size, *(1 + one for one in self._unwanted))
+
+    def is_unwanted(self, attempt: int) -> bool:
+        """Whether that was said of a task."""
+        return 1 + attempt in _UNWANTED.unpack_from(self._memory, _STEP.size)
 
     def close(self) -> None:
         """Give the memory back."""

@@ -106,8 +106,6 @@ class Chain:
         self._busy_with = busy_with
         self._name = ""
         self._waited = 0.0
-        # How long an operator takes whose model is on a GPU or in memory, only its author knows.
-        self._has_time_limit = stage.pool != "gpu" and not any(one.resources.memory for one in stage.operators)
         ctx.begins = self._begins
         self._sums = [_Sum() for _ in stage.operators]
         self.bad: list[BadRow] = []
@@ -219,7 +217,7 @@ class Chain:
         self._begins(rows)
 
     def _begins(self, rows: int) -> None:
-        self._busy_with(self._name, rows if self._has_time_limit else 0)
+        self._busy_with(self._name, rows if self._stage.has_time_limit else 0)
 
     def _end_if_forked(self) -> None:
         """An operator has forked, and this is its child: the task, and what is told of it, are the parent's."""

@@ -16,16 +16,29 @@ from jinx_pipeline.worker.work import Work, WorkerState
 Answer = tuple[Any, ...]
 
 
+class UnwantedTask(BaseException):
+    """The driver wants the task at hand no more."""
+
+    concerns_all_rows = True
+
+
 class TaskRunner:
     """The works that a worker knows, and what it keeps between tasks.
 
     Args:
         busy_with: Told the name of what begins and its rows, as `Chain` does, and an empty one at the end of a task.
+        is_unwanted: Whether the driver has said that it wants a task no more; asked whenever something begins.
     """
 
-    def __init__(self, busy_with: Callable[[str, int], None] = lambda *_: None) -> None:
+    def __init__(
+        self,
+        busy_with: Callable[[str, int], None] = lambda *_: None,
+        is_unwanted: Callable[[int], bool] = lambda _: False,
+    ) -> None:
         keep_freed_memory()
         self._tell = busy_with
+        self._is_unwanted = is_unwanted
+        self._attempt = -1
         self._operator = ""
         self._works: dict[str, Work] = {}
         self._state = WorkerState(self._busy_with)
@@ -57,6 +70,16 @@ class TaskRunner:
 
     def run(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
         """Run a task; whatever happens to it becomes an answer."""
+        self._attempt = attempt
+        try:
+            self._leave_if_unwanted()
+            return self._answer(key, source, task, attempt, path)
+        except UnwantedTask:
+            return "stopped", attempt
+        finally:
+            self._busy_with("", 0)
+
+    def _answer(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
         try:
             return "receipt", attempt, self._works[key].run(source, task, Path(path), self._state)
         except ThrottledError as error:
@@ -69,12 +92,16 @@ class TaskRunner:
             if concerns_all_rows(error) or may_concern_all_rows(error):
                 return _fatal(attempt, error)
             return "failed", attempt, message_of(error), self._operator
-        finally:
-            self._busy_with("", 0)
 
     def _busy_with(self, name: str, rows: int) -> None:
         self._operator = name
         self._tell(name, rows)
+        if name:
+            self._leave_if_unwanted()
+
+    def _leave_if_unwanted(self) -> None:
+        if self._is_unwanted(self._attempt):
+            raise UnwantedTask
 
 
 def _fatal(attempt: int, error: BaseException, operator: str = "") -> Answer:

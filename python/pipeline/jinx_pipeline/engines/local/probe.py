@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from jinx_pipeline.engines.local.worker_processes import LocalWorkers, visible_gpus
+from jinx_pipeline.engines.local.room import Machine, Room
+from jinx_pipeline.engines.local.worker_processes import LocalWorkers, usable_cores, visible_gpus
 from jinx_pipeline.engines.worker_backend import Died, Event, Finished, Ready, Request
-from jinx_pipeline.plan.probe import MIN_ROWS, Findings, probed_places
+from jinx_pipeline.plan.probe import MIN_ROWS, Findings, pools_of, probed_places
 from jinx_pipeline.plan.source import Source
-from jinx_pipeline.plan.stage import pool_of
 from jinx_pipeline.recipe.model import Options, Recipe
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.memory import USABLE_SHARE, free_memory, memory_share
@@ -36,19 +36,26 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
     if rows < MIN_ROWS or not places:
         return Findings()
     operators = [step.operator for step in recipe.steps]
-    memory = _memory(recipe.options)
+    memory, pools = _memory(recipe.options), pools_of(recipe)
+    # No more than one worker runs at a time.
+    machine = Machine(usable_cores(), tuple(visible_gpus()), max(memory, *(one.memory for one in pools.values())))
     with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
         workers = LocalWorkers(
             Path(folder) / "workers.log",
-            memory_limit=memory,
+            pools=pools,
+            room=Room(machine.gpus, machine.memory),
+            memory_limits=dict.fromkeys(pools, memory),
             threads=recipe.options.threads,
             files=recipe.options.custom_operators,
             spare_pandas=is_spared([type(one).__module__ for one in operators]),
         )
         try:
             found = [
-                _of_pool(workers, pool, recipe, source, memory, [p for p in places if pool_of(operators[p]) == pool])
-                for pool in ("cpu", *(["gpu"] if visible_gpus() else []))
+                _of_pool(
+                    workers, pool, recipe, source, memory, [p for p in places if recipe.steps[p].resources.pool == pool]
+                )
+                for pool, needs in pools.items()
+                if machine.lacks(needs) is None
             ]
         finally:
             workers.close()

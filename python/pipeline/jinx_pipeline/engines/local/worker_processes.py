@@ -1,23 +1,29 @@
 """The local engine: worker processes on this machine."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.engines.local.message_pipe import MessagePipe
+from jinx_pipeline.engines.local.room import Room, Share
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, too_late
 from jinx_pipeline.worker.memory import over_limit, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
+# A process that was killed usually ends within this time; the end of a run waits for the last ones so long.
+_REAP_SECONDS, _END_SECONDS = 0.2, 5.0
 # Of what workers print, so much is kept twice: in the log, and in the one before it.
 _LOG_BYTES = 10_000_000
 # One heap for all threads and for Arrow, so that many workers fit into memory: each heap keeps freed memory of its own.
@@ -31,13 +37,13 @@ class _Process:
 
     name: str
     process: subprocess.Popen[bytes]
-    requests: Connection
-    answers: Connection
+    pipe: MessagePipe
     lifeline: int
     activity: Activity
+    share: Share
+    memory_limit: int | None
     known_works: set[str] = field(default_factory=set[str])
     over_limit: bool = False
-    gpu: str | None = None
     step: tuple[int, int] = (0, 0)
     step_since: float = 0.0
     late: str = ""
@@ -48,7 +54,10 @@ class LocalWorkers:
 
     Args:
         log: The file to which workers write what operators print; its last 10 MB and those before them are kept.
-        memory_limit: Bytes of memory of its own that a worker may use before it is killed; None: no limit.
+        pools: What a worker of each pool must have.
+        room: GPUs and memory for all workers together.
+        memory_limits: Bytes of memory of its own that a worker of each pool may use before it is killed; no limit for
+            a pool that is missing.
         row_seconds: A worker that has taken longer for each row in its hands is killed; None: no limit.
         threads: Threads that one worker's kernels use.
         files: Python files with operators that the workers are to load.
@@ -59,7 +68,9 @@ class LocalWorkers:
         self,
         log: Path,
         *,
-        memory_limit: int | None = None,
+        pools: Mapping[str, Resources],
+        room: Room,
+        memory_limits: Mapping[str, int] | None = None,
         row_seconds: float | None = None,
         threads: int = 1,
         files: tuple[str, ...] = (),
@@ -67,22 +78,41 @@ class LocalWorkers:
     ) -> None:
         self.log = log
         self._row_seconds = row_seconds
-        self.may_lack_room = False
-        self._memory_limit = memory_limit
+        self._pools = pools
+        self._room = room
+        self.may_lack_room = any(needs.gpus or needs.memory for needs in pools.values())
+        self._memory_limits = memory_limits or {}
+        # Workers that wait until others end: their pools.
+        self._waiting: dict[str, str] = {}
         self._threads = threads
         self._files = files
         self._spare_pandas = spare_pandas
         self._processes: dict[str, _Process] = {}
+        # Processes that were killed and have not ended yet.
+        self._ended: list[_Process] = []
         self._works: dict[str, bytes] = {}
-        self._gpus = visible_gpus()
         self._number = 0
         self._last_look = self._last_log_look = 0.0
 
     def start(self, pool: str) -> str:
-        """Start a process; a worker of the pool `gpu` has one GPU to itself, others see none."""
+        """Start a process, or have it wait for GPUs and memory that others have."""
         self._number += 1
         name = f"{pool}-{self._number}"
-        gpu = self._free_gpu() if pool == "gpu" else None
+        self._waiting[name] = pool
+        self._start_waiting()
+        return name
+
+    def _start_waiting(self) -> None:
+        """Start those for which there is room now."""
+        for name, pool in list(self._waiting.items()):
+            share = self._room.take(self._pools[pool])
+            if share is not None:
+                del self._waiting[name]
+                self._processes[name] = self._started(name, pool, share)
+
+    def _started(self, name: str, pool: str, share: Share) -> _Process:
+        """A process that sees its GPUs alone."""
+        threads = str(max(self._threads, int(self._pools[pool].cpus)))
         to_worker, requests = os.pipe()[:2]
         answers, from_worker = os.pipe()[:2]
         held, lifeline = os.pipe()[:2]
@@ -92,9 +122,9 @@ class LocalWorkers:
             **_SMALL_HEAPS,
             **os.environ,
             # Set before the process imports anything, so that no library sees another device.
-            "CUDA_VISIBLE_DEVICES": gpu or "",
-            "OMP_NUM_THREADS": str(self._threads),
-            "RAYON_NUM_THREADS": str(self._threads),
+            "CUDA_VISIBLE_DEVICES": ",".join(share.gpus),
+            "OMP_NUM_THREADS": threads,
+            "RAYON_NUM_THREADS": threads,
             "PYTHONPATH": os.pathsep.join(_import_path()),
         }
         try:
@@ -112,15 +142,14 @@ class LocalWorkers:
         finally:
             for one in inherited:
                 os.close(one)
-        pipes = Connection(requests, readable=False), Connection(answers, writable=False)
-        made = _Process(name, process, *pipes, lifeline, busy_with, gpu=gpu)
-        self._processes[name] = made
+        pipe = MessagePipe(requests, answers)
+        made = _Process(name, process, pipe, lifeline, busy_with, share, self._memory_limits.get(pool))
         self._send(made, ("path", [path for path in sys.path if path]))
         if self._spare_pandas:
             self._send(made, ("spare",))
         if self._files:
             self._send(made, ("files", self._files))
-        return name
+        return made
 
     def load_work(self, key: str, work: Work) -> None:
         """Pickle a work, functions of scripts and notebooks included."""
@@ -134,35 +163,71 @@ class LocalWorkers:
             self._send(process, ("work", request.work, self._works[request.work]))
         self._send(process, ("task", request.work, request.source, request.task, request.attempt, request.path))
 
+    def takes_ahead(self, worker: str) -> bool:
+        """Every process reads the next task when it has ended the one before."""
+        del worker
+        return True
+
+    def stop(self, worker: str, attempt: int) -> None:
+        """Tell a process in the memory that it shares with us."""
+        if worker in self._processes:
+            self._processes[worker].activity.tell_unwanted(attempt)
+
     def events(self, timeout: float) -> list[Event]:
         """What workers have answered, and which have died."""
+        self._start_waiting()
         self._enforce_limits()
         self._rotate_log()
-        by_pipe = {process.answers: process for process in self._processes.values()}
+        self._reap()
         found: list[Event] = []
-        for pipe in wait(list(by_pipe), min(timeout, _WATCH_SECONDS)):
-            process = by_pipe[pipe]  # pyright: ignore[reportArgumentType] - only pipes were given
+        for process in self._with_news(min(timeout, _WATCH_SECONDS)):
             try:
-                found.append(event_of(process.name, process.answers.recv()))
+                found += [event_of(process.name, answer) for answer in process.pipe.receive()]
             except (EOFError, OSError):
                 found.append(self._buried(process))
         return found
 
+    def _with_news(self, timeout: float) -> list[_Process]:
+        """Processes that have answered or ended; meanwhile the others are sent what found no room in their pipes."""
+        until = time.monotonic() + timeout
+        while True:
+            poll = select.poll()
+            by_file: dict[int, _Process] = {}
+            for process in self._processes.values():
+                by_file[process.pipe.answers] = process
+                poll.register(process.pipe.answers, select.POLLIN)
+                if process.pipe.has_unsent:
+                    by_file[process.pipe.requests] = process
+                    poll.register(process.pipe.requests, select.POLLOUT)
+            ready = poll.poll(max(until - time.monotonic(), 0.0) * 1000)
+            for file, _ in ready:
+                with suppress(OSError):  # it has died, which its answers tell
+                    by_file[file].pipe.flush()
+            found = [by_file[file] for file, _ in ready if file == by_file[file].pipe.answers]
+            if found or time.monotonic() >= until:
+                return found
+
     def kill(self, worker: str) -> None:
         """End a worker at once."""
+        self._waiting.pop(worker, None)
         process = self._processes.pop(worker, None)
         if process is not None:
             process.process.kill()
-            _release(process)
+            self._release(process)
 
     def close(self) -> None:
         """End all workers; those between tasks leave by themselves."""
         for process in self._processes.values():
-            process.requests.close()
+            process.pipe.close_requests()
         for process in self._processes.values():
             process.process.kill()
-            _release(process)
+            self._release(process)
         self._processes.clear()
+        self._waiting.clear()
+        until = time.monotonic() + _END_SECONDS
+        while self._ended and time.monotonic() < until:
+            time.sleep(_REAP_SECONDS)
+            self._reap()
         self._last_log_look = 0.0
         self._rotate_log()
 
@@ -172,26 +237,26 @@ class LocalWorkers:
 
     def _send(self, process: _Process, message: tuple[Any, ...]) -> None:
         with suppress(OSError):  # it has died; `events` says so
-            process.requests.send(message)
+            process.pipe.send(message)
 
     def _buried(self, process: _Process) -> Died:
-        code = process.process.wait()
         self._processes.pop(process.name, None)
         operator = process.activity.get()
-        _release(process)
+        code = self._release(process)
         if process.over_limit:
-            limit = self._memory_limit or 0
-            return Died(process.name, Cause.MEMORY, over_limit(limit), operator)
+            return Died(process.name, Cause.MEMORY, over_limit(process.memory_limit or 0), operator)
         if process.late:
             return Died(process.name, Cause.TIMEOUT, process.late, operator)
-        what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        what = "it does not end"
+        if code is not None:
+            what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         if code == PIPES_CLOSED:
             what = "the pipes to the driver were closed"
         return Died(process.name, Cause.DIED, what, operator)
 
     def busy_with(self, worker: str) -> str:
         """The operator that a worker is busy with."""
-        return self._processes[worker].activity.get()
+        return self._processes[worker].activity.get() if worker in self._processes else ""
 
     def _enforce_limits(self) -> None:
         now = time.monotonic()
@@ -203,9 +268,9 @@ class LocalWorkers:
             self._enforce_row_seconds(process, now)
 
     def _enforce_memory_limit(self, process: _Process) -> None:
-        if self._memory_limit is None or process.over_limit:
+        if process.memory_limit is None or process.over_limit:
             return
-        if private_bytes(process.process.pid) > self._memory_limit:
+        if private_bytes(process.process.pid) > process.memory_limit:
             process.over_limit = True
             process.process.kill()
 
@@ -236,19 +301,28 @@ class LocalWorkers:
                 self.log.with_name(f"{self.log.name}.1").write_bytes(log.read(_LOG_BYTES))
                 log.truncate(0)
 
-    def _free_gpu(self) -> str:
-        if not self._gpus:
-            raise RuntimeError("an operator needs a GPU, and this machine shows none")
-        taken = [process.gpu for process in self._processes.values()]
-        return min(self._gpus, key=taken.count)
+    def _release(self, process: _Process) -> int | None:
+        """Forget a process that ends; returns its exit code, if it ends at once.
 
+        One that waits in the kernel, for a file server or a driver of a device, may not end for a long time: it is
+        looked after later, and keeps what it holds until then.
+        """
+        process.pipe.close()
+        os.close(process.lifeline)
+        process.activity.close()
+        self._ended.append(process)
+        try:
+            process.process.wait(_REAP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.process.kill()
+        self._reap()
+        return process.process.returncode
 
-def _release(process: _Process) -> None:
-    process.process.wait()
-    for pipe in (process.requests, process.answers):
-        pipe.close()
-    os.close(process.lifeline)
-    process.activity.close()
+    def _reap(self) -> None:
+        """Give back what processes held that have ended by now."""
+        for process in [one for one in self._ended if one.process.poll() is not None]:
+            self._ended.remove(process)
+            self._room.give_back(process.share)
 
 
 def _import_path() -> list[str]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Check = Callable[[], str | None]
 
+# How often an actor looks whether its task is still wanted.
+_LOOK_SECONDS = 1.0
+
 
 class RayActor:
     """Runs tasks one after another.
@@ -52,6 +55,8 @@ class RayActor:
         self._spare_pandas = spare_pandas
         self._memory_limit = memory_limit
         self._row_seconds = row_seconds
+        self._part = ""
+        self._looked_at = 0.0
         self._teller: Any = None
         self._runner: Any = None
 
@@ -85,7 +90,7 @@ class RayActor:
         if self._spare_pandas:
             spare()
         self._teller = CrashReporter()
-        runner = TaskRunner(self._teller.busy_with)
+        runner = TaskRunner(self._teller.busy_with, self._is_unwanted)
         answer = runner.load_files(self._files)
         if answer is not None:
             return str(answer[2])
@@ -99,6 +104,20 @@ class RayActor:
         self._runner = runner
         return None
 
+    def _is_unwanted(self, attempt: int) -> bool:
+        """Whether the driver has put a file next to the part; the shared storage is asked once a second."""
+        del attempt
+        import time
+        from pathlib import Path
+
+        from jinx_pipeline.runlog.work_dir import stop_path
+
+        now = time.monotonic()
+        if now - self._looked_at < _LOOK_SECONDS:
+            return False
+        self._looked_at = now
+        return stop_path(Path(self._part)).exists()
+
     def run(self, work: Any, request: "Request") -> Any:
         """Run a task; `work` comes with the first one of it. The work, the source and the answer may be parcels."""
         from pathlib import Path
@@ -108,6 +127,7 @@ class RayActor:
         answer = None if work is None else self._runner.load_work(request.work, loaded_value(work))
         if answer is None:
             source = loaded_value(request.source)
+            self._part = request.path
             self._teller.begin(request.path, tells_all=request.is_last_try)
             answer = self._runner.run(request.work, source, request.task, request.attempt, request.path)
         return spilled_if_large(answer, Path(f"{request.path}.answer"))

@@ -28,10 +28,10 @@ class Ray:
     Attributes:
         address: `"auto"`: the cluster that this process is connected to, that `RAY_ADDRESS` names or that runs on this
             machine; `"local"`: one is started for this run on this machine; or `"host:port"`.
-        workers: How many without a GPU; None: as many as the cluster has room for, and more when nodes join. More
-            than there is room for wait for nodes, which makes a cluster grow that scales itself.
+        workers: How many of each pool without a GPU; None: as many as the cluster has room for, and more when nodes
+            join. More than there is room for wait for nodes, which makes a cluster grow that scales itself.
         resources: What one worker takes, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; if not given, what
-            operators declare. `GPU` and `accelerator_type:...` are for workers with a GPU alone.
+            operators need. `GPU` and `accelerator_type:...` are for workers with a GPU alone.
     """
 
     address: str = "auto"
@@ -109,21 +109,25 @@ class Cluster:
         """The nodes that can hold a worker with such needs when nothing else runs there."""
         return [node for node in self.nodes() if how_many(node["Resources"], needs)]
 
+    def lacks(self, needs: Needs) -> str | None:
+        """What the nodes have in place of such needs; None: one of them can hold such a worker."""
+        if self.able(needs):
+            return None
+        wanted = {name: amount for name, amount in needs.items() if amount > 0}
+        most = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in wanted}
+        asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
+        there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
+        return f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
+
     def require_able(self, needs: Needs) -> None:
         """Refuse needs that no node has.
 
         Raises:
             RuntimeError: No node can hold a worker with such needs.
         """
-        if self.able(needs):
-            return
-        wanted = {name: amount for name, amount in needs.items() if amount > 0}
-        most = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in wanted}
-        asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
-        there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
-        raise RuntimeError(
-            f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
-        )
+        there = self.lacks(needs)
+        if there is not None:
+            raise RuntimeError(there)
 
     def _own_node(self) -> str | None:
         """The node of this process, which is checked without a task; None: this process is outside the cluster."""

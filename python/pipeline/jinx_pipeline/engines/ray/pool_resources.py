@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from jinx._sizes import parse_size
-from jinx_pipeline.operators.api.operator import Resources
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.model import Options
 
 Needs = Mapping[str, float]
@@ -13,30 +13,25 @@ Needs = Mapping[str, float]
 _ROUNDING = 1e-6
 
 
-def needs_by_pool(options: Options, declared: Mapping[str, Resources]) -> dict[str, dict[str, float]]:
-    """Resources of one worker by pool, with Ray's names; the pool `gpu` is missing if no operator needs a GPU.
+def needs_of(options: Options, resources: Resources) -> dict[str, float]:
+    """What a worker takes, with Ray's names.
 
     Args:
-        options: Of the recipe; `ray_resources` goes before what operators declare.
-        declared: What operators declare, by pool.
+        options: Of the recipe; `ray_resources` goes before what operators need.
+        resources: What the operators of its pool need.
     """
-    pools = dict.fromkeys(("cpu", *declared))
-    return {pool: _needs(options, declared.get(pool, Resources()), pool) for pool in pools}
-
-
-def _needs(options: Options, declared: Resources, pool: str) -> dict[str, float]:
     given = dict(options.ray_resources)
-    if pool == "cpu":
-        # What stands for a GPU would take it from the other pool, or keep these workers off other nodes.
+    if not resources.gpus:
+        # What stands for a GPU would take it from other pools, or keep these workers off other nodes.
         given = {name: amount for name, amount in given.items() if not _is_of_gpu(name)}
-    found: dict[str, float] = {"CPU": max(options.threads, declared.cpus), **given}
-    memory = parse_size(options.memory) if options.memory is not None else declared.memory
+    needs: dict[str, float] = {"CPU": max(options.threads, resources.cpus), **given}
+    memory = parse_size(options.memory) if options.memory is not None else resources.memory
     if memory:
-        found.setdefault("memory", memory)
-    if pool == "gpu":
+        needs.setdefault("memory", memory)
+    if resources.gpus:
         # Ray shares one GPU, and gives several only whole.
-        found.setdefault("GPU", declared.gpus if declared.gpus <= 1 else math.ceil(declared.gpus))
-    return found
+        needs.setdefault("GPU", resources.gpus if resources.gpus <= 1 else math.ceil(resources.gpus))
+    return needs
 
 
 def _is_of_gpu(name: str) -> bool:

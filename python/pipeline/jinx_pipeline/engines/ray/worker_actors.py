@@ -5,6 +5,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from jinx_pipeline.engines.ray.cluster import Cluster, one_line
 from jinx_pipeline.engines.ray.spilled_value import discard, spilled_if_large, taken
 from jinx_pipeline.engines.worker_backend import Died, Event, FatalEvent, Ready, Request, event_of
 from jinx_pipeline.plan.source import Source
+from jinx_pipeline.runlog.work_dir import stop_path
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.crash_note import read_crash_note
 from jinx_pipeline.worker.memory import over_limit
@@ -38,13 +40,13 @@ _FEW_PATHS = 16
 
 @dataclass(eq=False)
 class _Actor:
-    """An actor and the call that it has not answered yet.
+    """An actor and the calls that it has not answered yet.
 
     Attributes:
         name: Under which the driver knows it.
         pool: Its pool.
         handle: Ray's.
-        call: Ray's reference to the answer; None: it waits for work.
+        calls: Ray's references to the answers, in order, and the request of each; none: it waits for work.
         avoided: Nodes on which it was not to start.
         since: When it was asked for, or probed.
         patience: Seconds until it may be asked for again.
@@ -52,14 +54,13 @@ class _Actor:
         host: The name of that machine.
         pid: Its process.
         work: The work of the call.
-        part: What the call is to write.
         known_works: Works that it has used, so that it has them.
     """
 
     name: str
     pool: str
     handle: Any
-    call: Any
+    calls: dict[Any, Request | None]
     avoided: frozenset[str]
     since: float
     patience: float = _PATIENCE_SECONDS
@@ -67,7 +68,6 @@ class _Actor:
     host: str = ""
     pid: int | None = None
     work: str | None = None
-    part: str = ""
     known_works: set[str] = field(default_factory=set[str])
 
 
@@ -152,14 +152,14 @@ class RayWorkers:
         handle = self._actor_class.options(**options).remote(
             str(Path.cwd()),
             path,
-            threads=self._threads,
-            sees_gpus=pool == "gpu",
+            threads=max(self._threads, int(self._needs[pool].get("CPU", 1))),
+            sees_gpus=bool(self._needs[pool].get("GPU")),
             files=self._files,
             spare_pandas=self._spare_pandas,
             memory_limit=self._memory_limit,
             row_seconds=self._row_seconds,
         )
-        return _Actor(name, pool, handle, handle.hello.remote(self._check), avoided, time.monotonic())
+        return _Actor(name, pool, handle, {handle.hello.remote(self._check): None}, avoided, time.monotonic())
 
     def _avoided(self) -> frozenset[str]:
         """Nodes that get no worker now."""
@@ -190,9 +190,9 @@ class RayWorkers:
     def submit(self, worker: str, request: Request) -> None:
         """Call the actor."""
         actor = self._actors[worker]
-        actor.work, actor.part = request.work, request.path
         work = None if request.work in actor.known_works else self._works[request.work]
-        actor.call = actor.handle.run.remote(work, replace(request, source=self._sent_source(request.source)))
+        call = actor.handle.run.remote(work, replace(request, source=self._sent_source(request.source)))
+        actor.calls[call] = request
 
     def _sent_source(self, source: Source) -> Any:
         """The source, or one file of it for all tasks: an input may have a path for each of many files."""
@@ -203,10 +203,22 @@ class RayWorkers:
             self._sources[source] = spilled_if_large(source, path)
         return self._sources[source]
 
+    def takes_ahead(self, worker: str) -> bool:
+        """An actor on a node that is drained gets nothing new."""
+        return self._actors[worker].node not in self._leaving
+
+    def stop(self, worker: str, attempt: int) -> None:
+        """Put a file next to the part, on which the worker looks: a call would wait until it is free."""
+        actor = self._actors.get(worker)
+        for request in actor.calls.values() if actor is not None else ():
+            if request is not None and request.attempt == attempt:
+                with suppress(OSError):  # the worker is ended then
+                    stop_path(Path(request.path)).touch()
+
     def events(self, timeout: float) -> list[Event]:
         """What actors have answered, and which are gone."""
         self._ask_again()
-        by_call = {one.call: one for one in (*self._actors.values(), *self._doubtful) if one.call is not None}
+        by_call = {call: one for one in (*self._actors.values(), *self._doubtful) for call in one.calls}
         if not by_call:
             time.sleep(timeout)
             return self._on_leaving_nodes()
@@ -215,10 +227,12 @@ class RayWorkers:
         if not answered:
             answered, _ = self._ray.wait(calls, num_returns=1, timeout=timeout)
         events: list[Event] = []
-        for actor in [by_call[call] for call in answered]:
+        have_answered = set(answered)
+        # In the order in which each actor does them: the first one that it did not end is what it has died of.
+        for call, actor in [(call, actor) for call, actor in by_call.items() if call in have_answered]:
             # One that was found again may just have taken its place.
-            if actor in self._doubtful or self._actors.get(actor.name) is actor:
-                events += self._events_of(actor)
+            if call in actor.calls and (actor in self._doubtful or self._actors.get(actor.name) is actor):
+                events += self._events_of(actor, call)
         self._give_up_doubtful()
         return [*events, *self._on_leaving_nodes()]
 
@@ -227,19 +241,20 @@ class RayWorkers:
         now = time.monotonic()
         if now - self._asked_at >= _ASK_SECONDS:
             self._asked_at, self._leaving = now, self._cluster.leaving()
-        idle = [one for one in self._actors.values() if one.call is None and one.node in self._leaving]
+        idle = [one for one in self._actors.values() if not one.calls and one.node in self._leaving]
         for actor in idle:
             self._end(actor)
         return [self._gone(one, Cause.NODE, "its node is being drained") for one in idle]
 
-    def _events_of(self, actor: _Actor) -> list[Event]:
+    def _events_of(self, actor: _Actor, call: Any) -> list[Event]:
         """What an answer, or its absence, means."""
-        call, actor.call = actor.call, None
+        request = actor.calls.pop(call)
+        part = "" if request is None else request.path
         is_doubtful = actor in self._doubtful
         try:
             answer = taken(self._ray.get(call))
         except self._ray.exceptions.RayError as error:
-            return self._probe_failed(actor, error) if is_doubtful else [self._without_answer(actor, error)]
+            return self._probe_failed(actor, error) if is_doubtful else [self._without_answer(actor, part, error)]
         if answer[0] == "unfit":
             return [] if is_doubtful else [self._unfit_node(actor, *answer[1:])]
         if answer[0] == "ready":
@@ -247,8 +262,8 @@ class RayWorkers:
             self._suspects.pop(answer[2], None)
             if is_doubtful:
                 return self._found_again(actor)
-        elif actor.work is not None:
-            actor.known_works.add(actor.work)
+        elif request is not None:
+            actor.known_works.add(request.work)
         event = event_of(actor.name, answer)
         return [replace(event, host=actor.host) if isinstance(event, FatalEvent) else event]
 
@@ -261,17 +276,17 @@ class RayWorkers:
             return FatalEvent(actor.name, problem, "")
         return self._gone(actor, Cause.NODE, problem)
 
-    def _without_answer(self, actor: _Actor, error: Exception) -> Event:
+    def _without_answer(self, actor: _Actor, part: str, error: Exception) -> Event:
         errors = self._ray.exceptions
         if isinstance(error, (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)):
             return FatalEvent(actor.name, one_line(error), str(error), actor.host)
         if isinstance(error, errors.OutOfMemoryError):
-            return self._short_of_memory(actor, error)
+            return self._short_of_memory(actor, part, error)
         if isinstance(error, (errors.ActorUnavailableError, errors.ObjectLostError)):
             # What was lost is the connection or the answer, perhaps not the worker.
             return self._unreachable(actor, one_line(error))
         if isinstance(error, errors.ActorDiedError):
-            return self._buried(actor, error)
+            return self._buried(actor, part, error)
         # It cannot be started: its environment cannot be set up, it is not schedulable, ...
         self._end(actor)
         return self._gone(actor, Cause.DIED, one_line(error))
@@ -283,7 +298,7 @@ class RayWorkers:
             self._end(actor)
         else:
             self._suspects[actor.node] = time.monotonic() + _SUSPECT_SECONDS
-            actor.call, actor.since = actor.handle.hello.remote(self._check), time.monotonic()
+            actor.calls, actor.since = {actor.handle.hello.remote(self._check): None}, time.monotonic()
             self._doubtful.append(actor)
         return Died(actor.name, Cause.NODE, f"not reachable: {what}")
 
@@ -309,17 +324,17 @@ class RayWorkers:
 
     def _give_up_doubtful(self) -> None:
         late = time.monotonic() - _PROBE_SECONDS
-        for actor in [one for one in self._doubtful if one.since < late or one.call is None]:
+        for actor in [one for one in self._doubtful if one.since < late or not one.calls]:
             self._doubtful.remove(actor)
             self._end(actor)
 
-    def _buried(self, actor: _Actor, error: Exception) -> Died:
+    def _buried(self, actor: _Actor, part: str, error: Exception) -> Died:
         if _tells_of_node(error) or (actor.node is not None and not self._cluster.is_alive(actor.node)):
             return self._gone(actor, Cause.NODE, "its node was lost")
         text = str(error)
         if "NODE_OUT_OF_MEMORY" in text or "running low on memory" in text:
-            return self._short_of_memory(actor, error)
-        words = read_crash_note(actor.part)
+            return self._short_of_memory(actor, part, error)
+        words = read_crash_note(part)
         if words.is_over_limit:
             limit = self._memory_limit or 0
             return self._gone(actor, Cause.MEMORY, over_limit(limit), words.operator)
@@ -327,7 +342,7 @@ class RayWorkers:
             return self._gone(actor, Cause.TIMEOUT, words.late, words.operator)
         return self._gone(actor, Cause.DIED, one_line(error), words.operator)
 
-    def _short_of_memory(self, actor: _Actor, error: Exception) -> Died:
+    def _short_of_memory(self, actor: _Actor, part: str, error: Exception) -> Died:
         """Ray has ended a worker to save its node; the next one there would soon follow it."""
         text = str(error)
         # One that was still starting has not said where.
@@ -336,7 +351,7 @@ class RayWorkers:
         if node is not None:
             self._resting[node] = time.monotonic() + _REST_SECONDS
         what = next((line.strip() for line in text.splitlines() if "memory" in line), "")
-        return self._gone(actor, Cause.NODE_MEMORY, what, read_crash_note(actor.part).operator)
+        return self._gone(actor, Cause.NODE_MEMORY, what, read_crash_note(part).operator)
 
     def _gone(self, actor: _Actor, cause: Cause, what: str, operator: str = "") -> Died:
         self._actors.pop(actor.name, None)

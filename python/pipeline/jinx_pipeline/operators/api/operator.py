@@ -12,24 +12,10 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.needed_files import NeededFile, needed
 from jinx_pipeline.operators.api.parameters import checked
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.sample.roles import Roles
 
 Modality = Literal["text", "image", "audio", "video", "multimodal", "any"]
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What one call of an operator needs.
-
-    Attributes:
-        cpus: Cores.
-        gpus: GPUs; a fraction shares one.
-        memory: Bytes, beyond those of the batch.
-    """
-
-    cpus: float = 1.0
-    gpus: float = 0.0
-    memory: int = 0
 
 
 @dataclass_transform(kw_only_default=True)
@@ -45,7 +31,7 @@ class Operator(ABC):
         modality: What kind of data it is about; `register` sets it.
         version: Increased when the same parameters give another result.
         batch_size: How many samples it takes well at once.
-        resources: What one call needs.
+        resources: What a worker needs for it, if a recipe does not say; see `Resources`.
         pure: Whether the same sample gives the same result on every machine.
         commutes: Whether the planner may move it past other operators that commute: it looks at each sample alone,
             and changes none.

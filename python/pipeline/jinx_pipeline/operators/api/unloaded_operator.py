@@ -14,7 +14,7 @@ class UnloadedOperator(Operator):
     A plan takes it for a mapper that may change everything.
 
     Attributes:
-        given: The parameters, unchecked.
+        given: The parameters and what the recipe wants for its workers, unchecked.
     """
 
     kind = "mapper"
@@ -25,9 +25,9 @@ class UnloadedOperator(Operator):
     @classmethod
     def named(cls, name: str, given: Mapping[str, Any]) -> "UnloadedOperator":
         """The operator that a recipe names."""
-        made = cls(given=dict(given))
-        made.name = name  # pyright: ignore[reportAttributeAccessIssue] - of this instance alone
-        return made
+        operator = cls(given=dict(given))
+        operator.name = name  # pyright: ignore[reportAttributeAccessIssue] - of this instance alone
+        return operator
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import AnyOrAll, Filter, Stats
 from jinx_pipeline.operators.api.media_filter import any_or_all_of
 from jinx_pipeline.operators.api.needed_files import NeededFile
-from jinx_pipeline.operators.api.operator import Resources
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.tokens import chunks, without_tokens
 

@@ -1,0 +1,149 @@
+"""What this machine has room for: GPUs and declared memory are given to workers, and returned."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from jinx_pipeline.operators.api.resources import Resources
+
+# What a worker takes at least, where others declare how much memory they need.
+_LEAST_BYTES = 256_000_000
+# Of amounts such as 0.1, which floats do not have exactly.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a worker was given.
+
+    Attributes:
+        gpus: The names of its GPUs.
+        fraction: How much of each of them.
+        memory: Bytes.
+    """
+
+    gpus: tuple[str, ...] = ()
+    fraction: float = 1.0
+    memory: int = 0
+
+
+class Room:
+    """GPUs and memory that are not given to a worker.
+
+    Args:
+        gpus: The names of the GPUs.
+        memory: Bytes for all workers together.
+    """
+
+    def __init__(self, gpus: Iterable[str], memory: int) -> None:
+        self._gpus = dict.fromkeys(gpus, 1.0)
+        self._memory = memory
+
+    def take(self, needs: Resources) -> Share | None:
+        """Give a worker what it needs; None: there is no room now."""
+        if needs.memory > self._memory:
+            return None
+        count, fraction = max(math.ceil(needs.gpus), 0), min(needs.gpus, 1.0)
+        able = sorted(name for name, free in self._gpus.items() if free + _ROUNDING >= fraction)
+        if count > len(able):
+            return None
+        # The GPU that is free most, so that shares spread over all.
+        chosen = tuple(sorted(able, key=lambda name: -self._gpus[name])[:count])
+        for name in chosen:
+            self._gpus[name] -= fraction
+        self._memory -= needs.memory
+        return Share(chosen, fraction, needs.memory)
+
+    def give_back(self, share: Share) -> None:
+        """A worker has ended."""
+        for name in share.gpus:
+            self._gpus[name] += share.fraction
+        self._memory += share.memory
+
+
+@dataclass(frozen=True)
+class Machine:
+    """This machine.
+
+    Attributes:
+        cores: That may be used.
+        gpus: The names of its GPUs.
+        memory: Bytes for all workers together.
+    """
+
+    cores: int
+    gpus: tuple[str, ...]
+    memory: int
+
+    def lacks(self, needs: Resources) -> str | None:
+        """What it has in place of such resources; None: it has them."""
+        if needs.cpus > self.cores or needs.gpus > len(self.gpus) or needs.memory > self.memory:
+            return f"this machine has {Resources(self.cores, len(self.gpus), self.memory)} for workers"
+        return None
+
+
+@dataclass(frozen=True)
+class Workforce:
+    """How many workers of each pool there are, and the memory that each may use.
+
+    Args:
+        machine: Where they run.
+        pools: What a worker of each pool must have.
+        measured: Bytes that a worker of each pool needs, as far as that was measured.
+        workers: A number for each pool without a GPU that was asked for.
+        limit: Bytes that a worker may use, if that was asked for.
+    """
+
+    machine: Machine
+    pools: Mapping[str, Resources]
+    measured: Mapping[str, int] = field(default_factory=dict[str, int])
+    workers: int | None = None
+    limit: int | None = None
+
+    def counts(self) -> dict[str, int]:
+        """Workers by pool; at least one of each, which may have to wait for workers of others to end."""
+        counts = {pool: self._by_cores(needs) for pool, needs in self.pools.items() if not needs.gpus}
+        counts |= self._by_gpus()
+        least = self._least_bytes()
+        while sum(count * least[pool] for pool, count in counts.items()) > self.machine.memory:
+            # Workers whose number was asked for are not fewer because of an estimate.
+            many = [
+                pool
+                for pool, count in counts.items()
+                if count > 1 and (self.pools[pool].memory or self.workers is None)
+            ]
+            if not many:
+                break
+            counts[max(many, key=lambda pool: counts[pool] * least[pool])] -= 1
+        return counts
+
+    def memory(self) -> dict[str, int]:
+        """Bytes that a worker of each pool may use: what it needs, and its part of what is left."""
+        if self.limit is not None:
+            return dict.fromkeys(self.pools, self.limit)
+        counts, least = self.counts(), self._least_bytes()
+        total, number = self.machine.memory, sum(counts.values())
+        left = total - sum(count * least[pool] for pool, count in counts.items())
+        if left < 0:
+            return {pool: max(self.pools[pool].memory, total // number) for pool in counts}
+        return {pool: least[pool] + left // number for pool in counts}
+
+    def _least_bytes(self) -> dict[str, int]:
+        """Bytes that a worker of each pool needs."""
+        if self.limit is not None:
+            return {pool: needs.memory for pool, needs in self.pools.items()}
+        floor = _LEAST_BYTES if any(needs.memory for needs in self.pools.values()) else 0
+        return {pool: max(floor, needs.memory, self.measured.get(pool, 0)) for pool, needs in self.pools.items()}
+
+    def _by_cores(self, needs: Resources) -> int:
+        return self.workers or max(int(self.machine.cores / needs.cpus + _ROUNDING), 1)
+
+    def _by_gpus(self) -> dict[str, int]:
+        """The pools with GPUs take turns until no worker more finds room."""
+        counts = {pool: 0 for pool, needs in self.pools.items() if needs.gpus}
+        room, wanted = Room(self.machine.gpus, self.machine.memory), list(counts)
+        while wanted:
+            wanted = [pool for pool in wanted if room.take(self.pools[pool]) is not None]
+            for pool in wanted:
+                counts[pool] += 1
+        return {pool: max(count, 1) for pool, count in counts.items()}

@@ -1,0 +1,158 @@
+"""Worker processes of this machine: pipes that never block the driver, tasks that are left, and ends of workers."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.engines.local.message_pipe import MessagePipe
+from jinx_pipeline.engines.local.room import Room
+from jinx_pipeline.engines.local.worker_processes import LocalWorkers
+from jinx_pipeline.engines.worker_backend import Died, Finished, Ready, Request, Stopped
+from jinx_pipeline.model.receipt import Receipt
+from jinx_pipeline.operators.api.resources import Resources
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.schedule.task import Cause, Limits, Task
+
+
+class Slow:
+    """Batches of a tenth of a second, which say when they begin."""
+
+    pool, poison, suffix, label = "cpu", "row", "", "slow"
+
+    def __init__(self, batches: int, filling: bytes = b"") -> None:
+        self.batches, self.filling = batches, filling
+
+    def run(self, source, task, path, worker):
+        del source, task, path
+        for _ in range(self.batches):
+            worker.busy_with("slow", 1)
+            time.sleep(0.1)
+        return Receipt(None, len(self.filling))
+
+
+@pytest.fixture
+def workers(tmp_path):
+    made = LocalWorkers(tmp_path / "workers.log", pools={"cpu": Resources()}, room=Room((), 10**9))
+    yield made
+    made.close()
+
+
+def news(workers, count, seconds=20.0):
+    until, found = time.monotonic() + seconds, []
+    while len(found) < count and time.monotonic() < until:
+        found += workers.events(0.1)
+    return found
+
+
+def submit(workers, worker, work, attempt):
+    workers.submit(worker, Request(work, Source(), Task(work, 0, 0, 1), attempt, f"/nowhere/{attempt}"))
+
+
+def test_a_worker_leaves_a_task_between_batches_and_does_the_next_one(workers):
+    worker = workers.start("cpu")
+    workers.load_work("long", Slow(300))
+    workers.load_work("short", Slow(1))
+    assert news(workers, 1) == [Ready(worker)]
+    for attempt, work in ((0, "long"), (1, "short")):
+        submit(workers, worker, work, attempt)
+    assert news(workers, 1, 0.3) == []
+    workers.stop(worker, 0)
+    begun = time.monotonic()
+    assert news(workers, 2) == [Stopped(worker, 0), Finished(worker, 1, Receipt(None, 0))]
+    assert time.monotonic() - begun < 5
+    submit(workers, worker, "short", 2)
+    submit(workers, worker, "long", 3)
+    workers.stop(worker, 3)
+    assert news(workers, 2) == [Finished(worker, 2, Receipt(None, 0)), Stopped(worker, 3)]
+
+
+def test_a_work_that_fills_the_pipe_is_sent_to_a_busy_worker_without_waiting(workers):
+    worker = workers.start("cpu")
+    workers.load_work("first", Slow(10))
+    workers.load_work("large", Slow(1, b"x" * 5_000_000))
+    assert news(workers, 1) == [Ready(worker)]
+    submit(workers, worker, "first", 0)
+    begun = time.monotonic()
+    submit(workers, worker, "large", 1)
+    assert time.monotonic() - begun < 0.9
+    assert [one.receipt.rows_out for one in news(workers, 2)] == [0, 5_000_000]
+
+
+def test_half_a_message_of_a_stopped_process_does_not_stop_the_driver():
+    to_worker, requests = os.pipe()
+    answers, from_worker = os.pipe()
+    pipe = MessagePipe(requests, answers)
+    pipe.send({"a": 1})
+    assert Connection(to_worker, writable=False).recv() == {"a": 1}
+    os.write(from_worker, b"\x00\x00")
+    assert pipe.receive() == []
+    os.write(from_worker, b"\x00\x05hel")
+    assert pipe.receive() == []
+    os.close(from_worker)
+    with pytest.raises(EOFError):
+        pipe.receive()
+    pipe.close()
+
+
+def test_a_worker_that_does_not_end_is_not_waited_for(workers, monkeypatch):
+    worker = workers.start("cpu")
+    assert news(workers, 1) == [Ready(worker)]
+    process = workers._processes[worker].process
+    monkeypatch.setattr(type(process), "kill", lambda _: None)  # as if it waited in the kernel
+    monkeypatch.setattr("jinx_pipeline.engines.local.worker_processes._END_SECONDS", 0.3)
+    os.kill(process.pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    workers.kill(worker)
+    workers.close()
+    assert time.monotonic() - begun < 5
+    assert workers._ended
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(10)
+
+
+def test_a_worker_that_dies_is_told_of_with_what_it_was_at(workers):
+    worker = workers.start("cpu")
+    workers.load_work("long", Slow(300))
+    assert news(workers, 1) == [Ready(worker)]
+    submit(workers, worker, "long", 0)
+    while workers.busy_with(worker) != "slow":
+        assert workers.events(0.1) == []
+    os.kill(workers.pids()[worker], signal.SIGKILL)
+    assert news(workers, 1) == [Died(worker, Cause.DIED, "killed by SIGKILL", "slow")]
+
+
+@pytest.mark.timeout(120)
+def test_a_straggler_whose_copy_was_first_keeps_its_worker(tmp_path):
+    """Whoever meets row 50 first is slow from then on; the copy of its task is first, and its worker leaves it."""
+    marker = tmp_path / "marker"
+
+    def slow(sample):
+        import os
+        import time
+
+        if sample["n"] >= 50:
+            with contextlib.suppress(FileExistsError), marker.open("x") as file:
+                file.write(str(os.getpid()))
+            if marker.read_text() == str(os.getpid()):
+                time.sleep(0.5)
+        return sample
+
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n} for n in range(100))
+    flow = jp.Dataset.load(tmp_path / "in.jinx").process(slow)
+    options = replace(flow.recipe.options, workers=2, block_rows=50, batch_rows=1)
+    recipe = replace(flow.recipe, options=options, export=jp.Export(str(tmp_path / "out.jinx")))
+    assert jp.Run(recipe, limits=Limits(straggler_seconds=0.5, straggler_factor=2.0))().ok
+    events = [json.loads(line) for line in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
+    kinds = [one["kind"] for one in events]
+    assert "died" not in kinds
+    assert "ignored" in kinds
+    assert len([one for one in events if one["kind"] == "ready"]) == 2
