@@ -24,11 +24,10 @@ from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import refuse_other_recipe
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_log import START_OVER
-from jinx_pipeline.runlog.work_dir import WorkDir
+from jinx_pipeline.runlog.work_dir import WorkDir, published
 from jinx_pipeline.sample.content_identity import content_digest
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
-from jinx_pipeline.store.local_store import published
 
 if TYPE_CHECKING:
     from jinx_pipeline.model.receipt import BadRow

@@ -24,8 +24,7 @@ from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Decided, Partitions
 from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
-from jinx_pipeline.runlog.work_dir import signatures_path
-from jinx_pipeline.store.local_store import published
+from jinx_pipeline.runlog.work_dir import published, signatures_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -14,8 +14,8 @@ from jinx_pipeline.exchange.key_file import KeyFiles
 from jinx_pipeline.model.receipt import OperatorFigures, Receipt
 from jinx_pipeline.operators.api.key_exchange import merge_keys
 from jinx_pipeline.operators.api.keyed import Exchanged, Keys, Partitioned
+from jinx_pipeline.runlog.work_dir import published
 from jinx_pipeline.schedule.task import Task
-from jinx_pipeline.store.local_store import published
 
 
 @dataclass(frozen=True)

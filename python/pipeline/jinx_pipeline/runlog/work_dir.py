@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Self
 
 from jinx_pipeline.runlog.run_directory import CURRENT, RUNS, RunDirectory, current_directory, current_run
 from jinx_pipeline.store.file_lock import FileLock, LockedError
-from jinx_pipeline.store.local_store import LocalStore
+from jinx_pipeline.store.local_store import LocalStore, published
 
 if TYPE_CHECKING:
     from jinx_pipeline.store.store import Store
+
+__all__ = ["SIGNATURES", "WorkDir", "crash_note_path", "publish_text", "published", "remove_part", "signatures_path"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 

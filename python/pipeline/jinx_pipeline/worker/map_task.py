@@ -16,9 +16,8 @@ from jinx_pipeline.operators.api.key_exchange import write_keys
 from jinx_pipeline.operators.api.keyed import Exchanged
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.plan.stage import Stage
-from jinx_pipeline.runlog.work_dir import remove_part, signatures_path
+from jinx_pipeline.runlog.work_dir import published, remove_part, signatures_path
 from jinx_pipeline.schedule.task import Task
-from jinx_pipeline.store.local_store import published
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.worker.part_writer import PartWriter
 
