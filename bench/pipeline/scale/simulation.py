@@ -194,7 +194,7 @@ def opened_run(folder: Path) -> Generator[SimulatedRun]:
         directory = work_dir.current()
         if directory is None:
             with work_dir.new_run() as directory:
-                RunLog.create(directory.log_path, directory.run, {})
+                RunLog.create(directory.log, directory.run, {})
         with Ledger(directory) as ledger, work_dir.events_path.open("a", encoding="utf-8") as events:
             ledger.claim()
             yield SimulatedRun(directory, ledger, Progress("none", 0, events))

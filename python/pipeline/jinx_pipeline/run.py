@@ -9,7 +9,6 @@ from jinx.errors import JinxError
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
-from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input, refuse_replaced_inputs
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
@@ -187,7 +186,6 @@ class Run:
         engine = engine.fitted(pools_of_plan(self.recipe, plan), measured_bytes(self.recipe, plan.findings))
         base = tuple(one.path for one in opened.inputs)
         opened.ledger.sweep(opened.publication.needed_parts())
-        Answers(work_dir.answers).sweep()
         with work_dir.events_path.open("a", encoding="utf-8") as log:
             counts = engine.counts()
             modules = [type(step.operator).__module__ for step in self.recipe.steps]

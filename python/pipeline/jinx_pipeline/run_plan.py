@@ -61,7 +61,7 @@ def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inpu
         plan = _new_plan(recipe, export, directory, inputs, engine)
         text = json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n"
         publish_text(directory.recipe_path, text)
-        RunLog.create(directory.log_path, directory.run, plan.to_dict())
+        RunLog.create(directory.log, directory.run, plan.to_dict())
     return Ledger(directory)
 
 
@@ -198,8 +198,7 @@ def sweep_other_runs(work_dir: WorkDir) -> None:
 def _plan_given_up(directory: RunDirectory) -> dict[str, Any]:
     """The plan of a run of any version; nothing where it had not begun, or is removed in part."""
     try:
-        with directory.log_path.open("rb") as file:
-            return cast("dict[str, Any]", json.loads(file.readline())["plan"])
+        return cast("dict[str, Any]", json.loads(next(directory.log.lines(), b""))["plan"])
     except (OSError, ValueError, LookupError, TypeError):
         return {}
 

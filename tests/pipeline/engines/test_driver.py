@@ -68,7 +68,7 @@ def run(tmp_path):
     """Runs segments of so many blocks each, one after another, with the same workers."""
     with WorkDir(tmp_path / "work") as work_dir:
         with work_dir.new_run() as directory:
-            RunLog.create(directory.log_path, directory.run, {})
+            RunLog.create(directory.log, directory.run, {})
         ledger = Ledger(directory)
         ledger.claim()
 
@@ -422,7 +422,7 @@ def test_a_driver_that_is_cancelled_keeps_what_is_committed_and_can_go_on(tmp_pa
 
     with WorkDir(tmp_path / "work") as work_dir:
         with work_dir.new_run() as directory:
-            RunLog.create(directory.log_path, directory.run, {})
+            RunLog.create(directory.log, directory.run, {})
         ledger = Ledger(directory)
         ledger.claim()
         works = [MapWork(Stage([], [], Roles(), "rows"))]

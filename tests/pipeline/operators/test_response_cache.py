@@ -1,10 +1,8 @@
 """Operators that ask a model behind a URL: each request is paid for once."""
 
-import errno
+import hashlib
 import json
-import os
 import socket
-import tempfile
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -176,16 +174,6 @@ def test_a_name_that_is_not_known_and_a_key_that_is_not_set_concern_all_rows(wil
         Answers(tmp_path).ask(willing.url, {"prompt": "a"}, key_variable="NO_KEY")
 
 
-@pytest.mark.parametrize("left", [b"", b"\0\0\0\0", b'{"te', b"\xff"])
-def test_an_answer_that_was_not_kept_whole_is_asked_for_again(willing, tmp_path, left):
-    answers = Answers(tmp_path)
-    assert answers.ask(willing.url, {"prompt": "a"}) == {"text": "A"}
-    (kept,) = tmp_path.glob("*/*.json")
-    kept.write_bytes(left)
-    assert answers.ask(willing.url, {"prompt": "a"}) == answers.ask(willing.url, {"prompt": "a"}) == {"text": "A"}
-    assert willing.paid["a"] == 2
-
-
 def test_two_that_ask_the_same_at_once_are_told_the_same(willing, tmp_path):
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(Answers(tmp_path).ask, willing.url, {"prompt": "at once"}) for _ in range(2)]
@@ -194,37 +182,30 @@ def test_two_that_ask_the_same_at_once_are_told_the_same(willing, tmp_path):
     assert willing.paid["at once"] == 2
 
 
-def test_answers_are_kept_where_there_are_no_hard_links(willing, tmp_path, monkeypatch):
-    def no_link(*_):
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_link)
+def test_several_requests_are_under_way_at_once_and_paid_for_once(willing, tmp_path):
+    requests = [{"prompt": text} for text in ("at once", "at once", "text 1", "text 2")]
     answers = Answers(tmp_path)
-    assert answers.ask(willing.url, {"prompt": "a"}) == answers.ask(willing.url, {"prompt": "a"}) == {"text": "A"}
+    # The service answers the first two only when it has both.
+    first, second, *others = answers.ask_all(willing.url, requests)
+    assert first == second
+    assert others == [{"text": "TEXT 1"}, {"text": "TEXT 2"}]
+    assert answers.ask_all(willing.url, []) == []
+    willing.broken = "broken"
+    with pytest.raises(AnswerError, match="status 500"):
+        answers.ask_all(willing.url, [{"prompt": "broken"}, {"prompt": "text 3"}])
+    answers.ask_all(willing.url, [*requests[2:], {"prompt": "text 3"}])
+    assert willing.paid == {"at once": 2, "text 1": 1, "text 2": 1, "text 3": 1, "broken": 1}
+
+
+def test_what_an_earlier_version_kept_is_not_paid_for_again(willing, tmp_path):
+    key = hashlib.blake2b(willing.url.encode() + b"\0" + b'{"prompt": "a"}', digest_size=16).hexdigest()
+    kept = tmp_path / key[:2] / f"{key}.json"
+    kept.parent.mkdir()
+    kept.write_text('{"te')
+    assert Answers(tmp_path).ask(willing.url, {"prompt": "a"}) == {"text": "A"}
+    kept.write_text('{"text": "B"}')
+    (tmp_path / "new").mkdir()
+    for path in tmp_path.glob("*.sqlite*"):
+        path.unlink()
+    assert Answers(tmp_path).ask(willing.url, {"prompt": "a"}) == {"text": "B"}
     assert willing.paid["a"] == 1
-    assert len(list(tmp_path.rglob("*.json"))) == 1
-    assert not list((tmp_path / "new").iterdir())
-
-
-def test_a_run_removes_what_killed_workers_left(willing, tmp_path):
-    flow = jp.Dataset.load([{"text": "a"}]).process(asking(willing.url))
-    flow.export(tmp_path / "out.jinx", workers=1)
-    answers = tmp_path / "out.jinx.work" / "answers"
-    with tempfile.NamedTemporaryFile(dir=answers / "new", delete=False) as left:
-        left.write(b'{"te')
-    flow.export(tmp_path / "out.jinx", workers=1, restart=True, overwrite=True)
-    assert [one.suffix for one in answers.rglob("*") if one.is_file()] == [".json"]
-    assert willing.paid["a"] == 1
-
-
-def test_an_answer_is_told_even_where_another_run_sweeps(willing, tmp_path, monkeypatch):
-    answers = Answers(tmp_path)
-    fsync = os.fsync
-
-    def swept(number):
-        fsync(number)
-        answers.sweep()
-
-    monkeypatch.setattr(os, "fsync", swept)
-    assert answers.ask(willing.url, {"prompt": "a"}) == {"text": "A"}
-    assert not list(tmp_path.rglob("*.json"))

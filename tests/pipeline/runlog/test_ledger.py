@@ -13,7 +13,7 @@ from jinx_pipeline.schedule.task import Task
 def directory(tmp_path):
     with WorkDir(tmp_path / "work") as work_dir:
         with work_dir.new_run() as directory:
-            RunLog.create(directory.log_path, directory.run, {})
+            RunLog.create(directory.log, directory.run, {})
         yield directory
 
 

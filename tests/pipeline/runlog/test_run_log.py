@@ -4,10 +4,12 @@ import json
 import os
 
 import pytest
+from tests.pipeline.store.faults import FaultLog
 
 from jinx_pipeline.model.receipt import BadRow, Receipt
 from jinx_pipeline.runlog.records import VERSION, Committed, Partitions
 from jinx_pipeline.runlog.run_log import LostEpochError, RunLog, RunLogError
+from jinx_pipeline.store.local_log import LocalLog
 
 OPEN = []
 
@@ -24,7 +26,7 @@ class Applied:
 
     def __init__(self, path, driver=None):
         self.nodes = []
-        self.log = RunLog(path, lambda record, place: self.nodes.append(record.node))
+        self.log = RunLog(LocalLog(path), lambda record, place: self.nodes.append(record.node))
         OPEN.append(self.log)
         if driver is not None:
             self.log.claim(driver)
@@ -41,12 +43,12 @@ def nodes_in(path):
 
 @pytest.fixture
 def path(tmp_path):
-    RunLog.create(tmp_path / "log.jsonl", "r", {"rows": 1})
+    RunLog.create(LocalLog(tmp_path / "log.jsonl"), "r", {"rows": 1})
     return tmp_path / "log.jsonl"
 
 
 def test_a_record_reads_back_as_it_was_written(path):
-    with RunLog(path, lambda *_: None) as log:
+    with RunLog(LocalLog(path), lambda *_: None) as log:
         log.claim("a")
         receipt = Receipt(
             "part", 3, bad=[BadRow(1, "op", "\udcff is no text")], traces=[{"id": "\ud800", "n": 1 << 70}]
@@ -56,7 +58,7 @@ def test_a_record_reads_back_as_it_was_written(path):
         log.append(Partitions("0.0", 2, 100))
         assert list(log.records_at([place])) == [record]
     found = []
-    RunLog(path, lambda record, place: found.append(record))
+    RunLog(LocalLog(path), lambda record, place: found.append(record))
     assert found[0] == record
 
 
@@ -92,7 +94,7 @@ def test_a_log_that_is_cut_anywhere_holds_a_prefix_or_is_refused(path):
         path.write_bytes(whole[:size])
         if size < header - 1:
             with pytest.raises(RunLogError, match="line 1: damaged"):
-                RunLog(path, lambda *_: None)
+                RunLog(LocalLog(path), lambda *_: None)
         else:
             assert "bcd".startswith("".join(nodes_in(path)))
 
@@ -132,32 +134,32 @@ def test_damage_in_the_middle_is_an_error(path, line):
         path.read_bytes() + line + b'{"kind":"partitions","node":"b","count":1,"keys_at_once":1,"epoch":1}\n'
     )
     with pytest.raises(RunLogError, match=r"line 4: damaged; restore the file, or start over with restart=True"):
-        RunLog(path, lambda *_: None)
+        RunLog(LocalLog(path), lambda *_: None)
 
 
 def test_a_record_of_an_epoch_that_was_not_claimed_is_an_error(path):
     Applied(path, "a").add("one")
     path.write_bytes(path.read_bytes().replace(b'"driver":"a","epoch":1', b'"driver":"a","epoch":0'))
     with pytest.raises(RunLogError, match="line 3: of epoch 1, which no driver has claimed"):
-        RunLog(path, lambda *_: None)
+        RunLog(LocalLog(path), lambda *_: None)
 
 
 def test_a_log_of_another_version_is_refused_with_both_versions(path):
     path.write_text(path.read_text().replace(f'"version":{VERSION}', '"version":7'))
     match = rf"is of version 7, and this program reads version {VERSION}; resume with .*, or start over with restart"
     with pytest.raises(RunLogError, match=match):
-        RunLog(path, lambda *_: None)
+        RunLog(LocalLog(path), lambda *_: None)
 
 
 def test_a_plan_that_was_edited_is_refused(path):
     path.write_text(path.read_text().replace('"rows":1', '"rows":2'))
     with pytest.raises(RunLogError, match="line 1: not the plan that was written"):
-        RunLog(path, lambda *_: None)
+        RunLog(LocalLog(path), lambda *_: None)
 
 
 def test_a_log_is_claimed_before_anything_is_written(path):
     with pytest.raises(RuntimeError, match="was not claimed"):
-        RunLog(path, lambda *_: None).append(Partitions("a", 1, 100))
+        RunLog(LocalLog(path), lambda *_: None).append(Partitions("a", 1, 100))
 
 
 def test_a_driver_sees_that_another_one_has_taken_over(path):
@@ -217,3 +219,33 @@ def test_a_driver_sees_that_its_log_was_removed(path):
     path.unlink()
     with pytest.raises(LostEpochError):
         first.log.refuse_lost_epoch()
+
+
+@pytest.mark.parametrize("how", ["before", "after", "half"])
+def test_a_disk_that_fails_at_any_call_loses_no_record_that_was_synced(tmp_path, how):
+    """Whatever a driver was told to be on the disk is there for the next one, and nothing that is damaged."""
+    number, outcomes = 0, set()
+    while True:
+        path = tmp_path / f"{number}.jsonl"
+        RunLog.create(LocalLog(path), "r", {})
+        faulty = FaultLog(LocalLog(path), number, how)
+        added, synced = [], 0
+        try:
+            with RunLog(faulty, lambda *_: None) as log:
+                log.claim("a")
+                for node in "abc":
+                    added.append(node)
+                    log.append(Partitions(node, 1, 100))
+                    log.sync()
+                    synced = len(added)
+        except OSError:
+            outcomes.add(synced)
+        left = Applied(path, "b")
+        assert left.nodes == added[: len(left.nodes)]
+        assert len(left.nodes) >= synced
+        left.add("d")
+        assert nodes_in(path) == [*left.nodes, "d"]
+        if not faulty.has_failed:
+            break
+        number += 1
+    assert outcomes >= {0, 1, 2}

@@ -41,7 +41,7 @@ def test_a_folder_of_somebody_else_is_refused_and_stays_as_it_is(tmp_path):
 
 def begin(work_dir):
     with work_dir.new_run() as directory:
-        RunLog.create(directory.log_path, directory.run, {})
+        RunLog.create(directory.log, directory.run, {})
     return directory
 
 

@@ -76,7 +76,7 @@ class Ledger:
         self.published: Published | None = None
         self.next_attempt = 0
         self.bad_count = 0
-        self._log = RunLog(directory.log_path, self._apply)
+        self._log = RunLog(directory.log, self._apply)
         self.header = self._log.header
 
     def claim(self) -> None:
@@ -187,7 +187,8 @@ class Ledger:
     def lost_parts(self) -> list[str]:
         """The committed parts that are no longer in the directory, such as those that became shards."""
         names = [piece.part for piece in self._all_pieces() if piece.part is not None]
-        return [name for name in names if not (self.directory.parts / name).exists()]
+        there = set(self.directory.part_names())
+        return [name for name in names if name not in there]
 
     def sweep(self, needed: Iterable[str] = ()) -> None:
         """Remove what attempts left that were not committed, except for what else is `needed`, by name."""
@@ -195,9 +196,9 @@ class Ledger:
         for piece in self._all_pieces():
             if (name := piece.part) is not None:
                 kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
-        for path in self.directory.parts.iterdir():
-            if path.name not in kept:
-                remove_part(path)
+        for name in self.directory.part_names():
+            if name not in kept:
+                remove_part(self.directory.parts / name)
 
     def close(self) -> None:
         """Close the log; everything that was recorded is on the disk then."""

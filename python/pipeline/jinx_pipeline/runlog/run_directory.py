@@ -6,14 +6,16 @@ parts/          output of tasks: <node>-b<block>-<first row>.<attempt>-<driver>
 decisions/      orders that the plan and global operators have decided; what the footers of the inputs say together
 """
 
-import shutil
 from pathlib import Path
 
 from jinx_pipeline.runlog.run_log import START_OVER, LostEpochError, RunLogError
 from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.store.local_store import LocalStore
+from jinx_pipeline.store.store import Log, Store
 from jinx_pipeline.store.sync import sync_folder
 
 RUNS, CURRENT = "runs", "CURRENT"
+_LOG, _PARTS, _DECISIONS = "log.jsonl", "parts", "decisions"
 # What an earlier version kept in the working directory itself.
 _OLD_LAYOUT = "plan.json"
 
@@ -31,6 +33,7 @@ class RunDirectory:
         run: The id of the run.
         driver: A token of this process.
         path: The directory.
+        store: What is in it, but for the output of tasks.
     """
 
     def __init__(self, work_dir: Path, run: str, driver: str) -> None:
@@ -38,21 +41,22 @@ class RunDirectory:
         self.run = run
         self.driver = driver
         self.path = work_dir / RUNS / run
+        self.store: Store = LocalStore(self.path)
 
     @property
     def parts(self) -> Path:
         """Where tasks put their output."""
-        return self.path / "parts"
+        return self.path / _PARTS
 
     @property
     def decisions(self) -> Path:
         """Where the plan and global operators put the orders that they have decided."""
-        return self.path / "decisions"
+        return self.path / _DECISIONS
 
     @property
-    def log_path(self) -> Path:
-        """The run log."""
-        return self.path / "log.jsonl"
+    def log(self) -> Log:
+        """The lines of the run log."""
+        return self.store.log(_LOG)
 
     @property
     def recipe_path(self) -> Path:
@@ -64,6 +68,10 @@ class RunDirectory:
         # Workers of a driver that was killed may still write for a while, with attempts that we also count.
         return self.parts / f"{task.node}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
 
+    def part_names(self) -> list[str]:
+        """What tasks have put there, whether it was committed or not."""
+        return self.store.list(_PARTS)
+
     def make(self) -> None:
         """Make the directory, empty."""
         for folder in (self.parts, self.decisions):
@@ -71,8 +79,8 @@ class RunDirectory:
 
     def remove(self) -> None:
         """Remove the directory; what says which output it has goes last."""
-        for folder in (self.parts, self.decisions, self.path):
-            shutil.rmtree(folder, ignore_errors=True)
+        for name in (_PARTS, _DECISIONS, ""):
+            self.store.delete(name)
 
     def sync(self) -> None:
         """Wait until the directory and its name are on the disk."""
@@ -101,7 +109,7 @@ def current_run(work_dir: Path) -> str | None:
             "run with it, or remove the directory to start over"
         )
     try:
-        return (work_dir / CURRENT).read_text("ascii").strip()
+        return LocalStore(work_dir).get(CURRENT).decode("ascii").strip()
     except FileNotFoundError:
         return None
 
@@ -117,6 +125,6 @@ def current_directory(work_dir: Path, driver: str = "") -> RunDirectory | None:
     if run is None:
         return None
     directory = RunDirectory(work_dir, run, driver)
-    if not directory.log_path.exists():
-        raise RunLogError(f"{directory.log_path} is gone; restore it, or {START_OVER}")
+    if _LOG not in directory.store.list():
+        raise RunLogError(f"{directory.log.name} is gone; restore it, or {START_OVER}")
     return directory

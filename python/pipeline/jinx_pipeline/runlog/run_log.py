@@ -5,16 +5,15 @@ same number, the first one counts. Locks keep two drivers apart, but not on ever
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from pathlib import Path
-from typing import IO, Any, Self
+from itertools import accumulate, takewhile
+from typing import Any, Self
 
 import msgspec
 
 from jinx_pipeline.runlog.records import VERSION, AnyRecord, Epoch, Header
-from jinx_pipeline.store.sync import sync_folder
+from jinx_pipeline.store.store import Log
 
 START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
 
@@ -28,16 +27,15 @@ class RunLogError(ValueError):
 
 
 class RunLog:
-    """An append-only file of records, that of one run.
+    """The records of one run, which are only added to.
 
     A line that a crash has cut short does not count, and is removed by the next driver. To append, claim the run first.
 
     Args:
-        path: The file.
+        log: Where its lines are.
         apply: Called with each record that counts, and the place of its line, in order.
 
     Attributes:
-        path: The file.
         header: Its first record.
         epoch: The newest one.
 
@@ -46,9 +44,9 @@ class RunLog:
         OSError: It cannot be read.
     """
 
-    def __init__(self, path: Path, apply: Callable[[AnyRecord, int], None]) -> None:
-        self.path = path
-        self.header = read_header(path)
+    def __init__(self, log: Log, apply: Callable[[AnyRecord, int], None]) -> None:
+        self._log = log
+        self.header = read_header(log)
         self.epoch = 0
         self._apply = apply
         self._driver = ""
@@ -56,24 +54,20 @@ class RunLog:
         self._end = 0
         # Whether a line that cannot be read follows, because a process or the machine ended while it was written.
         self._is_torn = False
-        self._file: IO[bytes] | None = None
+        self._is_open = False
         self._is_synced = True
         self._catch_up()
 
     @staticmethod
-    def create(path: Path, run: str, plan: dict[str, Any]) -> None:
+    def create(log: Log, run: str, plan: dict[str, Any]) -> None:
         """Begin the log of a run; it is on the disk afterwards.
 
         Args:
-            path: The file.
+            log: Where its lines go.
             run: The id of the run.
             plan: The plan, as plain data.
         """
-        with path.open("xb") as file:
-            file.write(_encoded(Header(VERSION, run, _plan_digest(plan), plan)))
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(path.parent)
+        log.begin(_encoded(Header(VERSION, run, _plan_digest(plan), plan)))
 
     def claim(self, driver: str) -> None:
         """Take over the run: from here on, records of earlier drivers do not count.
@@ -85,12 +79,10 @@ class RunLog:
             LostEpochError: Another process has claimed it at the same moment.
         """
         self._catch_up()
-        self._file = self.path.open("ab")
-        if self._is_torn:
-            self._file.truncate(self._end)
-        self._file.write(_encoded(Epoch(driver, epoch=self.epoch + 1)))
-        self._file.flush()
-        os.fdatasync(self._file.fileno())
+        self._log.open(self._end if self._is_torn else None)
+        self._is_open = True
+        self._log.append(_encoded(Epoch(driver, epoch=self.epoch + 1)))
+        self._log.sync()
         self._catch_up()
         if self._driver != driver:
             raise self._lost()
@@ -101,16 +93,14 @@ class RunLog:
         Returns:
             The place of its line.
         """
-        file = self._opened()
+        self._refuse_unclaimed()
         record.epoch = self.epoch
         line = _encoded(record)
-        file.write(line)
-        file.flush()
+        place = self._log.append(line)
         self._is_synced = False
-        end = file.tell()
-        if end - len(line) == self._end:
-            self._end = end
-        return end - len(line)
+        if place == self._end:
+            self._end += len(line)
+        return place
 
     def sync(self) -> None:
         """Wait until all records are on the disk.
@@ -122,7 +112,7 @@ class RunLog:
         if not self._is_synced:
             # Of a second call the system would say that all went well.
             self._is_synced = True
-            os.fdatasync(self._opened().fileno())
+            self._log.sync()
         self.refuse_lost_epoch()
 
     def refuse_lost_epoch(self) -> None:
@@ -131,16 +121,11 @@ class RunLog:
         Raises:
             LostEpochError: It has.
         """
-        own = os.fstat(self._opened().fileno())
-        try:
-            # A network disk tells the size as it is now when a file is opened.
-            with self.path.open("rb") as file:
-                seen = os.fstat(file.fileno())
-        except FileNotFoundError:
-            raise self._lost() from None
-        if not os.path.samestat(own, seen):
+        self._refuse_unclaimed()
+        size = self._log.size()
+        if size is None:
             raise self._lost()
-        if seen.st_size == self._end:
+        if size == self._end:
             return
         for record, _, end in self._lines_from(self._end):
             self._end = end
@@ -149,22 +134,17 @@ class RunLog:
 
     def records_at(self, places: Iterable[int]) -> Iterator[AnyRecord]:
         """The records whose lines begin at some places."""
-        with self.path.open("rb") as file:
-            for place in places:
-                file.seek(place)
-                yield _decoded(file.readline())
+        return map(_decoded, self._log.lines_at(places))
 
     def close(self) -> None:
-        """Close the file; all records are on the disk then."""
-        if self._file is None:
-            return
+        """Append no more; all records are on the disk then."""
         try:
-            if not self._is_synced:
+            if self._is_open and not self._is_synced:
                 self._is_synced = True
-                os.fdatasync(self._file.fileno())
+                self._log.sync()
         finally:
-            self._file.close()
-            self._file = None
+            self._is_open = False
+            self._log.close()
 
     def __enter__(self) -> Self:
         return self
@@ -187,57 +167,54 @@ class RunLog:
     def _lines_from(self, start: int) -> Iterator[tuple[AnyRecord, int, int]]:
         """The records from a place on, and where their lines begin and end."""
         self._is_torn = False
-        with self.path.open("rb") as file:
-            file.seek(start)
-            place = start
-            for line in file:
-                if not line.endswith(b"\n"):
+        place = start
+        for line in self._log.lines(start):
+            if not line.endswith(b"\n"):
+                self._is_torn = True
+                return
+            try:
+                record = _decoded(line)
+            except ValueError:
+                if b"\0" in line:
                     self._is_torn = True
                     return
-                try:
-                    record = _decoded(line)
-                except ValueError:
-                    if b"\0" in line:
-                        self._is_torn = True
-                        return
-                    raise self._damaged(place, "damaged") from None
-                yield record, place, place + len(line)
-                place += len(line)
+                raise self._damaged(place, "damaged") from None
+            yield record, place, place + len(line)
+            place += len(line)
 
-    def _opened(self) -> IO[bytes]:
-        if self._file is None:
-            raise RuntimeError(f"{self.path}: the run was not claimed")
-        return self._file
+    def _refuse_unclaimed(self) -> None:
+        if not self._is_open:
+            raise RuntimeError(f"{self._log.name}: the run was not claimed")
 
     def _lost(self) -> LostEpochError:
-        return LostEpochError(f"{self.path}: another process has taken over this run; leave it to that one")
+        return LostEpochError(f"{self._log.name}: another process has taken over this run; leave it to that one")
 
     def _damaged(self, place: int, what: str) -> RunLogError:
-        line = self.path.read_bytes()[:place].count(b"\n") + 1
-        return RunLogError(f"{self.path}, line {line}: {what}; restore the file, or {START_OVER}")
+        ends = accumulate(len(line) for line in self._log.lines())
+        number = sum(1 for _ in takewhile(lambda end: end <= place, ends)) + 1
+        return RunLogError(f"{self._log.name}, line {number}: {what}; restore the file, or {START_OVER}")
 
 
-def read_header(path: Path) -> Header:
+def read_header(log: Log) -> Header:
     """The first record of a log.
 
     Raises:
         RunLogError: Another version wrote it, or it is damaged.
         OSError: It cannot be read.
     """
-    with path.open("rb") as file:
-        line = file.readline()
+    line = next(log.lines(), b"")
     try:
         version = json.loads(line)["version"]
         header = _decoded(line) if version == VERSION else None
     except (LookupError, TypeError, ValueError):
-        raise RunLogError(f"{path}, line 1: damaged; restore the file, or {START_OVER}") from None
+        raise RunLogError(f"{log.name}, line 1: damaged; restore the file, or {START_OVER}") from None
     if version != VERSION:
         raise RunLogError(
-            f"{path} is of version {version}, and this program reads version {VERSION}; resume with the "
+            f"{log.name} is of version {version}, and this program reads version {VERSION}; resume with the "
             f"jinx-pipeline that wrote it, or {START_OVER}"
         )
     if not isinstance(header, Header) or header.digest != _plan_digest(header.plan):
-        raise RunLogError(f"{path}, line 1: not the plan that was written; restore the file, or {START_OVER}")
+        raise RunLogError(f"{log.name}, line 1: not the plan that was written; restore the file, or {START_OVER}")
     return header
 
 

@@ -17,11 +17,16 @@ import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import TYPE_CHECKING, Self
 
 from jinx_pipeline.runlog.run_directory import CURRENT, RUNS, RunDirectory, current_directory, current_run
 from jinx_pipeline.store.file_lock import FileLock, LockedError
-from jinx_pipeline.store.sync import sync_folder
+from jinx_pipeline.store.local_store import LocalStore, published
+
+if TYPE_CHECKING:
+    from jinx_pipeline.store.store import Store
+
+__all__ = ["SIGNATURES", "WorkDir", "crash_note_path", "publish_text", "published", "remove_part", "signatures_path"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
@@ -46,6 +51,7 @@ class WorkDir:
         if self.path.is_dir() and not (self.path / "lock").exists() and (other := next(self.path.iterdir(), None)):
             raise ValueError(f"{self.path} is not the working directory of a run: it holds {other.name}; name another")
         self._lock = _locked(self.path)
+        self._store: Store = LocalStore(self.path)
         self.driver = secrets.token_hex(3)
         try:
             current_run(self.path)
@@ -88,14 +94,13 @@ class WorkDir:
             raise
         directory.sync()
         for name in ("events.jsonl", "quarantine.jsonl", "trace.jsonl"):
-            (self.path / name).unlink(missing_ok=True)
-        publish_text(self.path / CURRENT, f"{directory.run}\n")
+            self._store.delete(name)
+        self._store.put(CURRENT, f"{directory.run}\n".encode())
 
     def other_runs(self) -> list[RunDirectory]:
         """Runs that were given up, or have not begun: nothing of them counts."""
-        runs, current = self.path / RUNS, current_run(self.path)
-        names = sorted(path.name for path in runs.iterdir()) if runs.exists() else []
-        return [RunDirectory(self.path, name, self.driver) for name in names if name != current]
+        current = current_run(self.path)
+        return [RunDirectory(self.path, name, self.driver) for name in self._store.list(RUNS) if name != current]
 
     def close(self) -> None:
         """Release the lock; the directory of a run that was refused before it began is removed."""
@@ -128,26 +133,7 @@ def _locked(path: Path) -> FileLock:
 
 def publish_text(path: Path, text: str) -> None:
     """Write a small file that is there whole or not at all; what UTF-8 cannot hold is written with a backslash."""
-    with published(path) as file:
-        file.write(text.encode(errors="backslashreplace"))
-
-
-@contextmanager
-def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
-    """A file to write that is there whole or not at all, and stays when the power fails.
-
-    Args:
-        path: The file.
-        syncs_folder: Without it, the caller syncs the directory afterwards, or publishes something else in it.
-    """
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    if syncs_folder:
-        sync_folder(path.parent)
+    LocalStore(path.parent).put(path.name, text.encode(errors="backslashreplace"))
 
 
 SIGNATURES = ".signatures"

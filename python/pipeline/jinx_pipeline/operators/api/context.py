@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -103,6 +103,19 @@ class Context:
         """What a model behind a URL answers; see `Answers.ask`. In a run the same request is usually paid for once."""
         self.begins(0)  # it has a time limit of its own
         return self._answers.ask(url, request, seconds=seconds, key_variable=key_variable)
+
+    def ask_all(
+        self,
+        url: str,
+        requests: Sequence[Mapping[str, Any]],
+        *,
+        at_once: int = 16,
+        seconds: float = 120.0,
+        key_variable: str | None = None,
+    ) -> list[Any]:
+        """As `ask`, of several requests with some under way at the same time; see `Answers.ask_all`."""
+        self.begins(0)  # as above
+        return self._answers.ask_all(url, requests, at_once=at_once, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: str, load: Callable[[str, str], T]) -> T:
         """The model `name`, loaded by `load(name, device)` the first time that this process needs it.

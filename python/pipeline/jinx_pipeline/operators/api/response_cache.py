@@ -3,22 +3,16 @@
 import hashlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from http.client import HTTPException
 from pathlib import Path
-from socket import gaierror
 from typing import Any, Final
-from urllib.error import HTTPError
-from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from jinx_pipeline.operators.api.answer_store import AnswerStore
 from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, BusyError, seconds_to_wait
+from jinx_pipeline.sample.http_client import HttpError, TooLargeError, post
 
-# Where answers are written before they are kept, in the folder of answers.
-_NEW: Final = "new"
 # A wrong key or a wrong address.
 _REFUSALS: Final = frozenset({401, 403, 404})
 _MAX_BYTES: Final = 64 << 20
@@ -38,11 +32,11 @@ class Answers:
     """Asks services, and keeps what they answered.
 
     Args:
-        folder: Where answers are kept, a file each; None keeps none.
+        folder: Where answers are kept; None keeps none.
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+        self._store = None if folder is None else AnswerStore(folder)
 
     def ask(
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
@@ -60,58 +54,46 @@ class Answers:
             NoServiceError: Nobody listens at the URL, the key is not set, or the status is 401, 403 or 404.
             BusyError: Status 429 or 503.
         """
-        if urlsplit(url).scheme not in {"http", "https"}:
-            raise AnswerError(f"{url}: not an http or https URL")
         body = json.dumps(request, sort_keys=True, ensure_ascii=False).encode()
-        known = self._path(url, body)
-        if known is not None:
-            with suppress(FileNotFoundError, ValueError):  # what a machine that went down left is no answer
-                return json.loads(known.read_bytes())
+        key = hashlib.blake2b(url.encode() + b"\0" + body, digest_size=16).digest()
+        kept = None if self._store is None else self._store.get(key)
+        if kept is not None:
+            with suppress(ValueError):  # what a machine that went down left is no answer
+                return json.loads(kept)
         data = _posted(url, body, seconds, key_variable)
         try:
-            found = json.loads(data)
+            answer = json.loads(data)
         except ValueError:
             raise AnswerError(f"{url}: the answer is not JSON: {data[:80]!r}") from None
-        return found if known is None else self._kept(known, data, found)
+        return answer if self._store is None else json.loads(self._store.put(key, data))
 
-    def sweep(self) -> None:
-        """Remove what workers that were killed had not kept yet."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder / _NEW, ignore_errors=True)
+    def ask_all(
+        self,
+        url: str,
+        requests: Sequence[Mapping[str, Any]],
+        *,
+        at_once: int = 16,
+        seconds: float = 120.0,
+        key_variable: str | None = None,
+    ) -> list[Any]:
+        """As `ask`, of several requests of which some are under way at the same time; the answers are in their order.
 
-    def _path(self, url: str, body: bytes) -> Path | None:
-        if self._folder is None:
-            return None
-        digest = hashlib.blake2b(url.encode() + b"\0" + body, digest_size=16).hexdigest()
-        return self._folder / digest[:2] / f"{digest}.json"
+        Args:
+            url: As in `ask`.
+            requests: The bodies.
+            at_once: How many are under way.
+            seconds: As in `ask`.
+            key_variable: As in `ask`.
 
-    def _kept(self, path: Path, data: bytes, found: Any) -> Any:
-        """The answer that is kept: the first one, where several workers asked the same at a time."""
-        new = path.parent.parent / _NEW
-        for folder in (new, path.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-        # Another run may `sweep` before a worker of this one has ended; then the answer is not kept.
-        with suppress(FileNotFoundError), tempfile.NamedTemporaryFile(dir=new) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            try:
-                os.link(file.name, path)
-            except OSError:  # it is there already, or this file system has no hard links
-                with suppress(FileNotFoundError, ValueError):
-                    return json.loads(path.read_bytes())
-                Path(file.name).replace(path)
-        return found
+        Raises:
+            Exception: As `ask`, of the first request that failed; the answers to others are kept.
+        """
 
+        def answer(request: Mapping[str, Any]) -> Any:
+            return self.ask(url, request, seconds=seconds, key_variable=key_variable)
 
-class _NoRedirects(HTTPRedirectHandler):
-    """A key is for the service that the operator names, and no other."""
-
-    def redirect_request(self, *_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - whatever it is
-        return None
-
-
-_OPENER: Final = build_opener(_NoRedirects)
+        with ThreadPoolExecutor(max(min(at_once, len(requests)), 1)) as pool:
+            return list(pool.map(answer, requests))
 
 
 def _posted(url: str, body: bytes, seconds: float, key_variable: str | None) -> bytes:
@@ -122,19 +104,15 @@ def _posted(url: str, body: bytes, seconds: float, key_variable: str | None) -> 
             raise NoServiceError(f"{url}: the environment variable {key_variable} with the key is not set")
         headers["Authorization"] = f"Bearer {key}"
     try:
-        with _OPENER.open(Request(url, body, headers), timeout=seconds) as answer:  # noqa: S310 - the scheme was checked
-            data: bytes = answer.read(_MAX_BYTES + 1)
-    except HTTPError as error:
-        with error:
-            if error.code in BUSY_STATUSES:
-                wait = seconds_to_wait(error.headers.get("Retry-After"))
-                raise BusyError(f"{url} asks to wait {wait:g} s", wait) from None
-            what = error.read(200).decode("utf-8", "replace")
-        kind = NoServiceError if error.code in _REFUSALS else AnswerError
-        raise kind(f"{url}: status {error.code}: {' '.join(what.split())}") from None
-    except (OSError, HTTPException) as error:
-        nobody = isinstance(getattr(error, "reason", None), ConnectionRefusedError | gaierror)
-        raise (NoServiceError if nobody else AnswerError)(f"{url}: {error or type(error).__name__}") from None
-    if len(data) > _MAX_BYTES:
-        raise AnswerError(f"{url}: the answer has more than {_MAX_BYTES:,} bytes")
-    return data
+        answer = post(url, body, headers, seconds=seconds, most_bytes=_MAX_BYTES)
+    except TooLargeError as error:
+        raise AnswerError(f"{url}: the answer has {error}") from None
+    except HttpError as error:
+        raise (NoServiceError if error.is_nobody else AnswerError)(f"{url}: {error}") from None
+    if answer.status in BUSY_STATUSES:
+        wait = seconds_to_wait(answer.headers.get("retry-after"))
+        raise BusyError(f"{url} asks to wait {wait:g} s", wait)
+    if not answer.is_ok:
+        kind = NoServiceError if answer.status in _REFUSALS else AnswerError
+        raise kind(f"{url}: status {answer.status}: {answer.beginning}")
+    return answer.body
