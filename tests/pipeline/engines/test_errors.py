@@ -198,3 +198,15 @@ def test_hidden_files_are_not_suggested(tmp_path):
     (tmp_path / ".dataset.jinx.pipeline").touch()
     with pytest.raises(FileNotFoundError, match=r"no such file$"):
         jinx.open(tmp_path / "dataset.jinx")
+
+
+@pytest.mark.parametrize("name", ["out.jinx", "out"])
+def test_a_value_that_cannot_be_stored_is_named_by_its_column(data, tmp_path, name):
+    def stranger(sample):
+        if sample["n"] == 17:
+            sample["x"] = {1, 2}
+        return sample
+
+    done = Dataset.load(data).process(stranger).export(tmp_path / name, workers=1, max_bad_rows=1)
+    ((row, error),) = [(one.row, one.error) for one in done.bad_rows]
+    assert (row, error.split(";")[0]) == (17, "InvalidError: column 'x': a value of type set cannot be stored")

@@ -202,6 +202,19 @@ def _write(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], c
 
 def _writable(write: Any, trial: Path, batches: list[Batch], chain: Chain) -> list[Batch]:
     """What can be written, tried in a file that is removed again."""
-    found = [part for batch in batches for part, _ in chain.attempt(WRITING, batch, lambda one: write(trial, [one]))]
+    found = [
+        part for batch in batches for part, _ in chain.attempt(WRITING, batch, lambda one: _try(write, trial, one))
+    ]
     remove_part(trial)
     return found
+
+
+def _try(write: Any, trial: Path, batch: Batch) -> Any:
+    """Write a batch; an error names neither our file nor the place of a sample in it."""
+    try:
+        return write(trial, [batch])
+    except JinxError as error:
+        message = str(error)
+        if message.startswith(f"{trial}: "):
+            raise type(error)(message.removeprefix(f"{trial}: ").removeprefix("sample 0, ")) from None
+        raise
