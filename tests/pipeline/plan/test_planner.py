@@ -1,4 +1,4 @@
-"""The plan: segments, stages, blocks, and the order of filters."""
+"""The plan: nodes, blocks, and the order of filters."""
 
 import json
 import os
@@ -9,8 +9,9 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators import Resources
+from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.mixture import mixture_order
-from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
+from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible
 from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
@@ -30,25 +31,26 @@ def rates(found: dict[int, float]) -> Findings:
 
 def test_faster_filters_run_first_but_never_past_a_mapper():
     what = recipe("text_length_filter", "words_num_filter", "clean_links_mapper", "character_repetition_filter")
-    (segment,) = segments_of(what, rates({0: 100.0, 1: 900.0, 3: 5000.0}))
-    assert segment.stages[0].operators == [1, 0, 2, 3]
-    (as_written,) = segments_of(what, rates({0: 100.0}))
-    assert as_written.stages[0].operators == [0, 1, 2, 3]
-    (kept,) = segments_of(replace(what, options=Options(reorder=False)), rates({0: 100.0, 1: 900.0}))
-    assert kept.stages[0].operators == [0, 1, 2, 3]
+    (node,) = graph_of(what, rates({0: 100.0, 1: 900.0, 3: 5000.0})).of_kind("map")
+    assert node.operators == (1, 0, 2, 3)
+    (as_written,) = graph_of(what, rates({0: 100.0})).of_kind("map")
+    assert as_written.operators == (0, 1, 2, 3)
+    assert as_written.id == node.id
+    (kept,) = graph_of(replace(what, options=Options(reorder=False)), rates({0: 100.0, 1: 900.0})).of_kind("map")
+    assert kept.operators == (0, 1, 2, 3)
 
 
-def test_operators_that_see_all_rows_end_segments():
+def test_operators_that_see_all_rows_end_chains():
     what = recipe("text_length_filter", "document_deduplicator", "clean_links_mapper", "image_deduplicator")
-    found = [(one.stages[0].operators, one.decides) for one in segments_of(what)]
-    assert found == [([0], 1), ([2], 3), ([], None)]
+    nodes = [(node.operators, node.keys_of) for node in graph_of(what).of_kind("map")]
+    assert nodes == [((0,), 1), ((2,), 3), ((), None)]
 
 
-def test_another_resource_begins_a_stage(monkeypatch):
+def test_another_resource_begins_a_node(monkeypatch):
     what = recipe("text_length_filter", "clean_links_mapper", "words_num_filter")
     monkeypatch.setattr(type(what.steps[1].operator), "resources", Resources(gpus=1))
-    (segment,) = segments_of(what)
-    assert [(stage.operators, stage.pool) for stage in segment.stages] == [([0], "cpu"), ([1], "gpu"), ([2], "cpu")]
+    nodes = [(node.operators, node.pool) for node in graph_of(what).of_kind("map")]
+    assert nodes == [((0,), "cpu"), ((1,), "gpu"), ((2,), "cpu")]
     with pytest.raises(RecipeError, match="clean_links_mapper needs a GPU, and there is none"):
         refuse_impossible(what, gpus=0, memory=None, columns=["text"])
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from collections.abc import Callable
 
 from jinx_pipeline.schedule.graph import Graph, Node
 from jinx_pipeline.schedule.task import Lease, Limits, Task
@@ -56,9 +57,10 @@ class Account:
         """The first attempt of a driver that begins now."""
         return self._last_attempt + 1
 
-    def done(self) -> dict[Key, dict[str, int]]:
+    def committed(self) -> Callable[[str, int, int], dict[str, int] | None]:
         """What a driver that begins now is told."""
-        return {key: {port: len(rows) for port, rows in self.outputs[key].items()} for key in self.log}
+        committed = {key: {port: len(rows) for port, rows in self.outputs[key].items()} for key in self.log}
+        return lambda node, block, _: committed.get((node, block))
 
     def give(self, node: str, blocks: dict[int, int]) -> None:
         """The blocks of a source are known."""

@@ -80,7 +80,9 @@ class Simulation:
 
     def _start(self) -> None:
         account = self._account
-        self._scheduler = Scheduler(self._graph, self._limits, done=account.done(), first_attempt=account.next_attempt)
+        self._scheduler = Scheduler(
+            self._graph, self._limits, committed=account.committed(), first_attempt=account.next_attempt
+        )
         self._idle = dict.fromkeys(self._pools)
         self._killed: set[int] = set()
         self._reported: set[str] = set()

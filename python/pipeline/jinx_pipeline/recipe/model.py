@@ -41,16 +41,33 @@ class SourceSpec:
 
 
 @dataclass(frozen=True)
+class StepPort:
+    """The rows that leave a step through one of its ports.
+
+    Attributes:
+        step: The number of the step, from 0; None: the sources.
+        port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` are then those that go out); `"failed"`: the
+            rows, as the step has read them, on which its operator failed.
+    """
+
+    step: int | None
+    port: str = "out"
+
+
+@dataclass(frozen=True)
 class Step:
     """An operator in its place.
 
     Attributes:
         operator: It, with its parameters.
         place: Where the recipe names it.
+        inputs: What it reads: of each block, the rows of one port after those of another. None: what the step before
+            it makes, or the sources.
     """
 
     operator: Operator
     place: Place = field(default_factory=Place)
+    inputs: tuple[StepPort, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +201,7 @@ class Recipe:
         validators: Checks of the input before any operator runs.
         known_stats: Statistics that the input has, with the digest of the filter that computed each.
         source_places: Where a file names each source; empty for a recipe made in Python.
+        outputs: What each output takes, as `Step.inputs`; empty: one output, of what the last step makes.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -197,6 +215,20 @@ class Recipe:
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
     validators: tuple[Validator, ...] = ()
     source_places: tuple[Place, ...] = ()
+    outputs: tuple[tuple[StepPort, ...], ...] = ()
+
+    @property
+    def step_inputs(self) -> list[tuple[StepPort, ...]]:
+        """What each step reads."""
+        return [
+            (StepPort(number - 1 if number else None),) if step.inputs is None else step.inputs
+            for number, step in enumerate(self.steps)
+        ]
+
+    @property
+    def output_inputs(self) -> list[tuple[StepPort, ...]]:
+        """What each output takes."""
+        return list(self.outputs) or [(StepPort(len(self.steps) - 1 if self.steps else None),)]
 
     def described(self) -> dict[str, Any]:
         """What determines the result, as plain data: a changed recipe is told by it."""
@@ -209,6 +241,7 @@ class Recipe:
                 for step in self.steps
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},
+            "edges": self._edges,
             "only_rows": None if self.only_rows is None else list(self.only_rows),
             "measure_only": self.measure_only,
             "options": {
@@ -217,6 +250,21 @@ class Recipe:
                 "block_rows": self.options.block_rows,
             },
         }
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether some step or output reads something else than the step before it."""
+        return bool(self.outputs) or any(step.inputs is not None for step in self.steps)
+
+    @property
+    def _edges(self) -> "list[list[list[list[Any]]]] | None":
+        """What steps and outputs read; None: each step reads the one before it."""
+        if not self.has_branches:
+            return None
+        return [
+            [[[port.step, port.port] for port in ports] for ports in side]
+            for side in (self.step_inputs, self.output_inputs)
+        ]
 
     @property
     def digest(self) -> str:
@@ -231,6 +279,7 @@ class Recipe:
             [(source.weight, source.max_samples) for source in self.sources],
             roles,
             [step.operator.digest for step in self.steps],
+            self._edges,
             self.export is None or self.export.keep_stats,
             self.only_rows,
             self.measure_only,
