@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar, Literal
 
@@ -33,9 +33,11 @@ class KeyWork(ABC):
     number: int
 
     step: ClassVar[str] = ""
-    pool: ClassVar[str] = "cpu"
-    poison: ClassVar[Literal["fatal"]] = "fatal"
-    suffix: ClassVar[str] = ""
+
+    _: KW_ONLY
+    pool: str = "cpu"
+    poison: Literal["fatal"] = "fatal"
+    suffix: str = ""
 
     @property
     def label(self) -> str:
