@@ -189,7 +189,7 @@ class Account:
         return numbers
 
     def _settle(self) -> None:
-        """Finish blocks without rows, and nodes that lack nothing."""
+        """Finish blocks without rows or tasks, and nodes that lack nothing."""
         for node in self._graph.order:
             numbers = self._numbers(node)
             if node.id in self.finished or numbers is None or not self._may_begin(node):
@@ -197,8 +197,8 @@ class Account:
             keys = {(node.id, block) for block in numbers}
             for key in keys - self._passed:
                 rows = self.rows(*key)
-                if rows == []:
-                    self.outputs[key] = {port: [] for port in node.outputs}
+                if rows == [] or (rows is not None and node.pool is None):
+                    self.outputs[key] = {port: rows for port in node.outputs}
                 if rows is not None and key in self.outputs:
                     self._passed.add(key)
             if self.finished.issuperset(node.upstream) and self._passed.issuperset(keys):

@@ -51,7 +51,7 @@ class Simulation:
         )
         self._violence = dice.choice((0.0, 0.1, 0.3, 0.6))
         self._driver_dies = dice.choice((0.0, 0.0, 0.01, 0.1))
-        pools = sorted({node.pool for node in self._graph.nodes})
+        pools = sorted({node.pool for node in self._graph.nodes if node.pool is not None})
         self._pools = {f"w{number}-{pool}": pool for pool in pools for number in range(dice.randrange(1, 5))}
         self._account = Account(self._graph, self._limits, dice)
         self._events: list[tuple[float, int, str, Lease | None, str]] = []
