@@ -123,7 +123,7 @@ class Run:
         """Run the graph of the plan; returns how many blocks the rows of the output have."""
         recipe, plan = self.recipe, plan_of(ledger)
         engine = engine.fitted(declared(recipe), measured_bytes(recipe, plan.findings))
-        paths = (*plan.paths, *(str(Path(path).absolute()) for path in joined_paths(recipe)))
+        paths = (*(one.path for one in inputs), *(str(Path(path).absolute()) for path in joined_paths(recipe)))
         with work_dir.events_path.open("a", encoding="utf-8") as events:
             counts = engine.counts()
             modules = [type(step.operator).__module__ for step in recipe.steps]

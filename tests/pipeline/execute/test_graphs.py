@@ -15,7 +15,7 @@ from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_log import RunLogError
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Task
-from pipeline.execute.graph_runs import SOURCES, CountWork, GraphRun, numbers, recipe, step, words, write_data
+from pipeline.execute.graph_runs import SOURCES, CountedOutputs, GraphRun, numbers, recipe, step, words, write_data
 from pipeline.made import digest
 
 
@@ -213,9 +213,14 @@ def test_a_row_of_the_joined_dataset_that_fails_stops_the_run(data, tmp_path, mo
         GraphRun(what, tmp_path / "work").run()
 
 
-def test_an_output_is_packed_by_tasks_when_its_rows_are_there(data, tmp_path):
-    run = GraphRun(chain(data), tmp_path / "work", pack=lambda node: (CountWork(str(tmp_path / "seen")), {0: 1, 1: 1}))
-    assert run.run()
-    assert sorted(path.name for path in tmp_path.glob("seen.*")) == ["seen.0", "seen.1"]
-    tasks = [facts["node"].rpartition("-")[0] for kind, facts in run.events if kind == "task"]
-    assert tasks[-2:] == ["pack", "pack"]
+def test_an_output_is_written_by_tasks_when_its_rows_are_there(data, tmp_path):
+    for generation in (0, 1):
+        outputs = CountedOutputs(tmp_path / f"seen{generation}", generation)
+        run = GraphRun(chain(data), tmp_path / "work", outputs=outputs)
+        assert run.run()
+        assert sorted(path.name for path in tmp_path.glob(f"seen{generation}.*")) == [
+            f"seen{generation}.{block}" for block in (3, 5)
+        ]
+        assert sorted(outputs.committed_blocks) == [("pack", 3), ("pack", 5)]
+        # Its rows were made in the first generation.
+        assert (not run.done) == bool(generation)

@@ -50,7 +50,8 @@ def test_a_list_is_a_chain_with_a_barrier_at_each_operator_that_looks_at_all_row
         ("rows", [(4, "out")], []),
         ("decide_naive_grouper", [], [(5, "out")]),
         ("naive_grouper", [(6, "out")], []),
-        ("pack", [], [(7, "out")]),
+        ("join", [], [(7, "out")]),
+        ("pack", [], [(7, "out"), (8, "out")]),
     ]
 
 
@@ -69,7 +70,8 @@ def test_a_join_is_a_barrier_with_two_inputs(tmp_path):
         ("look_join", [], [(1, "keys"), (3, "keys"), (4, "out"), (5, "out")]),
         ("decide_join", [], [(1, "out"), (6, "out")]),
         ("join", [(7, "out")], []),
-        ("pack", [], [(8, "out")]),
+        ("join", [], [(8, "out")]),
+        ("pack", [], [(8, "out"), (9, "out")]),
     ]
     graph.scheduled()
 
@@ -88,9 +90,11 @@ def test_branches_end_a_chain_and_come_together():
         ("text_length_filter", [(1, "out")], []),
         ("words_num_filter", [(1, "out")], []),
         ("whitespace_normalization", [(3, "out"), (2, "out")], []),
-        ("pack", [], [(4, "out")]),
+        ("join", [], [(4, "out")]),
+        ("pack", [], [(4, "out"), (5, "out")]),
         ("rows", [(2, "dropped")], []),
-        ("pack", [], [(6, "out")]),
+        ("join", [], [(7, "out")]),
+        ("pack", [], [(7, "out"), (8, "out")]),
     ]
 
 

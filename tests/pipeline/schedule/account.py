@@ -198,7 +198,7 @@ class Account:
             for key in keys - self._passed:
                 rows = self.rows(*key)
                 if rows == [] or (rows is not None and node.pool is None):
-                    self.outputs[key] = {port: rows for port in node.outputs}
+                    self.outputs[key] = dict.fromkeys(node.outputs, rows)
                 if rows is not None and key in self.outputs:
                     self._passed.add(key)
             if self.finished.issuperset(node.upstream) and self._passed.issuperset(keys):

@@ -1,10 +1,10 @@
 """Runs the graph of a plan: one driver for its tasks, and what is decided between them."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jinx
 from jinx_pipeline.engines.driver import TICK_SECONDS, Driver, Observer, RepairError
@@ -14,7 +14,7 @@ from jinx_pipeline.global_ops.decisions import Decisions
 from jinx_pipeline.global_ops.key_tasks import KeyTasks
 from jinx_pipeline.global_ops.key_work import KeyWork
 from jinx_pipeline.operators.api.keyed import Keys, Partitioned
-from jinx_pipeline.plan.graph import Kind, PlanNode
+from jinx_pipeline.plan.graph import WRITERS, Kind, PlanNode
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.manifest import write_manifest
 from jinx_pipeline.plan.planner import Plan, block_rows, cut, stage_of
@@ -35,8 +35,38 @@ from jinx_pipeline.worker.work import Work
 if TYPE_CHECKING:
     from jinx_pipeline.model.receipt import BadRow
 
-Pack = Callable[[PlanNode], tuple[Work, Mapping[int, int]]]
-"""The tasks that make an output of rows that are complete, and the rows of their blocks."""
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of a node that reads no rows block by block.
+
+    Attributes:
+        work: What it does; None: it has no tasks.
+        blocks: The tasks: a block of one row for each.
+        source: What they read; nothing where the work knows that itself.
+    """
+
+    work: Work | None = None
+    blocks: Mapping[int, int] = field(default_factory=dict[int, int])
+    source: Source = field(default_factory=Source)
+
+
+class Outputs(Protocol):
+    """Writes the outputs, when their rows are complete.
+
+    Attributes:
+        generation: Counts how often they were written before.
+    """
+
+    generation: int
+
+    def tasks(self, node: PlanNode) -> Tasks:
+        """The tasks of a `join` or `pack` node; what it comes after is complete."""
+        ...
+
+    def committed(self, node: PlanNode, block: int) -> None:
+        """A task of such a node is committed, and that is on the disk."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +80,7 @@ class Job:
         ledger: What is committed and decided.
         answers: Where the answers of models behind URLs are kept.
         first_block: The first block of the sources that is in no output yet.
-        pack: Gives the tasks of nodes that make outputs; None: they have none.
+        outputs: Gives the tasks of nodes that write outputs; None: they have none.
     """
 
     recipe: Recipe
@@ -59,7 +89,7 @@ class Job:
     ledger: Ledger
     answers: Path
     first_block: int = 0
-    pack: Pack | None = None
+    outputs: Outputs | None = None
 
 
 class Executor:
@@ -90,9 +120,10 @@ class Executor:
     ) -> None:
         self._job = job
         self._progress = progress
-        self._graph = graph = job.plan.graph
+        graph = job.plan.graph.of_generation(0 if job.outputs is None else job.outputs.generation)
+        self._graph = graph
         self._ledger = job.ledger
-        if unknown := sorted(set(job.ledger.nodes()) - {node.id for node in graph.nodes}):
+        if unknown := [node for node in job.ledger.nodes() if not job.plan.graph.has(node)]:
             raise RunLogError(f"{job.ledger.directory.log_path}: the plan has no node {unknown[0]}; {START_OVER}")
         self._streams = StreamTable(graph, job.ledger, SourceRows(job.inputs))
         self._driver = Driver(
@@ -103,7 +134,7 @@ class Executor:
             job.ledger,
             limits=limits,
             stop_after_bad=job.recipe.options.stop_after_bad,
-            observer=Observer(progress.event, progress.tick),
+            observer=Observer(self._tell, progress.tick),
         )
         self._decisions = Decisions(job.recipe, job.ledger, memory)
         self._key_tasks: dict[int, KeyTasks] = {}
@@ -168,7 +199,8 @@ class Executor:
             "merge": self._begin_merge,
             "look": self._begin_look,
             "decide": self._begin_decision,
-            "pack": self._begin_pack,
+            "join": self._begin_output,
+            "pack": self._begin_output,
         }
         for follower in self._followers[node.id]:
             self._missing[follower.id] -= 1
@@ -272,14 +304,15 @@ class Executor:
         self._begin_key_work(node, tasks.look(keys))
 
     def _begin_key_work(self, node: PlanNode, work: KeyWork | None) -> None:
-        if work is not None:
-            self._progress.phase(work.operator.name, work.step, work.count)
-        self._begin_tasks(node, work, dict.fromkeys(range(0 if work is None else work.count), 1))
+        if work is None:
+            self._begin_tasks(node, Tasks())
+            return
+        self._progress.phase(work.operator.name, work.step, work.count)
+        self._begin_tasks(node, Tasks(work, dict.fromkeys(range(work.count), 1)))
 
-    def _begin_tasks(self, node: PlanNode, work: Work | None, blocks: Mapping[int, int]) -> None:
-        """The tasks of a node that reads no rows block by block; None: it has none."""
-        self._streams.add(node, Source(), blocks)
-        self._driver.begin(node.id, blocks, {} if work is None else {node.id: work})
+    def _begin_tasks(self, node: PlanNode, tasks: Tasks) -> None:
+        self._streams.add(node, tasks.source, tasks.blocks)
+        self._driver.begin(node.id, tasks.blocks, {} if tasks.work is None else {node.id: tasks.work})
 
     def _tasks_over_keys(self, place: int) -> KeyTasks | None:
         """The tasks over the keys of an operator; None: it has decided, or there are no keys."""
@@ -340,6 +373,15 @@ class Executor:
 
     # Outputs.
 
-    def _begin_pack(self, node: PlanNode) -> None:
-        work, blocks = (None, {}) if self._job.pack is None else self._job.pack(node)
-        self._begin_tasks(node, work, blocks)
+    def _begin_output(self, node: PlanNode) -> None:
+        tasks = Tasks() if self._job.outputs is None else self._job.outputs.tasks(node)
+        if tasks.blocks:
+            self._progress.phase("output", "write", len(tasks.blocks))
+        self._begin_tasks(node, tasks)
+
+    def _tell(self, kind: str, facts: dict[str, Any]) -> None:
+        self._progress.event(kind, facts)
+        if self._job.outputs is not None and kind == "task":
+            node = self._graph[facts["node"]]
+            if node.kind in WRITERS:
+                self._job.outputs.committed(node, facts["block"])

@@ -7,20 +7,22 @@ it reads. A recipe that is edited has the same ids up to where it was edited.
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, Literal
 
 from jinx_pipeline.schedule.graph import Graph, Node, Stream
 
-Kind = Literal["source", "map", "merge", "look", "decide", "pack"]
+Kind = Literal["source", "map", "merge", "look", "decide", "join", "pack"]
 
 # Of an id: enough that no two of a million nodes are equal.
 _DIGITS: Final = 12
 _PREFIX_CHARACTERS: Final = 24
 # Failures of a task whose rows cannot be left out, until the run stops.
 _FATAL_STRIKES: Final = 5
+# Nodes that write outputs.
+WRITERS: Final = ("join", "pack")
 # Ports whose rows other nodes read block by block.
 ROW_PORTS: Final = ("out", "dropped", "failed")
 
@@ -33,7 +35,7 @@ class PlanNode:
         id: A readable prefix, and a digest.
         kind: `source`: rows of datasets; `map`: operators run on each block; `merge`: fewer and larger files of keys;
             `look`: tasks over the keys of all rows; `decide`: the driver decides which rows remain, in which order;
-            `pack`: tasks that make an output.
+            `join`: tasks that put the parts of divided blocks together; `pack`: tasks that write an output.
         reads: Whose blocks are its blocks, the rows of one after those of another.
         after: What must be whole before it begins.
         ports: `out`, `dropped` and `failed` hold rows, `keys` what a later look reads, `edits` what an operator needs
@@ -45,7 +47,7 @@ class PlanNode:
         keys_of: The place of the operator whose keys go out of the port `keys`.
         of_other: Whether it is about the dataset that a join adds.
         has_base: Whether its rows are rows of the source, not new ones.
-        output: The number of the output that it makes, or whose rows it makes.
+        output: The number of the output that it writes, or whose rows it makes.
     """
 
     id: str
@@ -114,6 +116,24 @@ class PlanGraph:
         """The nodes that have the blocks of a source or decision."""
         return [node for node in self.nodes if node.reads and self.origin(node.id).id == origin]
 
+    def of_generation(self, generation: int) -> "PlanGraph":
+        """The graph that writes its outputs once more: the nodes that write them have other ids for each generation."""
+        if not generation:
+            return self
+        written = {node.id: f"{node.id}-{generation}" for node in self.nodes if node.kind in WRITERS}
+
+        def renamed(node: PlanNode) -> PlanNode:
+            after = tuple(Stream(written.get(stream.node, stream.node), stream.port) for stream in node.after)
+            return replace(node, id=written.get(node.id, node.id), after=after)
+
+        return PlanGraph(tuple(map(renamed, self.nodes)))
+
+    def has(self, node_id: str) -> bool:
+        """Whether there is a node of this id, of whatever generation."""
+        plain, _, generation = node_id.rpartition("-")
+        is_writer = plain in self._by_id and self[plain].kind in WRITERS
+        return node_id in self._by_id or (is_writer and generation.isdigit())
+
     def scheduled(self) -> Graph:
         """The same for the scheduler, which is given the blocks of sources and decisions when they are known.
 
@@ -128,7 +148,7 @@ class PlanGraph:
                     node.reads,
                     tuple(dict.fromkeys(stream.node for stream in node.after)),
                     tuple(port for port in node.ports if port in ROW_PORTS),
-                    strikes=_FATAL_STRIKES if node.kind in {"merge", "look", "pack"} else 0,
+                    strikes=_FATAL_STRIKES if node.pool is not None and node.kind != "map" else 0,
                 )
                 for node in self.nodes
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
-from jinx_pipeline.plan.graph import PlanGraph, PlanNode, node_id
+from jinx_pipeline.plan.graph import WRITERS, PlanGraph, PlanNode, node_id
 from jinx_pipeline.plan.probe import Findings, places_by_pool
 from jinx_pipeline.plan.stage import may_move, pool_of
 from jinx_pipeline.recipe.errors import Place, RecipeError
@@ -108,9 +108,11 @@ class _Builder:
     def add_output(self, number: int, inputs: tuple[StepPort, ...]) -> None:
         """The rows of an output, and the tasks that make it of them."""
         last = self._closed(self._chain_of(inputs, None), output=number)
-        facts = [last.id, number, _plain_export(self._recipe)]
-        rows = (Stream(last.id),)
-        self._add(PlanNode(node_id("pack", facts), "pack", after=rows, ports=(), pool="cpu", output=number))
+        after = (Stream(last.id),)
+        for kind in WRITERS:
+            facts = [_ids(after), number, _plain_export(self._recipe)]
+            node = self._add(PlanNode(node_id(kind, facts), kind, after=after, pool="cpu", output=number))
+            after = (*after, Stream(node.id))
 
     # Chains.
 

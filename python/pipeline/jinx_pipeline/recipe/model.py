@@ -47,7 +47,8 @@ class StepPort:
     Attributes:
         step: The number of the step, from 0; None: the sources.
         port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` are then those that go out); `"failed"`: the
-            rows, as the step has read them, on which its operator failed.
+            rows, as the step has read them, on which its operator failed; those that ended their worker are in the
+            quarantine alone.
     """
 
     step: int | None
