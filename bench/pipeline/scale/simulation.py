@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from jinx_pipeline.engines.driver import Driver, Observer, Segment
+from jinx_pipeline.engines.driver import Driver, Observer
 from jinx_pipeline.engines.worker_backend import Died, Event, Finished, Ready, Request
 from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.execute.streams import StreamTable
 from jinx_pipeline.model.receipt import BadRow, OperatorFigures, Receipt
+from jinx_pipeline.plan.graph import PlanGraph, PlanNode
 from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.runlog.ledger import Ledger
@@ -21,6 +24,7 @@ from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.schedule.graph import Stream
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.map_work import MapWork
 
@@ -166,7 +170,7 @@ class SimulatedRun:
     progress: Progress
 
     def driver(self, size: Size, workers: SimulatedWorkers, *, source: Source | None = None, nodes: int = 1) -> Driver:
-        """A driver as `Run` makes it.
+        """A driver as `Executor` makes it.
 
         Args:
             size: Blocks to run, and workers to run them.
@@ -174,17 +178,26 @@ class SimulatedRun:
             source: What the first node reads.
             nodes: The length of the chain.
         """
-        works = [MapWork(Stage([], [], Roles(), output="view")) for _ in range(nodes)]
-        segment = Segment("0", works, source or Source(("in",)), dict.fromkeys(range(size.blocks), BLOCK_ROWS))
-        return Driver(
-            segment,
+        planned = [PlanNode("source-0a1b2c3d4e5f", "source")]
+        for number in range(nodes):
+            reads = (Stream(planned[-1].id),)
+            planned.append(PlanNode(f"{_OPERATOR}-{number:012x}", "map", reads, pool="cpu"))
+        graph = PlanGraph(tuple(planned))
+        streams = StreamTable(graph, self.ledger, SourceRows(()))
+        driver = Driver(
+            graph.scheduled(),
+            streams,
             WorkerPool(workers),
             {"cpu": size.workers},
             self.ledger,
-            self.directory,
             stop_after_bad=size.rows,
             observer=Observer(self.progress.event, self.progress.tick),
         )
+        blocks = dict.fromkeys(range(size.blocks), BLOCK_ROWS)
+        streams.add(planned[0], source or Source(("in",)), blocks)
+        work = MapWork(Stage([], [], Roles(), output="view"))
+        driver.begin(planned[0].id, blocks, {node.id: work for node in planned[1:]})
+        return driver
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from typing import Any
 
 import jinx
 from jinx._sizes import counted, natural_size
-from jinx_pipeline.operators.api.keyed import Partitioned
 from jinx_pipeline.operators.api.resources import Resources
+from jinx_pipeline.plan.graph import PlanGraph, PlanNode
+from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.inputs import (
     columns_told_by,
     named_at,
@@ -18,14 +19,7 @@ from jinx_pipeline.plan.inputs import (
     refuse_output_within_input,
 )
 from jinx_pipeline.plan.media_root import with_media_root
-from jinx_pipeline.plan.planner import (
-    SegmentPlan,
-    block_rows,
-    cut,
-    refuse_impossible,
-    refuse_missing_files,
-    segments_of,
-)
+from jinx_pipeline.plan.planner import block_rows, cut, refuse_impossible, refuse_missing_files
 from jinx_pipeline.plan.probe import Findings, measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
@@ -42,14 +36,14 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
             whose parameters nobody has checked.
 
     Returns:
-        `inputs`, `segments`, `blocks` and others for programs, and `lines` for people.
+        `inputs`, `nodes`, `blocks` and others for programs, and `lines` for people.
 
     Raises:
         RecipeError: It can never run.
     """
     from jinx_pipeline.engines.engine import opened_engine
     from jinx_pipeline.engines.local.probe import probed
-    from jinx_pipeline.run import work_dir_of
+    from jinx_pipeline.run_plan import work_dir_of
 
     code = [] if run_code else list(recipe.options.custom_operators)
     recipe = with_media_root(resolve(recipe) if run_code else without_code(recipe))
@@ -77,8 +71,8 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
         measured = measured_bytes(recipe, findings)
         fitted = engine.fitted(pools, measured)
         counts, limits = dict(fitted.counts()), fitted.memory()
-    segments = segments_of(recipe, findings, limits)
-    used = {one.resources(recipe, at).pool for one in segments for at in range(len(one.stages))}
+    graph = graph_of(recipe, findings, limits)
+    used = {node.pool for node in graph.nodes}
     rows = sum(one["rows"] or 0 for one in inputs)
     size = sum(one["bytes"] for one in inputs)
     per_block = recipe.options.block_rows or block_rows(rows, size / rows if rows else 1.0)
@@ -100,7 +94,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
         "work_dir": str(work_dir_of(recipe)),
         "probe": {place: asdict(one) for place, one in findings.operators.items()},
         "code_not_run": code,
-        "segments": [_segment(recipe, one) for one in segments],
+        "nodes": [_node(recipe, graph, node) for node in graph.nodes],
         "files": [
             {"operator": step.operator.name, **asdict(file)}
             for step in recipe.steps
@@ -123,23 +117,25 @@ def _input(path: str) -> dict[str, Any]:
     return {"path": path, "converted": False, "rows": len(dataset), "bytes": info.bytes + info.sidecar_bytes}
 
 
-def _segment(recipe: Recipe, segment: SegmentPlan) -> dict[str, Any]:
+def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
+    """A node, by its number: ids need the content of the inputs, and some are not converted yet."""
+    numbers = {other.id: number for number, other in enumerate(graph.nodes)}
+
     def name(place: int | None) -> str | None:
         return None if place is None else recipe.steps[place].operator.name
 
     return {
-        "makes_groups_with": name(segment.group),
-        "stages": [
-            {
-                "operators": [name(place) for place in one.operators],
-                "pool": segment.resources(recipe, at).pool,
-                "batch_rows": one.batch_rows,
-            }
-            for at, one in enumerate(segment.stages)
-        ],
-        "ends_with": name(segment.decides),
-        "is_partitioned": segment.decides is not None
-        and isinstance(recipe.steps[segment.decides].operator, Partitioned),
+        "number": numbers[node.id],
+        "kind": node.kind,
+        "reads": [{"node": numbers[stream.node], "port": stream.port} for stream in node.reads],
+        "after": [{"node": numbers[stream.node], "port": stream.port} for stream in node.after],
+        "ports": list(node.ports),
+        "operators": [name(place) for place in node.operators],
+        "makes_groups_with": name(node.group),
+        "keys_of": name(node.keys_of),
+        "of_joined_dataset": node.of_other,
+        "pool": node.pool,
+        "batch_rows": node.batch_rows or None,
     }
 
 
@@ -165,14 +161,7 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
     for one in facts["files"]:
         missing = "" if one["is_there"] else " (not on this machine; the nodes need it)"
         lines.append(f"reads      {one['operator']}.{one['parameter']}: {one['path']}{missing}")
-    for number, segment in enumerate(facts["segments"], start=1):
-        for stage in segment["stages"]:
-            names = " + ".join(stage["operators"]) or "rows as they are"
-            group = f"{segment['makes_groups_with']} -> " if segment["makes_groups_with"] else ""
-            lines.append(f"segment {number}  {group}{names}  [{stage['pool']}, batches of {stage['batch_rows']:,}]")
-        if segment["ends_with"]:
-            where = "keys in partitions, on the workers" if segment["is_partitioned"] else "in the driver"
-            lines.append(f"           then over all rows: {segment['ends_with']}  [{where}]")
+    lines += _node_lines(facts["nodes"])
     for place, one in facts["probe"].items():
         taken = f"{natural_size(one['row_bytes'])} of memory a sample, {natural_size(one['held_bytes'])} held"
         lines.append(
@@ -187,3 +176,40 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         lines.append(f"output     {recipe.export.path} ({recipe.export.kind}): {copies}")
     lines.append(f"work_dir   {facts['work_dir']}")
     return lines
+
+
+def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
+    """The operators as they run, and what looks at all rows between them."""
+    lines: list[str] = []
+    origins: dict[int, int] = {}  # of each node, the source or decision whose blocks it has
+    steps: list[int] = []
+    is_chain = all(len(node["reads"]) <= 1 and not {"dropped", "failed"}.intersection(node["ports"]) for node in nodes)
+    is_chain &= len([node for node in nodes if node["kind"] == "pack"]) == 1
+    looks = {node["operators"][0] for node in nodes if node["kind"] == "look"}
+    for number, node in enumerate(nodes):
+        origins[number] = origins[node["reads"][0]["node"]] if node["reads"] else number
+        if node["of_joined_dataset"]:
+            continue
+        if node["kind"] == "map":
+            if origins[number] not in steps:
+                steps.append(origins[number])
+            group = f"{node['makes_groups_with']} -> " if node["makes_groups_with"] else ""
+            names = " + ".join(node["operators"]) or "rows as they are"
+            title, reads = (f"step {len(steps)}", "") if is_chain else (f"node {number}", f"{_reads(node, nodes)} -> ")
+            lines.append(f"{title:<11}{reads}{group}{names}  [{node['pool']}, batches of {node['batch_rows']:,}]")
+        elif node["kind"] == "decide":
+            (name,) = node["operators"]
+            where = "keys in partitions, on the workers" if name in looks else "in the driver"
+            title, reads = ("", "") if is_chain else (f"node {number}", f"{node['after'][0]['node']} -> ")
+            lines.append(f"{title:<11}{reads}then over all rows: {name}  [{where}]")
+    return lines
+
+
+def _reads(node: dict[str, Any], nodes: list[dict[str, Any]]) -> str:
+    """What a node reads, for people."""
+
+    def name(stream: dict[str, Any]) -> str:
+        port = "" if stream["port"] == "out" else f" {stream['port']}"
+        return "sources" if nodes[stream["node"]]["kind"] == "source" else f"{stream['node']}{port}"
+
+    return ", ".join(map(name, node["reads"]))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.plan.planner import GLOBAL_KINDS
+from jinx_pipeline.plan.graph_builder import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.output_kind import kind_at
 from jinx_pipeline.recipe.resolve import resolve

@@ -1,6 +1,7 @@
 """One run of a recipe, from its inputs to the published output."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,54 +10,32 @@ from jinx.errors import JinxError
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.execute.executor import Executor, Job
 from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input, refuse_replaced_inputs
 from jinx_pipeline.plan.media_root import with_media_root
-from jinx_pipeline.plan.planner import (
-    Plan,
-    joined_paths,
-    pools_of_plan,
-    refuse_impossible,
-    refuse_missing_files,
-    segments_of,
-    writer_options,
-)
+from jinx_pipeline.plan.planner import joined_paths, pools_of_plan, refuse_impossible, refuse_missing_files, with_pools
 from jinx_pipeline.plan.probe import measured_bytes
-from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.publish.destination import claimed_output, refuse_below_file
-from jinx_pipeline.publish.publication import LostOutputError, Publication
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.resolve import resolve
-from jinx_pipeline.report.figures import totals
 from jinx_pipeline.report.progress import MODES, Progress
-from jinx_pipeline.report.run_result import RunResult, all_traces, json_lines, write_quarantine
+from jinx_pipeline.report.run_result import RunResult, result_of
 from jinx_pipeline.run_plan import (
     ChangedError,
     input_has_grown,
     known_run,
     new_run,
     plan_of,
+    publication_of,
+    published_before,
     record_growth,
     sweep_other_runs,
+    work_dir_of,
 )
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Published
-from jinx_pipeline.runlog.run_directory import RunDirectory
-from jinx_pipeline.runlog.run_log import START_OVER
-from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
+from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
-from jinx_pipeline.segment_runner import SegmentRunner
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """What a run has open while it lasts."""
-
-    work_dir: WorkDir
-    directory: RunDirectory
-    inputs: list[Input]
-    ledger: Ledger
-    plan: Plan
-    publication: Publication
 
 
 @dataclass
@@ -82,7 +61,6 @@ class Run:
             raise ValueError(f"progress is one of {', '.join(MODES)}, not {self.progress!r}")
         self.export = self.recipe.export
         self.recipe = with_media_root(resolve(self.recipe))
-        self._resumed = False
 
     def __call__(self) -> RunResult:
         """Run it, or resume what an earlier run has left.
@@ -94,129 +72,74 @@ class Run:
             StoppedError: The run stopped; call it again to resume.
         """
         started = time.monotonic()
-        refuse_below_file(self.export.path)
-        refuse_output_within_input(self.recipe, work_dir_of(self.recipe))
-        with WorkDir(work_dir_of(self.recipe)) as work_dir, claimed_output(self.export, work_dir.path):
-            ledger = None if self.restart else known_run(self.recipe, self.export, work_dir)
-            self._resumed = ledger is not None
-            if ledger is None:
-                refuse_missing_files(self.recipe)
-            inputs = find_inputs(self.recipe, work_dir.inputs)
-            has_grown = ledger is not None and input_has_grown(work_dir, plan_of(ledger), inputs)
-            with opened_engine(self.recipe.options) as engine:
-                if ledger is None:
-                    ledger = new_run(self.recipe, self.export, work_dir, inputs, engine)
+        recipe, export = self.recipe, self.export
+        refuse_below_file(export.path)
+        refuse_output_within_input(recipe, work_dir_of(recipe))
+        with WorkDir(work_dir_of(recipe)) as work_dir, claimed_output(export, work_dir.path):
+            known = None if self.restart else known_run(recipe, export, work_dir)
+            if known is None:
+                refuse_missing_files(recipe)
+            inputs = find_inputs(recipe, work_dir.inputs)
+            has_grown = known is not None and input_has_grown(work_dir, plan_of(known), inputs)
+            with (
+                opened_engine(recipe.options) as engine,
+                known or new_run(recipe, export, work_dir, inputs, engine) as ledger,
+            ):
                 sweep_other_runs(work_dir)
-                with ledger:
-                    ledger.claim()
-                    opened = self._opened(work_dir, ledger, inputs)
-                    try:
-                        # Before a plan that grows has other blocks.
-                        opened.publication.resume()
-                        done = opened.publication.published()
-                    except LostOutputError as error:
-                        raise ChangedError(f"{error}; {START_OVER}") from None
-                    if has_grown:
-                        record_growth(ledger, opened.plan, inputs[0])
-                        opened = self._opened(work_dir, ledger, inputs)
-                    if done is None or done.rows != opened.plan.rows:
-                        done = self._made(opened, engine, self._first_block(done))
-                        # Workers of a cluster do not end at once: attempts that lost may still write.
-                        with suppress(OSError):
-                            ledger.sweep()
-                    return self._result(opened, done, time.monotonic() - started)
+                ledger.claim()
+                # Before a plan that grows has other blocks.
+                done = published_before(publication_of(recipe, export, ledger))
+                if has_grown:
+                    record_growth(ledger, plan_of(ledger), inputs[0])
+                if done is None or done.rows != plan_of(ledger).rows:
+                    done = self._published(work_dir, ledger, inputs, engine, done)
+                return result_of(recipe, inputs, ledger, done, time.monotonic() - started, resumed=known is not None)
 
-    def _opened(self, work_dir: WorkDir, ledger: Ledger, inputs: list[Input]) -> _Opened:
-        plan, directory = plan_of(ledger), ledger.directory
-        number, segment = len(plan.segments) - 1, plan.segments[-1]
-        node = f"{number}.{len(segment.stages) - 1}"
-        base = () if any(one.group is not None for one in plan.segments) else tuple(plan.paths)
-
-        def parts_of(blocks: range) -> list[list[Path]]:
-            return [[directory.parts / name for name in ledger.parts(node, block)] for block in blocks]
-
-        writer = writer_options(self.recipe, self.export, plan.meta)
-        publication = Publication(self.export, ledger, writer, directory.run, base, parts_of)
-        return _Opened(work_dir, directory, inputs, ledger, plan, publication)
-
-    def _result(self, opened: _Opened, done: Published, seconds: float) -> RunResult:
-        work_dir, ledger, plan = opened.work_dir, opened.ledger, opened.plan
-        rows = SourceRows(opened.inputs)
-        bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
-        write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
-        traces = all_traces(ledger, self.recipe)
-        if traces:
-            publish_text(work_dir.path / "trace.jsonl", json_lines(traces))
-        return RunResult(
-            self.export.path,
-            plan.rows,
-            done.samples,
-            done.bytes,
-            seconds,
-            bad_rows,
-            totals(ledger, self.recipe),
-            str(work_dir.path),
-            traces,
-            resumed=self._resumed,
-            max_bad_rows=self.recipe.options.max_bad_rows,
-        )
-
-    # The work.
-
-    def _made(self, opened: _Opened, engine: Engine, first_block: int) -> Published:
-        """Do what is not done, and publish it."""
+    def _published(
+        self, work_dir: WorkDir, ledger: Ledger, inputs: Sequence[Input], engine: Engine, before: Published | None
+    ) -> Published:
+        """Do what is not done, and publish it; `before` is what the output holds."""
+        plan, publication = plan_of(ledger), publication_of(self.recipe, self.export, ledger)
+        # Only a directory takes more after what it holds.
+        is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
+        first_block = before.end_block if before is not None and is_directory else 0
+        ledger.sweep(publication.needed_parts())
         try:
-            blocks = self._work(opened, engine, first_block)
-            return opened.publication.publish(first_block, blocks, opened.plan.rows)
+            blocks = self._execute(work_dir, ledger, inputs, engine, first_block)
+            done = publication.publish(first_block, blocks, plan.rows)
         except (JinxError, OSError):
             # An error of a part that shows rows of an input which is another one now does not say so.
-            refuse_replaced_inputs(opened.inputs)
+            refuse_replaced_inputs(inputs)
             raise
+        # Workers of a cluster do not end at once: attempts that lost may still write.
+        with suppress(OSError):
+            ledger.sweep()
+        return done
 
-    def _first_block(self, done: Published | None) -> int:
-        """The first block that is not in the output: only a directory takes more after what it holds."""
-        is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
-        return done.end_block if done is not None and is_directory else 0
-
-    def _work(self, opened: _Opened, engine: Engine, first_block: int) -> int:
-        """Make the parts of all blocks that are not in the output; returns how many blocks the last segment has."""
-        work_dir, plan = opened.work_dir, opened.plan
+    def _execute(
+        self, work_dir: WorkDir, ledger: Ledger, inputs: Sequence[Input], engine: Engine, first_block: int
+    ) -> int:
+        """Run the graph of the plan; returns how many blocks the rows of the output have."""
+        recipe, plan = self.recipe, with_pools(self.recipe, plan_of(ledger))
         # A run that is resumed may be on another machine.
-        refuse_impossible(self.recipe, lacks=engine.lacks, columns=None)
-        engine = engine.fitted(pools_of_plan(self.recipe, plan), measured_bytes(self.recipe, plan.findings))
-        base = tuple(one.path for one in opened.inputs)
-        opened.ledger.sweep(opened.publication.needed_parts())
-        with work_dir.events_path.open("a", encoding="utf-8") as log:
+        refuse_impossible(recipe, lacks=engine.lacks, columns=None)
+        engine = engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
+        paths = (*(one.path for one in inputs), *(str(Path(path).absolute()) for path in joined_paths(recipe)))
+        with work_dir.events_path.open("a", encoding="utf-8") as events:
             counts = engine.counts()
-            modules = [type(step.operator).__module__ for step in self.recipe.steps]
-            others = [str(Path(path).absolute()) for path in joined_paths(self.recipe)]
-            workers = engine.workers(opened.directory, (*base, *others), modules)
-            progress = Progress(self.progress, plan.rows, log)
+            modules = [type(step.operator).__module__ for step in recipe.steps]
+            workers = engine.workers(ledger.directory, paths, modules)
+            progress = Progress(self.progress, plan.rows, events)
+            job = Job(recipe, plan, inputs, ledger, work_dir.answers, first_block)
             try:
-                runner = SegmentRunner(
-                    self.recipe,
-                    plan,
-                    work_dir,
-                    opened.ledger,
-                    WorkerPool(workers),
-                    counts,
-                    progress,
-                    SourceRows(opened.inputs),
-                    self.limits,
-                    engine.memory().get("cpu"),
+                executor = Executor(
+                    job, WorkerPool(workers), counts, progress, limits=self.limits, memory=engine.memory().get("cpu")
                 )
-                return runner.run(opened.inputs, first_block)
+                executor.run()
             finally:
                 workers.close()
                 progress.close()
+        return len(executor.blocks(plan.graph.outputs()[0].id))
 
 
-def work_dir_of(recipe: Recipe) -> Path:
-    """Where a recipe keeps its unfinished work."""
-    if recipe.options.work_dir is not None:
-        return Path(recipe.options.work_dir)
-    path = recipe.export.path if recipe.export is not None else "pipeline"
-    return Path(f"{path.rstrip('/')}.work")
-
-
-__all__ = ["ChangedError", "Run", "RunResult", "StoppedError", "segments_of", "work_dir_of"]
+__all__ = ["ChangedError", "Run", "RunResult", "StoppedError"]

@@ -19,15 +19,16 @@ from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.output_meta import inherited_meta, output_meta, with_inputs
-from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refuse_impossible
+from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refuse_impossible, writer_options
 from jinx_pipeline.plan.probe import measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_place
-from jinx_pipeline.publish.publication import remove_hidden
+from jinx_pipeline.publish.publication import LostOutputError, Publication, remove_hidden
+from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.records import Grown
+from jinx_pipeline.runlog.records import Grown, Published
 from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER, RunLog, RunLogError
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
@@ -47,6 +48,14 @@ class ChangedError(ValueError):
     """The recipe, an input or the version is not that of the run to resume; the message says what changed."""
 
 
+def work_dir_of(recipe: Recipe) -> Path:
+    """Where a recipe keeps its unfinished work."""
+    if recipe.options.work_dir is not None:
+        return Path(recipe.options.work_dir)
+    path = recipe.export.path if recipe.export is not None else "pipeline"
+    return Path(f"{path.rstrip('/')}.work")
+
+
 def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Ledger:
     """Make a plan, and begin a run in place of an earlier one; a plan that is refused changes nothing.
 
@@ -55,6 +64,8 @@ def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inpu
         FileExistsError: The output exists.
         ValueError: The output is an input, or lies in one.
     """
+    if len(recipe.output_inputs) > 1:
+        raise RecipeError([(Place(), f"a run has one export, and the recipe has {len(recipe.output_inputs)} outputs")])
     refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
     refuse_place(export)
     with work_dir.new_run() as directory:
@@ -83,14 +94,12 @@ def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: l
         validate(opened.dataset, recipe.validators, recipe.roles)
     findings = probed(recipe, source, rows)
     fitted = engine.fitted(pools_of(recipe), measured_bytes(recipe, findings))
-    plan = make_plan(recipe, inputs, rows, findings, fitted.memory())
-    has_new_rows = any(segment.group is not None for segment in plan.segments)
-    inherited = {} if has_new_rows else inherited_meta(opened.base, directory.path)
+    plan = make_plan(recipe, inputs, rows, findings, fitted.memory(), order=order_name, versions=versions())
+    (output,) = plan.graph.outputs()
+    inherited = inherited_meta(opened.base, directory.path) if output.has_base else {}
     return replace(
         plan,
         output=str(Path(export.path).absolute()),
-        versions=versions(),
-        order=order_name,
         facts=_publish_facts(directory, opened),
         meta=output_meta(recipe, inputs, versions(), inherited),
     )
@@ -149,7 +158,7 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
         return False
     grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
-    if grown and len(plan.segments) == 1 and plan.order is None:
+    if grown and not plan.graph.of_kind("decide") and plan.order is None:
         return True
     if grown:
         raise ChangedError(f"{where}: the input has grown, and this recipe looks at all rows; {START_OVER}")
@@ -183,6 +192,31 @@ def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
     name = f"facts-{sha256(facts.encode()).hexdigest()[:16]}.json"
     publish_text(directory.decisions / name, facts)
     return name
+
+
+def publication_of(recipe: Recipe, export: Export, ledger: Ledger) -> Publication:
+    """The output of a run, made of the parts of the last node of its plan."""
+    plan, directory = plan_of(ledger), ledger.directory
+    (output,) = plan.graph.outputs()
+
+    def parts_of(blocks: range) -> list[list[Path]]:
+        return [[directory.parts / name for name in ledger.parts(output.id, block)] for block in blocks]
+
+    base = tuple(plan.paths) if output.has_base else ()
+    return Publication(export, ledger, writer_options(recipe, export, plan.meta), directory.run, base, parts_of)
+
+
+def published_before(publication: Publication) -> Published | None:
+    """What the run has published, once a publication that was interrupted is finished; None: nothing yet.
+
+    Raises:
+        ChangedError: The output is gone or replaced, with the parts that it was made of.
+    """
+    try:
+        publication.resume()
+        return publication.published()
+    except LostOutputError as error:
+        raise ChangedError(f"{error}; {START_OVER}") from None
 
 
 def sweep_other_runs(work_dir: WorkDir) -> None:

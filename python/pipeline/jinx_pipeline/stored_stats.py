@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.operators.api.filter import Filter
+from jinx_pipeline.plan.graph_builder import GLOBAL_KINDS
 from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.plan.media_root import with_media_root
-from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
 from jinx_pipeline.recipe.output_kind import refuse_other_name
 from jinx_pipeline.recipe.resolve import resolve

@@ -60,13 +60,13 @@ def test_run_writes_the_output_and_says_what_it_did(folder, capsys):
 
 
 def test_standard_output_has_the_result_alone(folder, capsys, monkeypatch):
-    finish = Run._work
+    finish = Run._execute
 
     def noisy(*arguments):
         sys.stdout.write("(raylet) a node has died\n")  # as Ray does
         return finish(*arguments)
 
-    monkeypatch.setattr(Run, "_work", noisy)
+    monkeypatch.setattr(Run, "_execute", noisy)
     assert run(["run", recipe(folder, ["clean_links_mapper"]), "--json"]) == 0
     out = capsys.readouterr()
     assert json.loads(out.out)["rows_out"] == 200

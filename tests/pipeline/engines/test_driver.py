@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
+from jinx_pipeline.engines.driver import Driver, Observer, StoppedError
 from jinx_pipeline.engines.worker_backend import Died, Failed, Finished, Ready, Stopped
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.model.receipt import Receipt
@@ -16,6 +16,7 @@ from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.schedule.graph import Graph, Node, Stream
 from jinx_pipeline.schedule.task import Cause, Limits
 from jinx_pipeline.worker.map_work import MapWork
 
@@ -63,25 +64,68 @@ class Scripted:
         pass
 
 
+class InFile:
+    """Streams of one input file, whose rows are known by their numbers."""
+
+    def read_by(self, task):
+        return Source(("in.jinx",)), task
+
+    def named(self, node, bad):
+        return bad
+
+    def counts(self, node):
+        return True
+
+
+def graph_of(groups, pools):
+    """For each group of blocks a source and a node for each pool; a group begins when the one before it is finished."""
+    nodes = []
+    for number in range(groups):
+        after = (nodes[-1].id,) if nodes else ()
+        nodes.append(Node(str(number), None, after=after))
+        for place, pool in enumerate(pools):
+            nodes.append(Node(f"{number}.{place}", pool, (Stream(nodes[-1].id),)))
+    return Graph(tuple(nodes))
+
+
+def begin(driver, number, blocks, pools):
+    works = {
+        f"{number}.{place}": MapWork(Stage([], [], Roles(), "rows", pool=pool)) for place, pool in enumerate(pools)
+    }
+    driver.begin(str(number), dict.fromkeys(range(blocks), 10), works)
+
+
 @pytest.fixture
-def run(tmp_path):
-    """Runs segments of so many blocks each, one after another, with the same workers."""
+def ledger(tmp_path):
     with WorkDir(tmp_path / "work") as work_dir:
         with work_dir.new_run() as directory:
             RunLog.create(directory.log, directory.run, {})
-        ledger = Ledger(directory)
-        ledger.claim()
+        with Ledger(directory) as ledger:
+            ledger.claim()
+            yield ledger
 
-        def go(workers, *segments, count=2, pools=("cpu",), worker_pool=None, **more):
-            worker_pool = worker_pool or WorkerPool(workers)
-            for number, blocks in enumerate(segments):
-                works = [MapWork(Stage([], [], Roles(), "rows", pool=pool)) for pool in pools]
-                segment = Segment(str(number), works, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
-                Driver(segment, worker_pool, dict.fromkeys(pools, count), ledger, directory, **more).run()
-                assert len(ledger.done([f"{number}.0"], segment.blocks)) == blocks
 
-        with ledger:
-            yield go
+def done(ledger, node, blocks):
+    return [block for block in range(blocks) if ledger.committed(node, block, 10) is not None]
+
+
+@pytest.fixture
+def run(ledger):
+    """Runs groups of so many blocks each, one after another, with the same workers."""
+
+    def go(workers, *groups, count=2, pools=("cpu",), worker_pool=None, **more):
+        worker_pool = worker_pool or WorkerPool(workers)
+        graph = graph_of(len(groups), pools)
+        driver = Driver(graph, InFile(), worker_pool, dict.fromkeys(pools, count), ledger, **more)
+        for number, blocks in enumerate(groups):
+            begin(driver, number, blocks, pools)
+            while f"{number}.{len(pools) - 1}" not in driver.take_finished():
+                driver.step(0.5)
+        driver.run()
+        for number, blocks in enumerate(groups):
+            assert done(ledger, f"{number}.0", blocks) == list(range(blocks))
+
+    return go
 
 
 def ready_when_started(workers, news):
@@ -90,14 +134,14 @@ def ready_when_started(workers, news):
     return [*map(Ready, workers.started[known:]), *news]
 
 
-def test_workers_of_a_segment_work_on_in_the_next(run):
+def test_workers_of_a_node_work_on_in_the_next(run):
     workers = Scripted(ready_when_started)
     run(workers, 3, 3)
     assert workers.started == ["cpu-1", "cpu-2"]
     assert {worker for worker, _ in workers.tasks[3:]} == {"cpu-1", "cpu-2"}
 
 
-def test_a_worker_that_is_ready_only_in_the_next_segment(run):
+def test_a_worker_that_is_ready_only_in_the_next_node(run):
     def script(workers, news):
         if not workers.tasks:
             return [Ready("cpu-1")]
@@ -109,7 +153,7 @@ def test_a_worker_that_is_ready_only_in_the_next_segment(run):
     assert "cpu-2" in [one for one, _ in workers.tasks]
 
 
-def test_idle_workers_that_end_between_segments_are_no_failed_starts(run):
+def test_idle_workers_that_end_between_nodes_are_no_failed_starts(run):
     def script(workers, news):
         news = ready_when_started(workers, news)
         if not getattr(workers, "ended", False) and workers.tasks[-1:] and workers.tasks[-1][1].work == "1.0":
@@ -411,7 +455,7 @@ def test_workers_that_nodes_short_of_memory_cannot_start_stop_the_run_late(run, 
     assert len(workers.started) == 12
 
 
-def test_a_driver_that_is_cancelled_keeps_what_is_committed_and_can_go_on(tmp_path):
+def test_a_driver_that_is_cancelled_keeps_what_is_committed_and_can_go_on(ledger):
     """Between two steps the caller decides; the second driver does what the first has left."""
 
     def one_at_a_time(workers, news):
@@ -420,27 +464,24 @@ def test_a_driver_that_is_cancelled_keeps_what_is_committed_and_can_go_on(tmp_pa
         workers.news = news[1:]
         return [*ready, *news[:1]]
 
-    with WorkDir(tmp_path / "work") as work_dir:
-        with work_dir.new_run() as directory:
-            RunLog.create(directory.log, directory.run, {})
-        ledger = Ledger(directory)
-        ledger.claim()
-        works = [MapWork(Stage([], [], Roles(), "rows"))]
-        segment = Segment("0", works, Source(("in.jinx",)), dict.fromkeys(range(6), 10))
-        workers = Scripted(one_at_a_time)
-        first = Driver(segment, WorkerPool(workers), {"cpu": 2}, ledger, directory)
-        steps = 0
-        while len(ledger.done(["0.0"], segment.blocks)) < 3:
-            first.step(0.0)
-            steps += 1
-        first.cancel()
-        assert not first.finished
-        assert steps < 20
-        done = len(ledger.done(["0.0"], segment.blocks))
-        assert set(workers.killed) <= set(workers.started)
-        again = Scripted(one_at_a_time)
-        second = Driver(segment, WorkerPool(again), {"cpu": 2}, ledger, directory)
-        second.run()
-        assert second.finished
-        assert len(again.tasks) == 6 - done
-        ledger.close()
+    def driver_with(workers):
+        made = Driver(graph_of(1, ["cpu"]), InFile(), WorkerPool(workers), {"cpu": 2}, ledger)
+        begin(made, 0, 6, ["cpu"])
+        return made
+
+    workers = Scripted(one_at_a_time)
+    first = driver_with(workers)
+    steps = 0
+    while len(done(ledger, "0.0", 6)) < 3:
+        first.step(0.0)
+        steps += 1
+    first.cancel()
+    assert not first.finished
+    assert steps < 20
+    committed = len(done(ledger, "0.0", 6))
+    assert set(workers.killed) <= set(workers.started)
+    again = Scripted(one_at_a_time)
+    second = driver_with(again)
+    second.run()
+    assert second.finished
+    assert len(again.tasks) == 6 - committed

@@ -13,7 +13,7 @@ from jinx_pipeline.engines.local import probe
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.script.function_op import function_operator
-from jinx_pipeline.plan.planner import segments_of
+from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.probe import Findings, Measured, measured_bytes, pools_of, probed_places
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan_page import describe
@@ -162,8 +162,8 @@ def test_batches_and_workers_fit_into_memory(monkeypatch):
         ({"cpu": 1 * MB}, 15),
         ({"gpu": 1}, 1000),
     ):
-        (segment,) = segments_of(what, found, limits)
-        assert segment.stages[0].batch_rows == rows
+        (node,) = graph_of(what, found, limits).of_kind("map")
+        assert node.batch_rows == rows
     # 36 + 500 + 64 for changed texts + twice 8 rows
     assert measured_bytes(what, found) == {"cpu": 632 * MB}
     monkeypatch.setattr(engine, "usable_cores", lambda: 16)
@@ -185,9 +185,8 @@ def test_workers_without_a_gpu_do_not_hold_models_of_those_with_one():
         {0: Measured(10.0, MB, 10 * MB), 1: Measured(10.0, MB, 900 * MB), 2: Measured(10.0, MB, 20 * MB)}, 36 * MB
     )
     # 36 + 30 held in the pool + 64 for changed texts + twice 250 rows
-    (segment,) = segments_of(what, found, {"cpu": 630 * MB, "gpu-123MB": 630 * MB})
-    stages = [(segment.resources(what, at).pool, one.batch_rows) for at, one in enumerate(segment.stages)]
-    assert stages == [("cpu", 250), ("gpu-123MB", 15), ("cpu", 250)]
+    nodes = graph_of(what, found, {"cpu": 630 * MB, "gpu-123MB": 630 * MB}).of_kind("map")
+    assert [(node.pool, node.batch_rows) for node in nodes] == [("cpu", 250), ("gpu-123MB", 15), ("cpu", 250)]
     assert measured_bytes(what, found) == {"cpu": 162 * MB, "gpu-123MB": 1016 * MB}
     assert measured_bytes(
         recipe("in.jinx", jp.ops.TextLengthFilter()), replace(found, operators={0: found.operators[0]})
@@ -213,13 +212,13 @@ def test_batches_and_place_of_an_operator_that_depends_on_its_batch_are_those_of
 
     what = recipe("in.jinx", jp.ops.TextLengthFilter(), Padding(), jp.ops.WordsNumFilter(), jp.ops.AlphanumericFilter())
     found = Findings({place: Measured(10.0 + place, 1000 * MB, 0) for place in range(4)}, MB)
-    (segment,) = segments_of(what, found, {"cpu": MB})
-    assert segment.stages[0].operators == [0, 1, 3, 2]
-    assert segment.stages[0].batch_rows == 40
+    (node,) = graph_of(what, found, {"cpu": MB}).of_kind("map")
+    assert node.operators == (0, 1, 3, 2)
+    assert node.batch_rows == 40
     fused = recipe("in.jinx", FusedOp(operators=[Padding()]))
-    assert segments_of(fused, found, {"cpu": MB})[0].stages[0].batch_rows == 1000
+    assert graph_of(fused, found, {"cpu": MB}).of_kind("map")[0].batch_rows == 1000
     clip = recipe("in.jinx", jp.create("image_text_similarity_filter", hf_clip="clip"))
-    assert segments_of(clip, found, {"cpu-2GiB": MB})[0].stages[0].batch_rows == 16
+    assert graph_of(clip, found, {"cpu-2GiB": MB}).of_kind("map")[0].batch_rows == 16
 
 
 def on_gpu():
@@ -239,7 +238,7 @@ def test_the_plan_keeps_what_was_measured_and_no_byte_depends_on_it(data, tmp_pa
     monkeypatch.setattr("jinx_pipeline.run_plan.probed", lambda *_: tight)
     flow.export(tmp_path / "tight", workers=2)
     plan = records_of(tmp_path / "tight.work", "header")[0]["plan"]
-    assert plan["segments"][0]["stages"][0]["batch_rows"] == 15
+    assert [node["batch_rows"] for node in plan["graph"]["nodes"] if node["kind"] == "map"] == [15]
     assert digest(tmp_path / "tight") == digest(tmp_path / "probed")
 
 

@@ -52,9 +52,11 @@ def test_a_stage_with_a_gpu_after_one_without(workers, tmp_path, monkeypatch):
     flow = Dataset.load(data).process([OnCpu(), OnGpu()])
     assert flow.export(tmp_path / "out", engine=jp.Ray(workers=workers), block_rows=10).ok
     events = (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()
-    workers_of = {one["stage"]: one["worker"] for one in map(json.loads, events) if one["kind"] == "block"}
-    assert workers_of["0.0"].startswith("cpu-")
-    assert workers_of["0.1"].startswith("gpu-")
+    workers_of = {
+        one["node"].partition("-")[0]: one["worker"] for one in map(json.loads, events) if one["kind"] == "block"
+    }
+    assert workers_of["OnCpu"].startswith("cpu-")
+    assert workers_of["OnGpu"].startswith("gpu-")
     again = Dataset.load(data).process([OnCpu(), OnGpu()])
     assert again.export(tmp_path / "again", engine=jp.Ray(workers=1), block_rows=10).ok
     assert digest(tmp_path / "again") == digest(tmp_path / "out")

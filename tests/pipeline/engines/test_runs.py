@@ -19,6 +19,7 @@ from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.replay import replay_of
 from jinx_pipeline.run import ChangedError, Run
+from jinx_pipeline.runlog.records import VERSION
 from pipeline.made import (
     Killer,
     digest,
@@ -231,12 +232,15 @@ def test_another_recipe_is_refused_with_the_difference(calm, data, wrong):
         shorter.export(calm, workers=1, block_rows=40)
 
 
-def test_a_plan_of_another_version_is_refused_with_the_remedy(data, tmp_path):
+@pytest.mark.parametrize("other", [VERSION - 1, 99])
+def test_a_log_of_another_version_is_refused_with_the_remedy(data, tmp_path, other):
     flow = Dataset.load(data).process(jp.ops.TextLengthFilter(max_len=75))
     flow.export(tmp_path / "out", workers=1)
     path = log_of(tmp_path / "out.work")
-    path.write_text(path.read_text().replace('"version":1', '"version":99', 1))
-    match = r"log\.jsonl is of version 99, and this program reads version 1; .*, or start over with restart=True"
+    path.write_text(path.read_text().replace(f'"version":{VERSION}', f'"version":{other}', 1))
+    match = (
+        rf"log\.jsonl is of version {other}, and this program reads version {VERSION}; .*, or start over with restart"
+    )
     with pytest.raises(ChangedError, match=match):
         flow.export(tmp_path / "out", workers=1)
     assert flow.export(tmp_path / "out", workers=1, restart=True, overwrite=True).ok

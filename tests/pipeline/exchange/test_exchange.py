@@ -15,7 +15,7 @@ from jinx_pipeline.dedup.near_hashes import block_masks, near_groups
 from jinx_pipeline.exchange import chunks, division, key_file
 from jinx_pipeline.exchange.division import divide
 from jinx_pipeline.exchange.key_file import KeyFiles
-from jinx_pipeline.global_ops import decisions
+from jinx_pipeline.global_ops import key_tasks
 
 SAMPLES = 24_000
 OPERATORS = {
@@ -204,7 +204,7 @@ def test_simhash_refuses_too_many_keys():
 def test_a_key_file_that_is_lost_stops_a_run_with_its_name(batch, tmp_path, monkeypatch, is_missing):
     with jinx.Writer(tmp_path / "in.jinx") as writer:
         writer.write_many(batch.take(np.arange(300)).to_samples())
-    key_files = decisions.key_files
+    key_files = key_tasks.key_files
 
     def damaged(parts):
         files = key_files(parts)
@@ -214,7 +214,7 @@ def test_a_key_file_that_is_lost_stops_a_run_with_its_name(batch, tmp_path, monk
             files.sources[1].write_bytes(files.sources[1].read_bytes()[:-5])
         return files
 
-    monkeypatch.setattr(decisions, "key_files", damaged)
+    monkeypatch.setattr(key_tasks, "key_files", damaged)
     flow = Dataset.load(tmp_path / "in.jinx").process(jp.create("document_deduplicator"))
     problem = "is missing" if is_missing else "is damaged: it ends before"
     with pytest.raises((jp.StoppedError, ValueError), match=rf"\.signatures: .* {problem}.*start over with restart"):

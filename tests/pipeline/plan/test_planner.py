@@ -1,4 +1,4 @@
-"""The plan: segments, stages, blocks, and the order of filters."""
+"""The plan: nodes, blocks, and the order of filters."""
 
 import json
 import os
@@ -9,8 +9,9 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators import Resources
+from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.mixture import mixture_order
-from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, pools_of_plan, segments_of
+from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, pools_of_plan, with_pools
 from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
@@ -30,34 +31,33 @@ def rates(found: dict[int, float]) -> Findings:
 
 def test_faster_filters_run_first_but_never_past_a_mapper():
     what = recipe("text_length_filter", "words_num_filter", "clean_links_mapper", "character_repetition_filter")
-    (segment,) = segments_of(what, rates({0: 100.0, 1: 900.0, 3: 5000.0}))
-    assert segment.stages[0].operators == [1, 0, 2, 3]
-    (as_written,) = segments_of(what, rates({0: 100.0}))
-    assert as_written.stages[0].operators == [0, 1, 2, 3]
-    (kept,) = segments_of(replace(what, options=Options(reorder=False)), rates({0: 100.0, 1: 900.0}))
-    assert kept.stages[0].operators == [0, 1, 2, 3]
+    (node,) = graph_of(what, rates({0: 100.0, 1: 900.0, 3: 5000.0})).of_kind("map")
+    assert node.operators == (1, 0, 2, 3)
+    (as_written,) = graph_of(what, rates({0: 100.0})).of_kind("map")
+    assert as_written.operators == (0, 1, 2, 3)
+    assert as_written.id == node.id
+    (kept,) = graph_of(replace(what, options=Options(reorder=False)), rates({0: 100.0, 1: 900.0})).of_kind("map")
+    assert kept.operators == (0, 1, 2, 3)
 
 
-def test_operators_that_see_all_rows_end_segments():
+def test_operators_that_see_all_rows_end_chains():
     what = recipe("text_length_filter", "document_deduplicator", "clean_links_mapper", "image_deduplicator")
-    found = [(one.stages[0].operators, one.decides) for one in segments_of(what)]
-    assert found == [([0], 1), ([2], 3), ([], None)]
+    nodes = [(node.operators, node.keys_of) for node in graph_of(what).of_kind("map")]
+    assert nodes == [((0,), 1), ((2,), 3), ((), None)]
 
 
-def test_another_resource_begins_a_stage(monkeypatch):
+def test_another_resource_begins_a_node(monkeypatch):
     what = recipe("text_length_filter", "clean_links_mapper", "words_num_filter")
     monkeypatch.setattr(type(what.steps[1].operator), "resources", Resources(gpus=1))
-    (segment,) = segments_of(what)
-    pools = [segment.resources(what, at).pool for at in range(3)]
-    assert [stage.operators for stage in segment.stages] == [[0], [1], [2]]
-    assert pools == ["cpu", "gpu", "cpu"]
+    nodes = [(node.operators, node.pool) for node in graph_of(what).of_kind("map")]
+    assert nodes == [((0,), "cpu"), ((1,), "gpu"), ((2,), "cpu")]
 
 
 def test_an_operator_has_the_batches_that_the_recipe_gives_it_alone():
     what = recipe("text_length_filter", "clean_links_mapper", "words_num_filter")
     steps = (what.steps[0], replace(what.steps[1], batch_rows=7), what.steps[2])
-    (segment,) = segments_of(replace(what, steps=steps, options=Options(batch_rows=50)))
-    assert [(one.operators, one.batch_rows) for one in segment.stages] == [([0], 50), ([1], 7), ([2], 50)]
+    nodes = graph_of(replace(what, steps=steps, options=Options(batch_rows=50))).of_kind("map")
+    assert [(node.operators, node.batch_rows) for node in nodes] == [((0,), 50), ((1,), 7), ((2,), 50)]
     assert replace(what, steps=steps).digest != what.digest
 
 
@@ -66,10 +66,8 @@ def test_keys_and_groups_are_made_by_workers_that_their_operator_needs():
     large = Resources(memory=5_000_000_000)
     steps = tuple(replace(one, given_resources=large) if at in {1, 3} else one for at, one in enumerate(what.steps))
     changed = replace(what, steps=steps)
-    segments = segments_of(changed)
-    pools = [[one.resources(changed, at).pool for at in range(len(one.stages))] for one in segments]
-    assert pools == [["cpu", "cpu-5GB"], ["cpu"], ["cpu-5GB"]]
-    assert [[stage.operators for stage in one.stages] for one in segments] == [[[0], []], [[2]], [[]]]
+    nodes = [(node.operators, node.pool) for node in graph_of(changed).of_kind("map")]
+    assert nodes == [((0,), "cpu"), ((), "cpu-5GB"), ((2,), "cpu"), ((), "cpu-5GB")]
     assert changed.digest == what.digest
 
 
@@ -79,7 +77,7 @@ def test_a_run_that_is_resumed_gives_its_stages_what_the_recipe_says_now():
     assert pools_of_plan(what, plan) == {"cpu": Resources()}
     steps = (what.steps[0], replace(what.steps[1], given_resources=Resources(memory=10**9)))
     assert list(pools_of_plan(replace(what, steps=steps), plan)) == ["cpu", "cpu-1GB"]
-    assert plan.segments[0].resources(replace(what, steps=steps), 0).pool == "cpu-1GB"
+    assert [node.pool for node in with_pools(replace(what, steps=steps), plan).graph.of_kind("map")] == ["cpu-1GB"]
 
 
 def test_blocks_depend_on_the_input_alone():

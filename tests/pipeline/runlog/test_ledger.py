@@ -2,7 +2,7 @@
 
 import pytest
 
-from jinx_pipeline.model.receipt import BadRow, OperatorFigures, Receipt
+from jinx_pipeline.model.receipt import BadRow, OperatorFigures, PortPart, Receipt
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
@@ -25,28 +25,32 @@ def claimed(directory):
 
 def test_a_divided_block_counts_when_all_its_pieces_are_there(directory):
     with claimed(directory) as ledger:
-        ledger.commit(Task("n", 0, 0, 50), 3, Receipt("a", 40))
-        assert ledger.done(["n"], {0: 100}) == {}
-        assert ledger.pieces("n", 0) == []
         ledger.commit(Task("n", 0, 50, 50), 4, Receipt("c", 5))
+        assert ledger.committed("n", 0, 100) is None
         ledger.commit(Task("n", 0, 0, 50), 5, Receipt("b", 40))
-        assert ledger.done(["n"], {0: 100}) == {("n", 0): 45}
+        assert ledger.committed("n", 0, 100) == {"out": 45}
+        assert ledger.committed("n", 0, 99) is None
+        ledger.forget("n", 0)
+        assert ledger.pieces("n", 0) == []
+        ledger.commit(Task("n", 0, 0, 100), 6, Receipt("d", 45))
     again = Ledger(directory)
-    assert again.next_attempt == 6
-    assert again.parts("n", 0) == ["b", "c"]
-    with again:
-        again.claim()
-        assert again.done(["n"], {0: 100}) == {("n", 0): 45}
+    assert again.next_attempt == 7
+    assert again.parts("n", 0) == ["d"]
+    assert again.committed("n", 0, 100) == {"out": 45}
+    assert again.nodes() == ["n"]
 
 
-def test_a_later_node_of_a_chain_reads_what_came_out_before(directory):
+def test_each_port_has_parts_of_its_own(directory):
     with claimed(directory) as ledger:
-        ledger.commit(Task("a", 0, 0, 10), 0, Receipt("a0", 6))
-        ledger.commit(Task("b", 0, 0, 6), 1, Receipt(None, 0))
-        ledger.commit(Task("a", 1, 0, 5), 2, Receipt("a1", 5))
-        ledger.commit(Task("b", 1, 0, 4), 3, Receipt("b1", 4))
-        assert ledger.done(["a", "b"], {0: 10, 1: 10}) == {("a", 0): 6, ("b", 0): 0}
-        assert ledger.parts("b", 1) == []
+        ledger.commit(Task("n", 0, 5, 5), 1, Receipt(None, 0, ports={"dropped": PortPart("b.dropped", 5)}))
+        ledger.commit(Task("n", 0, 0, 5), 2, Receipt("a", 2, ports={"dropped": PortPart("a.dropped", 3)}))
+        for name in ("a", "a.dropped", "b.dropped", "c.dropped"):
+            (directory.parts / name).write_bytes(b"")
+        ledger.sweep()
+    again = Ledger(directory)
+    assert again.committed("n", 0, 10) == {"out": 2, "dropped": 8}
+    assert (again.parts("n", 0), again.parts("n", 0, "dropped")) == (["a"], ["a.dropped", "b.dropped"])
+    assert sorted(path.name for path in directory.parts.iterdir()) == ["a", "a.dropped", "b.dropped"]
 
 
 def test_receipts_are_read_in_the_order_of_blocks_without_those_that_were_forgotten(directory):

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from collections.abc import Callable
 
 from jinx_pipeline.schedule.graph import Graph, Node
 from jinx_pipeline.schedule.task import Lease, Limits, Task
@@ -56,9 +57,10 @@ class Account:
         """The first attempt of a driver that begins now."""
         return self._last_attempt + 1
 
-    def done(self) -> dict[Key, dict[str, int]]:
+    def committed(self) -> Callable[[str, int, int], dict[str, int] | None]:
         """What a driver that begins now is told."""
-        return {key: {port: len(rows) for port, rows in self.outputs[key].items()} for key in self.log}
+        committed = {key: {port: len(rows) for port, rows in self.outputs[key].items()} for key in self.log}
+        return lambda node, block, _: committed.get((node, block))
 
     def give(self, node: str, blocks: dict[int, int]) -> None:
         """The blocks of a source are known."""
@@ -187,7 +189,7 @@ class Account:
         return numbers
 
     def _settle(self) -> None:
-        """Finish blocks without rows, and nodes that lack nothing."""
+        """Finish blocks without rows or tasks, and nodes that lack nothing."""
         for node in self._graph.order:
             numbers = self._numbers(node)
             if node.id in self.finished or numbers is None or not self._may_begin(node):
@@ -195,8 +197,8 @@ class Account:
             keys = {(node.id, block) for block in numbers}
             for key in keys - self._passed:
                 rows = self.rows(*key)
-                if rows == []:
-                    self.outputs[key] = {port: [] for port in node.outputs}
+                if rows == [] or (rows is not None and node.pool is None):
+                    self.outputs[key] = dict.fromkeys(node.outputs, rows)
                 if rows is not None and key in self.outputs:
                     self._passed.add(key)
             if self.finished.issuperset(node.upstream) and self._passed.issuperset(keys):

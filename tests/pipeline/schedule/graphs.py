@@ -45,7 +45,8 @@ class GraphMaker:
             if is_late:
                 self.late[name] = blocks
         given = None if inputs or is_late else blocks
-        node = Node(name, self._dice.choice(self._pools), inputs, after, ports, given)
+        has_tasks = bool(inputs) or self._dice.random() < 0.7
+        node = Node(name, self._dice.choice(self._pools) if has_tasks else None, inputs, after, ports, given)
         self.nodes.append(node)
         return node
 

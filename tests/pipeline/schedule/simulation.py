@@ -51,7 +51,7 @@ class Simulation:
         )
         self._violence = dice.choice((0.0, 0.1, 0.3, 0.6))
         self._driver_dies = dice.choice((0.0, 0.0, 0.01, 0.1))
-        pools = sorted({node.pool for node in self._graph.nodes})
+        pools = sorted({node.pool for node in self._graph.nodes if node.pool is not None})
         self._pools = {f"w{number}-{pool}": pool for pool in pools for number in range(dice.randrange(1, 5))}
         self._account = Account(self._graph, self._limits, dice)
         self._events: list[tuple[float, int, str, Lease | None, str]] = []
@@ -80,7 +80,9 @@ class Simulation:
 
     def _start(self) -> None:
         account = self._account
-        self._scheduler = Scheduler(self._graph, self._limits, done=account.done(), first_attempt=account.next_attempt)
+        self._scheduler = Scheduler(
+            self._graph, self._limits, committed=account.committed(), first_attempt=account.next_attempt
+        )
         self._idle = dict.fromkeys(self._pools)
         self._busy: set[str] = set()
         self._ahead: dict[str, Lease] = {}

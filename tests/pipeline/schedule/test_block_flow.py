@@ -20,6 +20,10 @@ def take(scheduler, pool="cpu", now=0.0):
     return None if lease is None else (lease.task.node, lease.task.block, lease.task.rows, lease.attempt)
 
 
+def committed(rows):
+    return lambda node, block, _: rows.get((node, block))
+
+
 def run(scheduler, pool="cpu", **rows):
     """Take a task and finish it; returns its node, block and rows."""
     task = take(scheduler, pool)
@@ -155,7 +159,7 @@ def test_a_receipt_without_the_ports_of_its_node_is_refused_and_its_lease_stays(
 def test_blocks_that_an_earlier_run_committed_are_not_handed_out():
     done = {("0", 0): 4, ("1", 0): 4, ("0", 1): 3, ("0", 2): 0}
     done = {key: {"out": rows} for key, rows in done.items()}
-    scheduler = chain([5, 5, 5], ["a", "b"], done=done, first_attempt=50)
+    scheduler = chain([5, 5, 5], ["a", "b"], committed=committed(done), first_attempt=50)
     assert scheduler.take_finished() == ["0"]
     assert take(scheduler, "a") is None
     node, block, rows, attempt = take(scheduler, "b")
@@ -166,17 +170,40 @@ def test_blocks_that_an_earlier_run_committed_are_not_handed_out():
 
 def test_what_was_committed_after_a_barrier_counts_when_its_blocks_are_given_again():
     nodes = Node("a", blocks={0: 1}), Node("look", after=("a",)), Node("end", inputs=(Stream("look"),))
-    scheduler = scheduler_of(*nodes, done={("a", 0): {"out": 1}, ("look", 1): {"out": 5}})
+    scheduler = scheduler_of(*nodes, committed=committed({("a", 0): {"out": 1}, ("look", 1): {"out": 5}}))
     assert scheduler.take_finished() == ["a"]
     scheduler.set_blocks("look", {0: 2, 1: 3})
     assert [run(scheduler), run(scheduler), run(scheduler)] == [("end", 1, 5), ("look", 0, 2), ("end", 0, 2)]
     assert scheduler.finished
 
 
-@pytest.mark.parametrize(("key", "match"), [(("b", 0), "no node 'b'"), (("0", 0), "node '0' has the ports")])
-def test_what_was_committed_of_another_graph_is_refused(key, match):
-    with pytest.raises(GraphError, match=match):
-        chain([5], done={key: {"left": 1}})
+def test_what_was_committed_with_other_ports_is_refused():
+    with pytest.raises(GraphError, match="node '0' has the ports"):
+        chain([5], committed=committed({("0", 0): {"left": 1}}))
+
+
+def test_what_was_committed_is_asked_for_with_the_rows_that_arrive():
+    asked = []
+    scheduler = chain([5, 0], ["a", "b"], committed=lambda *block: asked.append(block))
+    assert run(scheduler, "a", out=3) == ("0", 0, 5)
+    assert asked == [("0", 0, 5), ("1", 0, 3)]
+
+
+def test_blocks_pass_through_a_node_without_tasks():
+    nodes = (
+        Node("in", None, blocks={0: 3, 1: 4}),
+        Node("a", inputs=(Stream("in"),)),
+        Node("decide", None, after=("a",)),
+        Node("b", inputs=(Stream("decide"),)),
+    )
+    scheduler = scheduler_of(*nodes)
+    assert scheduler.take_finished() == ["in"]
+    assert [run(scheduler), run(scheduler), run(scheduler)] == [("a", 0, 3), ("a", 1, 4), None]
+    assert scheduler.take_finished() == ["a"]
+    scheduler.set_blocks("decide", {0: 5})
+    assert [run(scheduler), run(scheduler)] == [("b", 0, 5), None]
+    assert scheduler.take_finished() == ["decide", "b"]
+    assert scheduler.finished
 
 
 def test_the_cost_of_a_task_does_not_grow_with_blocks_and_workers():

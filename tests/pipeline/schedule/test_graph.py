@@ -130,3 +130,22 @@ def test_two_ports_with_one_name(graph, data):
     node = pick(data.draw, graph)
     message = refused(graph, replace(node, outputs=(*node.outputs, "twin", "twin")))
     assert message == f"node '{node.id}' has two ports 'twin'"
+
+
+def test_the_readers_of_a_node_come_after_what_they_read():
+    graph = Graph(
+        (
+            Node("end", inputs=(Stream("left"), Stream("right"))),
+            Node("right", inputs=(Stream("first"),)),
+            Node("left", inputs=(Stream("first"),)),
+            Node("first"),
+            Node("look", after=("end",)),
+        )
+    )
+    assert graph.readers() == {
+        "first": ("right", "left", "end"),
+        "right": ("end",),
+        "left": ("end",),
+        "end": (),
+        "look": (),
+    }

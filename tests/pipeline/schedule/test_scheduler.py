@@ -2,6 +2,8 @@
 
 import pytest
 
+from jinx_pipeline.schedule.graph import Graph, Node
+from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Limits, RefusedError
 from pipeline.schedule.graphs import chain
 
@@ -237,3 +239,12 @@ def test_a_straggler_whose_copy_died_gets_another():
         assert copy.task == slow.task
         assert scheduler.lease("third", "cpu", now) is None
         scheduler.lost(copy.attempt, Cause.DIED, now)
+
+
+def test_a_node_may_have_its_own_number_of_strikes():
+    scheduler = Scheduler(Graph((Node("look", blocks={0: 1}, strikes=3),)))
+    for strike in range(3):
+        lease = scheduler.lease("w", "cpu", 0.0)
+        assert lease.is_last_try == (strike == 2)
+        verdict = scheduler.lost(lease.attempt, Cause.DIED, 0.0)
+        assert (verdict.quarantined is not None) == (strike == 2)

@@ -18,8 +18,8 @@ def resume(what: str, progress: str, *, as_json: bool, **options: Any) -> int:
     """
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.replay import recipe_in
-    from jinx_pipeline.run import Run, work_dir_of
-    from jinx_pipeline.run_plan import other_remedy
+    from jinx_pipeline.run import Run
+    from jinx_pipeline.run_plan import other_remedy, work_dir_of
     from jinx_pipeline.runlog.run_directory import current_run
     from jinx_pipeline.runlog.run_log import START_OVER
 

@@ -1,28 +1,29 @@
-"""Drives one segment: the scheduler decides about tasks, workers do them, the ledger keeps what they made.
+"""Drives a graph: the scheduler decides about tasks, workers do them, the ledger keeps what they made.
 
 Of its own it decides about workers alone: when they are started, and which one makes room for another.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
 from jinx_pipeline.engines.task_giver import TaskGiver, discard
 from jinx_pipeline.engines.worker_backend import Died, Event, Failed, FatalEvent, Finished, Ready, Request, Stopped
 from jinx_pipeline.engines.worker_pool import Assignment, WorkerPool
 from jinx_pipeline.model.error_text import plain_text
 from jinx_pipeline.model.receipt import BadRow
-from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.plan.source import Source, SourceCache
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.run_directory import RunDirectory
-from jinx_pipeline.schedule.graph import Graph, Node, Stream
+from jinx_pipeline.runlog.work_dir import port_path, remove_part
+from jinx_pipeline.schedule.graph import Graph
 from jinx_pipeline.schedule.scheduler import Scheduler
-from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError
+from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Task
 from jinx_pipeline.worker.map_work import row_of
-from jinx_pipeline.worker.work import VIEW_SUFFIX, Work
+from jinx_pipeline.worker.work import Work
 
-_TICK_SECONDS = 0.5
+TICK_SECONDS = 0.5
 # Workers that die before their first task have a broken environment: after so many the run stops, unless others work.
 _FAILED_STARTS = 5
 # A node may be short of memory for some minutes.
@@ -54,44 +55,25 @@ class TooManyBadRowsError(RepairError):
     """More rows were left out than the recipe allows."""
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A chain of works without a global operator between them.
+class Streams(Protocol):
+    """Where the rows of each node are, and how people know them."""
 
-    Attributes:
-        name: Its name; with the place of a work it names a node.
-        works: In order.
-        source: What the first one reads.
-        blocks: Number and rows of each block; its first row follows from those before it.
-    """
+    def read_by(self, task: Task) -> tuple[Source, Task]:
+        """What a task reads, and the task with its first row as that counts it."""
+        ...
 
-    name: str
-    works: Sequence[Work]
-    source: Source
-    blocks: Mapping[int, int]
+    def named(self, node: str, bad: BadRow) -> BadRow:
+        """A row that was left out, with the name that people know it by.
 
-    def node_ids(self) -> list[str]:
-        """The id of each work in the graph of the scheduler."""
-        return [f"{self.name}.{place}" for place in range(len(self.works))]
+        Args:
+            node: At which node; empty where that is not known.
+            bad: The row.
+        """
+        ...
 
-    def graph(self) -> Graph:
-        """The chain of its works."""
-        nodes: list[Node] = []
-        for node_id, work in zip(self.node_ids(), self.works, strict=True):
-            if nodes:
-                nodes.append(Node(node_id, work.pool, inputs=(Stream(nodes[-1].id),)))
-            else:
-                nodes.append(Node(node_id, work.pool, blocks=self.blocks))
-        return Graph(tuple(nodes))
-
-    def first_rows(self) -> dict[int, int]:
-        """The first row of each block."""
-        found: dict[int, int] = {}
-        row = 0
-        for block, rows in self.blocks.items():
-            found[block] = row
-            row += rows
-        return found
+    def counts(self, node: str) -> bool:
+        """Whether rows that are left out at a node count against the limit of the recipe."""
+        ...
 
 
 @dataclass
@@ -108,61 +90,74 @@ class Observer:
 
 
 class Driver:
-    """Runs the blocks of a segment that are not committed yet.
+    """Runs the tasks of a graph that are not committed yet.
 
     Args:
-        segment: What to run.
-        worker_pool: The workers of the run; those of an earlier segment work on.
+        graph: The nodes; `begin` gives the blocks of those that read nothing.
+        streams: Where the rows of each node are.
+        worker_pool: The workers.
         counts: How many workers of each pool.
-        ledger: What is committed.
-        directory: Of the run, where parts go.
+        ledger: What is committed; its directory is where parts go.
         limits: The scheduler's numbers.
         stop_after_bad: The run stops when more rows than this were left out; None: never.
         observer: Who is told.
-        named: Gives a row that was left out the name that people know it by.
     """
 
     def __init__(
         self,
-        segment: Segment,
+        graph: Graph,
+        streams: Streams,
         worker_pool: WorkerPool,
         counts: Mapping[str, int],
         ledger: Ledger,
-        directory: RunDirectory,
         *,
         limits: Limits | None = None,
         stop_after_bad: int | None = None,
         observer: Observer | None = None,
-        named: Callable[[BadRow], BadRow] = lambda bad: bad,
     ) -> None:
-        self._segment = segment
+        self._streams = streams
         self._workers = worker_pool
         self._counts = counts
         self._ledger = ledger
-        self._directory = directory
+        self._directory = ledger.directory
         self._stop_after_bad = stop_after_bad
         self._observer = observer or Observer()
-        self._named = named
-        self._first_rows = segment.first_rows()
-        self._source: OpenSource | None = None
-        self._node_ids = segment.node_ids()
-        self._place_of = {node_id: place for place, node_id in enumerate(self._node_ids)}
-        done = ledger.done(self._node_ids, segment.blocks)
-        self._scheduler = Scheduler(
-            segment.graph(),
-            limits,
-            done={key: {"out": rows} for key, rows in done.items()},
-            first_attempt=ledger.next_attempt,
-        )
-        self._tasks = TaskGiver(self._scheduler, worker_pool, self._request)
+        self._sources = SourceCache()
+        self._works: dict[str, Work] = {}
+        self._ports = {node.id: node.outputs for node in graph.nodes}
+        self._readers = graph.readers()
+        self._scheduler = Scheduler(graph, limits, committed=self._committed, first_attempt=ledger.next_attempt)
+        self._tasks = TaskGiver(self._scheduler, worker_pool, self._request, self._discard)
         self._failed_starts = self._unfit_tasks = 0
         self._start_again_at = self._made_room_at = 0.0
         # Blocks that are committed, and are told when the run log is on the disk.
-        self._unreported: list[dict[str, Any]] = []
+        self._unreported: list[tuple[str, dict[str, Any]]] = []
         self._report_at = 0.0
         self._last_news = time.monotonic()
-        self._has_begun = False
         self._bad = ledger.bad_count
+
+    def begin(self, node: str, blocks: Mapping[int, int], works: Mapping[str, Work]) -> None:
+        """Give a node that reads nothing its blocks, which it passes on to those that read it.
+
+        Args:
+            node: Which node.
+            blocks: Rows of each block, by number.
+            works: What the nodes do that have these blocks.
+
+        Raises:
+            GraphError: They differ from those of another node that meets it further down.
+            TypeError: An operator holds what cannot be sent to another process.
+        """
+        self._works.update(works)
+        self._scheduler.set_blocks(node, blocks)
+        self._refuse_too_many_bad()
+        for node_id, work in works.items():
+            if not self._scheduler.is_finished(node_id):
+                self._workers.workers.load_work(node_id, work)
+
+    def take_finished(self) -> list[str]:
+        """The nodes that were finished since the last call, each after those that it depends on."""
+        return self._scheduler.take_finished()
 
     @property
     def finished(self) -> bool:
@@ -175,12 +170,11 @@ class Driver:
         Raises:
             StoppedError: Something happened that needs a person; everything committed is kept.
         """
-        self._begin()
         try:
             while not self.finished:
-                self.step(_TICK_SECONDS)
+                self.step(TICK_SECONDS)
         finally:
-            self._report()
+            self.report()
 
     def step(self, timeout: float) -> None:
         """Give workers what they can take, wait for news of them, and handle these.
@@ -193,31 +187,39 @@ class Driver:
         Raises:
             StoppedError: As `run`.
         """
-        self._begin()
         self._start_workers()
         self._tasks.hand_out()
         self._tasks.end_unwanted()
         self._make_room()
         # While workers have new tasks already.
         if time.monotonic() >= self._report_at:
-            self._report()
+            self.report()
         self._handle_events(timeout)
         self._observer.tick()
 
     def cancel(self) -> None:
         """End the tasks that workers have; everything committed is kept, and `step` would do the rest again."""
         self._tasks.cancel()
-        self._report()
+        self.report()
 
-    def _begin(self) -> None:
-        if self._has_begun:
-            return
-        self._has_begun = True
-        self._refuse_too_many_bad()
-        self._last_news = time.monotonic()
-        if not self.finished:
-            for node_id, work in zip(self._node_ids, self._segment.works, strict=True):
-                self._workers.workers.load_work(node_id, work)
+    def _committed(self, node: str, block: int, rows: int) -> dict[str, int] | None:
+        """The rows that came out of a block in an earlier run.
+
+        Where it is not all there, its pieces are forgotten, since its tasks are divided in new ways, and so are those
+        of the nodes that have read it.
+        """
+        ports = self._ledger.committed(node, block, rows)
+        if ports is not None:
+            return self._rows_by_port(node, ports)
+        before = self._ledger.bad_count
+        for node_id in (node, *self._readers[node]):
+            if self._ledger.has_pieces(node_id, block):
+                self._ledger.forget(node_id, block)
+        self._bad += self._ledger.bad_count - before
+        return None
+
+    def _rows_by_port(self, node: str, rows: Mapping[str, int]) -> dict[str, int]:
+        return {port: rows.get(port, 0) for port in self._ports[node]}
 
     def _handle_events(self, timeout: float) -> None:
         """Wait for news, and handle them."""
@@ -235,7 +237,7 @@ class Driver:
             if event.worker in self._workers.pool_of:
                 self._handle(event)
 
-    def _report(self) -> None:
+    def report(self) -> None:
         """Put what was committed on the disk, and tell of it."""
         untold, self._unreported = self._unreported, []
         started = time.monotonic()
@@ -243,9 +245,8 @@ class Driver:
         if untold:
             ended = time.monotonic()
             self._report_at = ended + max(_REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND * (ended - started))
-        for facts in untold:
-            counts_rows = self._work_of(facts["stage"]).poison == "row"
-            self._observer.event("block" if counts_rows else "task", facts)
+        for kind, facts in untold:
+            self._observer.event(kind, facts)
 
     def _report_waiting(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
         now = time.monotonic()
@@ -285,27 +286,9 @@ class Driver:
             self._workers.kill(useless[0])
 
     def _request(self, lease: Lease) -> Request:
-        task, segment = lease.task, self._segment
-        place = self._place_of[task.node]
-        path = self._directory.part_path(task, lease.attempt, segment.works[place].suffix)
-        if place == 0:
-            source = segment.source
-            first = self._first_rows[task.block] + task.first
-            task = replace(task, first=first)
-        else:
-            source = self._output_of(place - 1, task.block)
-        return Request(task.node, source, task, lease.attempt, str(path), lease.is_last_try)
-
-    def _work_of(self, node: str) -> Work:
-        return self._segment.works[self._place_of[node]]
-
-    def _output_of(self, place: int, block: int) -> Source:
-        """What a work has made of a block."""
-        names = self._ledger.parts(self._node_ids[place], block)
-        parts = tuple(str(self._directory.parts / name) for name in names)
-        is_view = self._segment.works[place].suffix == VIEW_SUFFIX
-        base = self._segment.source if is_view else Source()
-        return Source(base.base, parts, contents=base.contents, facts=base.facts)
+        path = self._directory.part_path(lease.task, lease.attempt, self._works[lease.task.node].suffix)
+        source, task = self._streams.read_by(lease.task)
+        return Request(lease.task.node, source, task, lease.attempt, str(path), lease.is_last_try)
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
@@ -326,7 +309,7 @@ class Driver:
             # Such as a second answer to a task, or one that is not wanted any more.
             self._observer.event("ignored", {"worker": event.worker, "attempt": event.attempt})
             if ended is not None:
-                discard(ended.path)
+                self._discard(ended)
         elif isinstance(event, Finished):
             self._finished(event, ended)
         elif isinstance(event, Failed):
@@ -351,18 +334,19 @@ class Driver:
         self._lost(current, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
 
     def _finished(self, event: Finished, ended: Assignment) -> None:
-        lease = ended.lease
+        task, receipt = ended.lease.task, event.receipt
         self._unfit_tasks = 0
-        verdict = self._scheduler.receipt(event.attempt, {"out": event.receipt.rows_out}, time.monotonic())
+        rows = self._rows_by_port(task.node, receipt.rows_by_port)
+        verdict = self._scheduler.receipt(event.attempt, rows, time.monotonic())
         if not verdict.accepted:
-            discard(ended.path)
+            self._discard(ended)
             return
-        self._ledger.commit(lease.task, event.attempt, event.receipt)
-        facts = {"stage": lease.task.node, "block": lease.task.block, "rows": lease.task.rows}
-        done = {"rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker}
-        self._unreported.append({**facts, **done})
-        for bad in event.receipt.bad:
-            self._left_out(bad)
+        self._ledger.commit(task, event.attempt, receipt)
+        kind = "block" if self._works[task.node].poison == "row" else "task"
+        facts = {"node": task.node, "block": task.block, "rows": task.rows, "rows_out": receipt.rows_out}
+        self._unreported.append((kind, {**facts, "seconds": receipt.seconds, "worker": event.worker}))
+        for bad in receipt.bad:
+            self._left_out(task.node, bad)
         self._tasks.abandon(verdict.losers)
 
     def _died(self, event: Died) -> None:
@@ -376,7 +360,7 @@ class Driver:
             if current.kill_at is None:
                 self._lost(current, event.cause, 0.0, what=event.what, operator=event.operator)
             else:
-                discard(current.path)
+                self._discard(current)
         elif was_starting and event.cause is not Cause.NODE:
             most = _FAILED_STARTS_FOR_MEMORY if event.cause is Cause.NODE_MEMORY else _FAILED_STARTS
             self._failed_to_start(pool, event, most)
@@ -394,7 +378,7 @@ class Driver:
             raise StoppedError(what)
 
     def _lost(self, ended: Assignment, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
-        discard(ended.path)
+        self._discard(ended)
         why = f"{cause.value}: {what}" if what else cause.value
         try:
             verdict = self._scheduler.lost(ended.lease.attempt, cause, time.monotonic(), delay=delay)
@@ -404,41 +388,42 @@ class Driver:
                 f"load, and run again: the run is resumed"
             ) from None
         if (given_up := verdict.quarantined) is not None:
-            work = self._work_of(given_up.task.node)
+            work = self._works[given_up.task.node]
             if work.poison == "fatal":
                 raise StoppedError(f"{work.label}: {why}")
             row, counted = self._input_row(given_up)
             bad = BadRow(row, operator, plain_text(why), counted=counted)
             self._ledger.give_up(given_up.task, bad)
-            self._left_out(bad)
+            self._left_out(given_up.task.node, bad)
         self._tasks.abandon(verdict.losers)
 
     def _input_row(self, given_up: Quarantined) -> tuple[int, str]:
         """The row of the pipeline's input that a task of one row was about; as `row_of`."""
-        task = given_up.task
-        place = self._place_of[task.node]
-        if place == 0:
-            if self._source is None:
-                self._source = OpenSource(self._segment.source)
-            source, row = self._source, self._first_rows[task.block] + task.first
-        else:
-            source, row = OpenSource(self._output_of(place - 1, task.block)), task.first
-        if source.source.bounds is not None:
-            return row, "group"
-        opened = source.slice(row, 1)
-        return row_of(opened, int(opened.positions(row, 1)[0]))
+        source, task = self._streams.read_by(given_up.task)
+        if source.bounds is not None:
+            return task.first, "group"
+        rows = self._sources.get(source).slice(task.first, 1)
+        return row_of(rows, int(rows.positions(task.first, 1)[0]))
 
-    def _left_out(self, left_out: BadRow) -> None:
-        self._bad += 1
-        bad = self._named(left_out)
+    def _discard(self, assignment: Assignment) -> None:
+        """Remove what an attempt has written."""
+        discard(assignment.path)
+        for port in self._ports[assignment.lease.task.node]:
+            if port != "out":
+                remove_part(port_path(Path(assignment.path), port))
+
+    def _left_out(self, node: str, left_out: BadRow) -> None:
+        bad = self._streams.named(node, left_out)
         facts = {"source": bad.source, "row": bad.row, "operator": bad.operator, "error": bad.error}
         self._observer.event("bad_row", facts)
-        self._refuse_too_many_bad(left_out)
+        if self._streams.counts(node):
+            self._bad += 1
+            self._refuse_too_many_bad(bad)
 
     def _refuse_too_many_bad(self, last: BadRow | None = None) -> None:
         if self._stop_after_bad is None or self._bad <= self._stop_after_bad:
             return
-        bad = self._named(last or self._ledger.bad_rows()[-1])
+        bad = last or self._streams.named("", self._ledger.bad_rows()[-1])
         raise TooManyBadRowsError(
             f"{self._bad:,} rows were left out because something failed on them, more than stop_after_bad="
             f"{self._stop_after_bad:,}; the last one: {bad.place}, {bad.operator or 'worker'}: {bad.error}; allow more "

@@ -28,12 +28,20 @@ class TaskGiver:
         scheduler: What is to be done.
         workers: Who does it.
         request: What a worker is sent for a lease.
+        discard: Removes what an attempt has written.
     """
 
-    def __init__(self, scheduler: Scheduler, workers: WorkerPool, request: Callable[[Lease], Request]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        workers: WorkerPool,
+        request: Callable[[Lease], Request],
+        discard: Callable[[Assignment], None],
+    ) -> None:
         self._scheduler = scheduler
         self._workers = workers
         self._request = request
+        self._discard = discard
 
     def hand_out(self) -> None:
         """Give tasks to workers that are idle, and then the next ones to those that are not."""
@@ -102,7 +110,7 @@ class TaskGiver:
     def give_back(self, assignments: Sequence[Assignment]) -> None:
         """These tasks are left without blame: what is still wanted of them is for other workers."""
         for assignment in assignments:
-            discard(assignment.path)
+            self._discard(assignment)
             if assignment.kill_at is None:
                 self._scheduler.give_back(assignment.lease.attempt)
 

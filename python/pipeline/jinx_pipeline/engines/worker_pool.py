@@ -1,4 +1,4 @@
-"""The workers of a run, and what each of them does; they outlive the driver of a segment."""
+"""The workers of a run, and what each of them does; whatever node it is for."""
 
 import time
 from collections import Counter
@@ -28,7 +28,7 @@ class Assignment:
 
 @dataclass
 class WorkerPool:
-    """The workers that were started and have not ended, over all segments of a run.
+    """The workers that were started and have not ended, over all nodes of a run.
 
     Attributes:
         workers: The engine's.

@@ -1,8 +1,8 @@
 """The global operators of a run: each decides once, and what it decided is kept for resume."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,101 +10,91 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx_pipeline.exchange.chunks import Chunks, write_npy
-from jinx_pipeline.exchange.division import divide
-from jinx_pipeline.exchange.key_file import KeyFiles
 from jinx_pipeline.global_ops.decide import decide
-from jinx_pipeline.global_ops.key_work import KeyWork, LookWork, MergeKeysWork
 from jinx_pipeline.global_ops.signature_files import read_table
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.key_exchange import edges_of
-from jinx_pipeline.operators.api.keyed import Decision, Exchanged, Keys, Partitioned
+from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Decided, Partitions
-from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
-from jinx_pipeline.runlog.work_dir import published, signatures_path
+from jinx_pipeline.runlog.work_dir import published
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-RunKeyWork = Callable[[str, KeyWork], list[Path]]
-"""Runs tasks over keys on the engine, under a name; returns their files."""
-
-RunOther = Callable[[int, str, Exchanged, int], tuple[str, ...]]
-"""Computes the keys of another dataset on the engine, in so many partitions; returns parts, next to which they are."""
-
 _PAIR = ("later", "first")
 
 
+@dataclass(frozen=True)
 class Decisions:
-    """Decides at the ends of segments.
+    """What global operators decide, and what was decided in earlier runs.
 
-    Args:
+    Attributes:
         recipe: With the operators.
-        directory: Of the run, where decisions are kept.
         ledger: Where it is recorded that they are complete.
-        run_key_work: How tasks over keys are run.
-        run_other: How the keys of another dataset are computed.
         memory: Bytes that a task may use; None: no limit.
     """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        directory: RunDirectory,
-        ledger: Ledger,
-        run_key_work: RunKeyWork,
-        run_other: RunOther,
-        *,
-        memory: int | None,
-    ) -> None:
-        self._recipe = recipe
-        self._folder = directory.decisions
-        self._ledger = ledger
-        self._run_key_work, self._run_other = run_key_work, run_other
-        self._memory = memory
-        self._waited = 0.0
+    recipe: Recipe
+    ledger: Ledger
+    memory: int | None
 
-    def partitions(self, segment: int, place: int, rows: int) -> int:
-        """Into how many partitions the tasks of a segment write the keys of the operator at its end.
+    @property
+    def _folder(self) -> Path:
+        return self.ledger.directory.decisions
+
+    def settled(self, node: str, place: int, rows: int) -> Partitions:
+        """Into how many partitions the tasks of a node write the keys of an operator.
 
         Args:
-            segment: Which one.
+            node: The node whose tasks write the keys.
             place: Of the operator in the recipe.
-            rows: That the segment begins with.
+            rows: That the node begins with.
         """
-        operator = self._recipe.steps[place].operator
-        if not isinstance(operator, Partitioned):
-            return 1
-        settled = self._ledger.partitions(node_of(segment))
+        settled = self.ledger.partitions(node)
         if settled is None:
-            # What some of the tasks have done in an earlier run is of use for the same numbers, whatever memory is now.
-            most = operator.keys_at_once(self._memory)
-            settled = Partitions(node_of(segment), operator.partitions(rows, most), most)
-            self._ledger.record(settled)
-        return settled.count
+            operator = self.recipe.steps[place].operator
+            if isinstance(operator, Partitioned):
+                # What some tasks have done in an earlier run is of use for the same numbers, whatever memory is now.
+                most = operator.keys_at_once(self.memory)
+                settled = Partitions(node, operator.partitions(rows, most), most)
+                self.ledger.record(settled)
+            else:
+                settled = Partitions(node, 1, 0)
+        return settled
 
-    def after(self, segment: int, place: int, made: Source) -> Source:
-        """The source of the next segment.
+    def after(
+        self, node: str, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]
+    ) -> tuple[Source, int]:
+        """The rows that remain, and how many rows or groups they are.
 
         Args:
-            segment: Whose end it is.
+            node: The node that decides.
             place: Of the operator in the recipe.
-            made: What the segment has made.
+            made: The rows that it looks at.
+            keys: Those of a `Partitioned` operator; None: there are none.
+            looks: What the looks at them have found.
+
+        Raises:
+            RunLogError: The files of an earlier decision are not what was decided.
         """
-        decided = self._ledger.decided(node_of(segment))
+        decided = self.ledger.decided(node)
         if decided is None:
-            decided = self._decide(segment, place, made)
+            decided = self._decide(node, place, made, keys, looks)
         else:
             self._verify(decided)
-        order, bounds = self._folder / f"{segment}.npy", self._folder / f"{segment}.bounds.npy"
-        return replace(made, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
+        order, bounds = self._folder / f"{node}.npy", self._folder / f"{node}.bounds.npy"
+        rows = len(np.load(order, mmap_mode="r"))
+        if bounds.name not in decided.files:
+            return replace(made, order=str(order)), rows
+        groups = max(len(np.load(bounds, mmap_mode="r")) - 1, 0)
+        return replace(made, order=str(order), bounds=str(bounds)), groups
 
-    def keys_path(self, segment: int) -> Path:
-        """Where the operator at the end of a segment puts what its edit of the next one needs."""
-        return self._folder / f"{segment}.keys.npy"
+    def edits_path(self, node: str) -> Path:
+        """Where a node that decides puts what an edit of each sample needs."""
+        return self._folder / f"{node}.keys.npy"
 
     def _verify(self, decided: Decided) -> None:
         """Refuse files that are not those of a decision of an earlier process."""
@@ -113,24 +103,21 @@ class Decisions:
             if not path.exists() or _digest(np.load(path, mmap_mode="r")) != digest:
                 raise RunLogError(f"{path} is not what was decided; {START_OVER}")
 
-    def _decide(self, segment: int, place: int, made: Source) -> Decided:
-        self._waited = 0.0
+    def _decide(self, node: str, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]) -> Decided:
         started, cpu = time.perf_counter(), time.process_time()
-        decision = self._decision(segment, place, made) if made.part_paths() else Decision(Chunks(lambda: iter(())))
-        # What the tasks over keys took is in their own receipts.
-        started += self._waited
+        decision = self._decision(place, made, keys, looks)
         files: dict[str, str] = {}
-        rows_out = self._publish(f"{segment}.npy", decision.order, files)
+        rows_out = self._publish(f"{node}.npy", decision.order, files)
         if decision.bounds is not None:
-            rows_out = max(self._publish(f"{segment}.bounds.npy", decision.bounds, files) - 1, 0)
+            rows_out = max(self._publish(f"{node}.bounds.npy", decision.bounds, files) - 1, 0)
         is_edited = decision.keys is not None
         if isinstance(decision.keys, Chunks):
-            self._publish(self.keys_path(segment).name, decision.keys, files)
+            self._publish(self.edits_path(node).name, decision.keys, files)
         elif decision.keys is not None:
-            self._publish(self.keys_path(segment).name, [decision.keys], files, decision.keys.dtype)
+            self._publish(self.edits_path(node).name, [decision.keys], files, decision.keys.dtype)
         rows = len(OpenSource(made))
         decided = Decided(
-            node_of(segment),
+            node,
             place,
             files,
             # Where an edit follows, it counts the rows that remain.
@@ -141,43 +128,16 @@ class Decisions:
             dict(decision.counts),
             self._pairs(decision),
         )
-        self._ledger.record(decided)
+        self.ledger.record(decided)
         return decided
 
-    def _decision(self, segment: int, place: int, made: Source) -> Decision:
-        recipe = self._recipe
-        operator: Any = recipe.steps[place].operator
-        if not isinstance(operator, Partitioned):
-            return decide(operator, made, recipe.roles, Context(seed=recipe.options.seed))
-        started = time.perf_counter()
-        keys = self._keys(segment, place, operator, made)
-        files = self._run_key_work(f"{segment}.look", LookWork(operator, place, keys))
-        self._waited = time.perf_counter() - started
-        return operator.decide(keys, [read_table(path) for path in files])
-
-    def _keys(self, segment: int, place: int, operator: Partitioned, made: Source) -> Keys:
-        """The keys that tasks wrote next to their parts; they are merged where that is better."""
-        settled = self._ledger.partitions(node_of(segment))
-        if settled is None:
-            raise RunLogError(f"the log does not say how the keys of {operator.name} are divided; {START_OVER}")
-        partitions, most = settled.count, settled.keys_at_once
-        path, of_other = operator.other or ("", operator)
-        parts = self._run_other(segment, path, of_other, partitions) if operator.other is not None else ()
-        mine = made.part_paths()
-        files, other = key_files(mine), key_files(parts)
-        # Temporary files go where the parts are.
-        folder = str(Path(mine[0]).parent)
-        division = divide(files, other, kinds=operator.kinds, partitions=partitions, most=most)
-        if not division.runs:
-            return Keys(files, division, folder, other)
-        edges = edges_of(operator, files, division)
-        merge = MergeKeysWork(operator, place, files, division, division.runs, edges)
-        merged = self._run_key_work(f"{segment}.merge", merge)
-        merged_other: list[Path] = []
-        if len(other):
-            merge = MergeKeysWork(of_other, place, other, division, division.other_runs, edges)
-            merged_other = self._run_key_work(f"{segment}.merge-other", merge)
-        return Keys(KeyFiles(merged), division, folder, KeyFiles(merged_other))
+    def _decision(self, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]) -> Decision:
+        operator: Any = self.recipe.steps[place].operator
+        if not made.part_paths():
+            return Decision(Chunks(lambda: iter(())))
+        if keys is not None:
+            return operator.decide(keys, [read_table(path) for path in looks])
+        return decide(operator, made, self.recipe.roles, Context(seed=self.recipe.options.seed))
 
     def _publish(
         self, name: str, chunks: "Iterable[npt.NDArray[Any]]", files: dict[str, str], dtype: Any = np.int64
@@ -190,20 +150,10 @@ class Decisions:
 
     def _pairs(self, decision: Decision) -> list[tuple[int, int]]:
         """The first duplicates and what they repeat, for people to look at."""
-        most = self._recipe.options.trace
+        most = self.recipe.options.trace
         heads = [table.slice(0, most) for table in decision.repeats]
         pairs = [pair for head in heads for pair in zip(*(head[name].to_pylist() for name in _PAIR), strict=True)]
         return sorted(pairs)[:most]
-
-
-def key_files(parts: Sequence[str]) -> KeyFiles:
-    """The keys that tasks wrote next to their parts."""
-    return KeyFiles([signatures_path(Path(part)) for part in parts])
-
-
-def node_of(segment: int) -> str:
-    """The node that decides at the end of a segment."""
-    return f"{segment}.decision"
 
 
 def _digest(values: "npt.NDArray[Any]") -> str:

@@ -57,17 +57,31 @@ class OperatorFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class PortPart:
+    """What a task has put out of a port.
+
+    Attributes:
+        part: Name of the part in `parts/`; None where no row came out.
+        rows: Rows in it.
+    """
+
+    part: str | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What a worker reports of a finished task.
 
     Attributes:
-        part: Name of the part in `parts/`; None where no row came out.
+        part: Name of the part in `parts/` of what goes out of the port `out`; None where no row came out.
         rows_out: Rows in it.
         bytes_out: Bytes of it.
         seconds: How long it took.
         bad: Rows that were left out.
         figures: What each operator did.
         traces: Before-and-after pairs and dropped rows, for the tracer.
+        ports: What goes out of other ports.
     """
 
     part: str | None
@@ -77,3 +91,9 @@ class Receipt:
     bad: list[BadRow] = field(default_factory=list[BadRow])
     figures: list[OperatorFigures] = field(default_factory=list[OperatorFigures])
     traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    ports: dict[str, PortPart] = field(default_factory=dict[str, PortPart])
+
+    @property
+    def rows_by_port(self) -> dict[str, int]:
+        """The rows that went out of each port."""
+        return {"out": self.rows_out, **{port: part.rows for port, part in self.ports.items()}}

@@ -1,1 +1,1 @@
-"""From a recipe to a plan: inputs, segments, stages, blocks."""
+"""From a recipe to a plan: inputs, the graph of nodes, blocks."""

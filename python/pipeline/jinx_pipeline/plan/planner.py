@@ -2,71 +2,32 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from itertools import groupby
 from typing import Any
 
 import msgspec
 
 from jinx._suggest import some_of
 from jinx_pipeline.operators.api.filter import Filter
-from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
+from jinx_pipeline.operators.api.keyed import Edits, Partitioned
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import Aggregator
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
+from jinx_pipeline.plan.graph import PlanGraph, PlanNode
+from jinx_pipeline.plan.graph_builder import graph_of, node_resources
 from jinx_pipeline.plan.inputs import Input
-from jinx_pipeline.plan.probe import Findings, places_by_pool, pools_of
-from jinx_pipeline.plan.stage import Stage, may_move
+from jinx_pipeline.plan.probe import Findings, pools_of
+from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.runlog.records import Grown
+from jinx_pipeline.sample.roles import Roles
 
-GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
 BLOCK_BYTES = 64_000_000
 MAX_BLOCK_ROWS = 20_000
 MIN_BLOCK_ROWS = 500
 # So that a small input keeps all cores busy, too. Not by the number of workers: blocks are the same for any.
 MIN_BLOCKS = 64
-
-
-@dataclass(frozen=True)
-class StagePlan:
-    """Operators that one worker runs one after another.
-
-    Attributes:
-        operators: Their places in the recipe, in the order in which they run.
-        batch_rows: Rows that they see at once.
-    """
-
-    operators: list[int]
-    batch_rows: int
-
-
-@dataclass(frozen=True)
-class SegmentPlan:
-    """Stages up to the next global operator.
-
-    Attributes:
-        group: The place of the operator that makes samples of the groups that this segment begins with.
-        stages: In order.
-        decides: The place of the global operator at its end; None: the output comes next.
-    """
-
-    group: int | None
-    stages: list[StagePlan]
-    decides: int | None
-
-    def resources(self, recipe: Recipe, number: int) -> Resources:
-        """What a worker of a stage must have, by what the recipe says now: a resumed run may give it more."""
-        places = [*self.stages[number].operators]
-        if self.group is not None and number == 0:
-            places.append(self.group)
-        if number == len(self.stages) - 1:
-            places += _key_places(recipe, self.decides)
-        return (
-            reduce(Resources.at_least, (recipe.steps[place].resources for place in places)) if places else Resources()
-        )
 
 
 @dataclass(frozen=True)
@@ -79,9 +40,9 @@ class Plan:
         inputs: Identity of each input.
         paths: Where the inputs are.
         rows: Samples of the inputs together.
-        blocks: Rows of each block of the first segment.
-        rows_per_block: Of the blocks of all segments.
-        segments: In order.
+        blocks: Rows of each block of the sources.
+        rows_per_block: Of the blocks of the sources, and of those after a decision.
+        graph: What is done with them.
         output: Where the output goes, absolute.
         versions: Of the packages whose code makes the rows.
         order: The name of the file in `decisions/` with the rows that are read; None: all, in order.
@@ -97,7 +58,7 @@ class Plan:
     rows: int
     blocks: list[int]
     rows_per_block: int
-    segments: list[SegmentPlan]
+    graph: PlanGraph
     output: str = ""
     versions: dict[str, str] = field(default_factory=dict[str, str])
     order: str | None = None
@@ -128,37 +89,58 @@ def make_plan(
     rows: int,
     findings: Findings | None = None,
     memory: Mapping[str, int] | None = None,
+    *,
+    order: str | None = None,
+    versions: dict[str, str] | None = None,
 ) -> Plan:
-    """Divide a recipe into segments and stages, and its input into blocks.
+    """Divide a recipe into the nodes of a graph, and its input into blocks.
 
     Args:
-        recipe: It.
+        recipe: What to do.
         inputs: The opened inputs.
         rows: Samples that are read of them.
         findings: Of the probe.
         memory: Bytes that a worker of each pool may use; those of a pool that is missing have no limit.
+        order: The name of the file with the rows that are read; None: all, in order.
+        versions: Of the packages whose code makes the rows.
+
+    Raises:
+        RecipeError: The steps of the recipe do not fit together.
     """
     findings = findings or Findings()
     total = sum(one.rows for one in inputs)
     mean = sum(one.bytes for one in inputs) / total if total else 1.0
     rows_per_block = recipe.options.block_rows or block_rows(rows, mean)
+    identities = [one.identity for one in inputs]
+    source = [identities, order, rows_per_block]
     return Plan(
         recipe.described(),
         recipe.digest,
-        [one.identity for one in inputs],
+        identities,
         [one.path for one in inputs],
         rows,
         cut(rows, rows_per_block),
         rows_per_block,
-        segments_of(recipe, findings, memory),
+        graph_of(recipe, findings, memory, source=source, versions=versions),
+        versions=versions or {},
+        order=order,
         findings=findings,
     )
 
 
 def pools_of_plan(recipe: Recipe, plan: Plan) -> dict[str, Resources]:
-    """What a worker of each pool must have that a plan uses; as `pools_of`, which knows no stages."""
-    stages = [one.resources(recipe, number) for one in plan.segments for number in range(len(one.stages))]
-    return {**pools_of(recipe), **{one.pool: one for one in stages}}
+    """What a worker of each pool must have that a plan uses; as `pools_of`, which knows no nodes."""
+    needs = [node_resources(recipe, node) for node in plan.graph.nodes if node.pool is not None]
+    return {**pools_of(recipe), **{resources.pool: resources for resources in needs}}
+
+
+def with_pools(recipe: Recipe, plan: Plan) -> Plan:
+    """The plan with the workers that the recipe wants now: a resumed run may give an operator more."""
+    nodes = [
+        node if node.pool is None else replace(node, pool=node_resources(recipe, node).pool)
+        for node in plan.graph.nodes
+    ]
+    return replace(plan, graph=PlanGraph(tuple(nodes)))
 
 
 def joined_paths(recipe: Recipe) -> list[str]:
@@ -177,96 +159,6 @@ def block_rows(rows: int, mean_bytes: float) -> int:
 def cut(rows: int, rows_per_block: int) -> list[int]:
     """Rows of each block."""
     return [min(rows_per_block, rows - first) for first in range(0, rows, rows_per_block)]
-
-
-def segments_of(
-    recipe: Recipe, findings: Findings | None = None, memory: Mapping[str, int] | None = None
-) -> list[SegmentPlan]:
-    """Segments between global operators; stages where resources change; filters that commute by their speed.
-
-    Args:
-        recipe: It.
-        findings: Of the probe; operators that lack in them are not moved.
-        memory: As for `make_plan`.
-    """
-    findings = findings or Findings()
-    operators = [step.operator for step in recipe.steps]
-    found: list[SegmentPlan] = []
-    group: int | None = None
-    chain: list[int] = []
-
-    def close(decides: int | None) -> None:
-        ordered = _reordered(recipe, operators, chain, findings)
-        stages = _stages(recipe, group, ordered, decides, findings, memory or {})
-        found.append(SegmentPlan(group, stages, decides))
-
-    for place, operator in enumerate(operators):
-        if operator.kind not in GLOBAL_KINDS:
-            chain.append(place)
-        elif operator.kind == "aggregator" and group is not None and not chain and operators[group].kind == "grouper":
-            group = place  # it takes the groups as they are
-        else:
-            close(place)
-            # Its third phase edits the samples of the next segment.
-            chain = [place] if isinstance(operator, Edits) else []
-            group = place if operator.kind in {"grouper", "aggregator"} else None
-    close(None)
-    return found
-
-
-def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], findings: Findings) -> list[int]:
-    """The fastest first within each run of filters that commute."""
-    if not recipe.options.reorder:
-        return list(chain)
-    rates = {place: one.rows_per_second for place, one in findings.operators.items()}
-    ordered: list[int] = []
-    run: list[int] = []
-
-    def flush() -> None:
-        ordered.extend(sorted(run, key=lambda place: -rates[place]) if all(p in rates for p in run) else run)
-        run.clear()
-
-    for place in chain:
-        if may_move(operators[place]):
-            run.append(place)
-        else:
-            flush()
-            ordered.append(place)
-    flush()
-    return ordered
-
-
-def _stages(  # noqa: PLR0917 - of one caller
-    recipe: Recipe,
-    group: int | None,
-    chain: list[int],
-    decides: int | None,
-    findings: Findings,
-    memory: Mapping[str, int],
-) -> list[StagePlan]:
-    """Stages of operators that need the same workers: groups are made in the first, keys in the last."""
-    pools = places_by_pool(recipe)
-
-    def stage(pool: str, places: list[int], given: int | None) -> StagePlan:
-        chosen = [recipe.steps[place].operator for place in places]
-        rows = given or recipe.options.batch_rows
-        if rows is None:
-            rows = min((one.batch_size for one in chosen), default=1000)
-            if not any(one.depends_on_batch for one in chosen):
-                rows = findings.batch_rows(places, pools.get(pool, []), rows, memory.get(pool))
-        return StagePlan(places, rows)
-
-    places = [*(() if group is None else (group,)), *chain, *_key_places(recipe, decides)]
-    made: list[StagePlan] = []
-    for pool, in_pool in groupby(places, lambda place: recipe.steps[place].resources.pool):
-        batched = groupby((place for place in in_pool if place in chain), lambda place: recipe.steps[place].batch_rows)
-        made += [stage(pool, list(some), rows) for rows, some in batched] or [stage(pool, [], None)]
-    return made or [stage(Resources().pool, [], None)]
-
-
-def _key_places(recipe: Recipe, decides: int | None) -> list[int]:
-    """The place of a global operator that computes keys of each sample before it decides."""
-    return [] if decides is None or not isinstance(recipe.steps[decides].operator, Keyed) else [decides]
 
 
 def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None], columns: list[str] | None) -> None:
@@ -363,47 +255,34 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
     return f"{operator.name} reads the column {column!r}, which the input does not have; {advice}{role}"
 
 
-def stage_of(
-    recipe: Recipe,
-    segment: SegmentPlan,
-    number: int,
-    *,
-    is_last: bool,
-    has_base: bool,
-    keys: str = "",
-    meta: dict[str, Any] | None = None,
-) -> Stage:
-    """A stage as workers run it.
+def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str, Any] | None = None) -> Stage:
+    """What a node of operators does, as workers run it.
 
     Args:
         recipe: The recipe.
-        segment: The plan of its segment.
-        number: Which stage of the segment.
-        is_last: Whether the segment is the plan's last.
-        has_base: Whether its rows are rows of the input, not new ones.
-        keys: The file in which a deduplicator at the end of the segment before has put what its edit removes.
+        node: The node.
+        edits: The file in which the decision that it reads has put what its edit needs.
         meta: Of the output.
     """
     operators = [step.operator for step in recipe.steps]
-    plan = segment.stages[number]
-    ends = number == len(segment.stages) - 1
+    if node.of_other:
+        return _other_stage(recipe, operators[node.keys_of or 0], node)
     export = recipe.export
-    is_output = is_last and ends
+    is_output = node.output is not None
     wants_rows = is_output and export is not None and export.kind == "jinx" and not export.path.endswith(".jinx")
-    group = None if segment.group is None or number > 0 else operators[segment.group]
-    decides = None if segment.decides is None else operators[segment.decides]
     options = recipe.options
-    chosen = [operators[place] for place in plan.operators]
-    needs = segment.resources(recipe, number)
+    chosen = [operators[place] for place in node.operators]
+    needs = node_resources(recipe, node)
     return Stage(
-        [one.editor(keys) if isinstance(one, Edits) else one for one in chosen],
-        list(plan.operators),
+        [one.editor(edits) if isinstance(one, Edits) else one for one in chosen],
+        list(node.operators),
         recipe.roles,
-        output="rows" if wants_rows or not has_base else "view",
+        output="rows" if wants_rows or not node.has_base else "view",
         writer=writer_options(recipe, export, meta) if wants_rows else {},
-        batch_rows=plan.batch_rows,
-        group=group,
-        signatures=decides if ends and isinstance(decides, Keyed) else None,
+        batch_rows=node.batch_rows,
+        group=None if node.group is None else operators[node.group],
+        signatures=None if node.keys_of is None else operators[node.keys_of],
+        ports=tuple(port for port in node.ports if port in {"dropped", "failed"}),
         keep_stats=not is_output or export is None or export.keep_stats,
         stat_order=tuple(name for one in operators if isinstance(one, Filter) for name in one.stats),
         measure_only=recipe.measure_only,
@@ -413,6 +292,22 @@ def stage_of(
         seed=options.seed,
         threads=max(options.threads, int(needs.cpus)),
         trace=options.trace,
+    )
+
+
+def _other_stage(recipe: Recipe, operator: Operator, node: PlanNode) -> Stage:
+    """The keys of the dataset that a join adds."""
+    if not isinstance(operator, Partitioned) or operator.other is None:
+        raise TypeError(f"{operator.name} adds no other dataset")
+    return Stage(
+        [],
+        [],
+        Roles(),
+        output="view",
+        batch_rows=node.batch_rows,
+        signatures=operator.other[1],
+        seed=recipe.options.seed,
+        threads=recipe.options.threads,
     )
 
 

@@ -22,6 +22,7 @@ class Stage:
         group: With a source of groups: makes the samples of one group, before the operators run.
         signatures: A deduplicator whose signatures of the remaining rows go next to the part.
         partitions: Into how many partitions the keys are written that are such signatures.
+        ports: The ports besides `out` whose rows are written: `dropped`, `failed`.
         keep_stats: Whether statistics become a column of the output.
         stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
         measure_only: Filters add their statistics and drop nothing.
@@ -45,6 +46,7 @@ class Stage:
     group: Operator | None = None
     signatures: Operator | None = None
     partitions: int = 1
+    ports: tuple[str, ...] = ()
     keep_stats: bool = True
     stat_order: tuple[str, ...] = ()
     measure_only: bool = False

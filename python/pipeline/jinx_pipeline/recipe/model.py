@@ -42,6 +42,21 @@ class SourceSpec:
 
 
 @dataclass(frozen=True)
+class StepPort:
+    """The rows that leave a step through one of its ports.
+
+    Attributes:
+        step: The number of the step, from 0; None: the sources.
+        port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` are then those that go out); `"failed"`: the
+            rows, as the step has read them, on which its operator failed; those that ended their worker are in the
+            quarantine alone.
+    """
+
+    step: int | None
+    port: str = "out"
+
+
+@dataclass(frozen=True)
 class Step:
     """An operator in its place.
 
@@ -51,6 +66,8 @@ class Step:
         parameter_places: Where the recipe names each parameter.
         given_resources: What its workers must have, in place of what it declares.
         batch_rows: Rows that it sees at once, in place of its own `batch_size`.
+        inputs: What it reads: of each block, the rows of one port after those of another. None: what the step before
+            it makes, or the sources.
     """
 
     operator: Operator
@@ -58,6 +75,7 @@ class Step:
     parameter_places: Mapping[str, Place] = field(default_factory=dict[str, Place])
     given_resources: Resources | None = None
     batch_rows: int | None = None
+    inputs: tuple[StepPort, ...] | None = None
 
     @property
     def resources(self) -> Resources:
@@ -240,6 +258,7 @@ class Recipe:
         source_places: Where a file names each source; empty for a recipe made in Python.
         code_place: Where `custom_operators` are named that `resolve` loads; None: none are, or a recipe made in Python
             has its operators.
+        outputs: What each output takes, as `Step.inputs`; empty: one output, of what the last step makes.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -254,6 +273,20 @@ class Recipe:
     validators: tuple[Validator, ...] = ()
     source_places: tuple[Place, ...] = ()
     code_place: Place | None = None
+    outputs: tuple[tuple[StepPort, ...], ...] = ()
+
+    @property
+    def step_inputs(self) -> list[tuple[StepPort, ...]]:
+        """What each step reads."""
+        return [
+            (StepPort(number - 1 if number else None),) if step.inputs is None else step.inputs
+            for number, step in enumerate(self.steps)
+        ]
+
+    @property
+    def output_inputs(self) -> list[tuple[StepPort, ...]]:
+        """What each output takes."""
+        return list(self.outputs) or [(StepPort(len(self.steps) - 1 if self.steps else None),)]
 
     def described(self) -> dict[str, Any]:
         """What determines the result, as plain data: a changed recipe is told by it."""
@@ -271,6 +304,7 @@ class Recipe:
                 for step in self.steps
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},
+            "edges": self._edges,
             "only_rows": None if self.only_rows is None else list(self.only_rows),
             "measure_only": self.measure_only,
             "options": {
@@ -279,6 +313,21 @@ class Recipe:
                 "block_rows": self.options.block_rows,
             },
         }
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether some step or output reads something else than the step before it."""
+        return bool(self.outputs) or any(step.inputs is not None for step in self.steps)
+
+    @property
+    def _edges(self) -> "list[list[list[list[Any]]]] | None":
+        """What steps and outputs read; None: each step reads the one before it."""
+        if not self.has_branches:
+            return None
+        return [
+            [[[port.step, port.port] for port in ports] for ports in side]
+            for side in (self.step_inputs, self.output_inputs)
+        ]
 
     @property
     def digest(self) -> str:
@@ -293,6 +342,7 @@ class Recipe:
             [(source.weight, source.max_samples) for source in self.sources],
             roles,
             [step.operator.digest for step in self.steps],
+            self._edges,
             self.export is None or self.export.keep_stats,
             self.only_rows,
             self.measure_only,

@@ -22,6 +22,7 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
         "only_rows": recipe.only_rows,
         "measure_only": recipe.measure_only,
         "known_stats": dict(recipe.known_stats),
+        "has_branches": recipe.has_branches,
     }
     return json.loads(json.dumps(data, default=_function))
 
@@ -30,12 +31,14 @@ def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
     """The recipe again.
 
     Raises:
-        RecipeError: It has operators that were made of functions.
+        RecipeError: It has operators that were made of functions, or branches.
     """
     from jinx_pipeline.recipe.read import recipe_of
 
     rest = dict(data)
     only_rows, measure_only, known = rest.pop("only_rows"), rest.pop("measure_only"), rest.pop("known_stats")
+    if rest.pop("has_branches", False):
+        raise RecipeError([(Place(), "the recipe has branches; resume by running the script again that made it")])
     for at, step in enumerate(rest["process"]):
         for name, parameters in step.items():
             if any(isinstance(value, dict) and "function" in value for value in parameters.values()):

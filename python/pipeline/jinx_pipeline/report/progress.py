@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import IO, Any
 
 MODES = ("auto", "plain", "none")
@@ -31,21 +32,33 @@ class Progress:
         self._silent = mode == "none"
         self._rows = rows
         self._title = ""
-        self._blocks = self._done_blocks = self._done_rows = self._kept = self._bad = 0
-        self._total = 0
+        self._total = self._done_rows = self._kept = self._bad = 0
+        self._begin: AbstractSet[str] = frozenset()
+        self._end: AbstractSet[str] = frozenset()
         self._started = self._last = time.monotonic()
         self._width = 0
 
-    def segment(self, number: int, count: int, blocks: Mapping[int, int]) -> None:
-        """A segment begins."""
+    def blocks(
+        self, number: int, count: int, blocks: Mapping[int, int], begin: AbstractSet[str], end: AbstractSet[str]
+    ) -> None:
+        """The blocks of the sources, or those after a decision, begin.
+
+        Args:
+            number: How many decisions are done.
+            count: How often blocks begin in the whole run.
+            blocks: Rows of each that is to be done.
+            begin: The nodes that read these blocks.
+            end: The nodes whose rows are complete then.
+        """
         self._title = f"{number + 1}/{count} " if count > 1 else ""
-        self._blocks, self._total = len(blocks), sum(blocks.values())
-        self._done_blocks = self._done_rows = self._kept = 0
+        self._total = sum(blocks.values())
+        self._begin, self._end = begin, end
+        self._done_rows = self._kept = 0
         self._started = time.monotonic()
-        self.event("segment", {"number": number, "blocks": len(blocks), "rows": self._total})
+        self.event("blocks", {"number": number, "blocks": len(blocks), "rows": self._total})
 
     def phase(self, operator: str, work: str, tasks: int) -> None:
-        """The segment is done, and tasks over its keys begin."""
+        """The blocks are done, and tasks over keys begin."""
         self._title = f"{self._title.partition('then ')[0]}then {operator}: "
         self.event("phase", {"operator": operator, "work": work, "tasks": tasks})
 
@@ -55,9 +68,8 @@ class Progress:
         self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
         self._log.flush()
         if kind == "block":
-            self._done_blocks += 1
-            self._done_rows += facts["rows"]
-            self._kept += facts["rows_out"]
+            self._done_rows += facts["rows"] if facts["node"] in self._begin else 0
+            self._kept += facts["rows_out"] if facts["node"] in self._end else 0
         elif kind == "bad_row":
             self._bad += 1
         elif kind == "waiting" and not self._silent:

@@ -1,14 +1,18 @@
 """What a run tells when it ends: its result, the rows that were left out, examples of what operators did."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.model.receipt import BadRow
+from jinx_pipeline.plan.inputs import Input
+from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.report.figures import OperatorTotals
+from jinx_pipeline.report.figures import OperatorTotals, totals
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import publish_text
 
 
@@ -50,6 +54,41 @@ class RunResult:
     def to_dict(self) -> dict[str, Any]:
         """The same as a plain dict."""
         return {**asdict(self), "ok": self.ok}
+
+
+def result_of(
+    recipe: Recipe, inputs: Sequence[Input], ledger: Ledger, done: Published, seconds: float, *, resumed: bool
+) -> RunResult:
+    """The result of a run that has ended; what people look at is written to its working directory.
+
+    Args:
+        recipe: What was done.
+        inputs: On what.
+        ledger: What is committed and decided.
+        done: The output.
+        seconds: How long it took.
+        resumed: Whether work of an earlier run was used.
+    """
+    export, work_dir = recipe.export, ledger.directory.work_dir
+    rows = SourceRows(inputs)
+    bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
+    write_quarantine(work_dir / "quarantine.jsonl", bad_rows)
+    traces = all_traces(ledger, recipe)
+    if traces:
+        publish_text(work_dir / "trace.jsonl", json_lines(traces))
+    return RunResult(
+        "" if export is None else export.path,
+        done.rows,
+        done.samples,
+        done.bytes,
+        seconds,
+        bad_rows,
+        totals(ledger, recipe),
+        str(work_dir),
+        traces,
+        resumed=resumed,
+        max_bad_rows=recipe.options.max_bad_rows,
+    )
 
 
 def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:

@@ -1,10 +1,10 @@
 """The ledger of a run: what is committed and decided, read from the run log and written to it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self, cast
 
-from jinx_pipeline.model.receipt import BadRow, Receipt
+from jinx_pipeline.model.receipt import BadRow, PortPart, Receipt
 from jinx_pipeline.runlog.records import (
     AnyRecord,
     Built,
@@ -34,6 +34,7 @@ class Piece:
         rows_out: Rows in the part.
         bad_rows: Rows that were left out.
         place: Of the record in the log.
+        ports: What went out of other ports than `out`.
     """
 
     first: int
@@ -43,6 +44,22 @@ class Piece:
     rows_out: int
     bad_rows: int
     place: int
+    ports: Mapping[str, PortPart]
+
+    def part_of(self, port: str) -> PortPart:
+        """What went out of a port."""
+        if port == "out":
+            return PortPart(self.part, self.rows_out)
+        return self.ports.get(port, _NOTHING)
+
+    def part_names(self) -> list[str]:
+        """The names of all its parts."""
+        return [part for part in (self.part, *(port.part for port in self.ports.values())) if part is not None]
+
+
+_NOTHING = PortPart(None, 0)
+# One for all receipts.
+_NO_PORTS: Mapping[str, PortPart] = {}
 
 
 class Ledger:
@@ -140,33 +157,26 @@ class Ledger:
         """The pieces of a block, in the order of its rows."""
         return sorted(self._pieces.get(node, {}).get(block, ()), key=lambda piece: piece.first)
 
-    def parts(self, node: str, block: int) -> list[str]:
+    def parts(self, node: str, block: int, port: str = "out") -> list[str]:
         """The names of a block's parts, in the order of its rows."""
-        return [piece.part for piece in self.pieces(node, block) if piece.part is not None]
+        parts = (piece.part_of(port).part for piece in self.pieces(node, block))
+        return [part for part in parts if part is not None]
 
-    def done(self, nodes: Sequence[str], blocks: Mapping[int, int]) -> dict[tuple[str, int], int]:
-        """For (node, block) the rows that came out, where all pieces are committed.
+    def nodes(self) -> list[str]:
+        """The nodes of which something is committed or decided."""
+        return [*(node for node, blocks in self._pieces.items() if blocks), *self._decided]
 
-        The pieces of other blocks are forgotten: their tasks are divided in new ways.
+    def committed(self, node: str, block: int, rows: int) -> dict[str, int] | None:
+        """The rows that came out of each port of a block that has so many rows; None: not all pieces are there."""
+        pieces = self._pieces.get(node, {}).get(block)
+        if not pieces or sum(piece.rows for piece in pieces) != rows:
+            return None
+        ports = dict.fromkeys(port for piece in pieces for port in piece.ports)
+        return {port: sum(piece.part_of(port).rows for piece in pieces) for port in ("out", *ports)}
 
-        Args:
-            nodes: A chain; each node reads what the one before it has made of a block.
-            blocks: The rows of each block of the first node.
-        """
-        rows_out: dict[tuple[str, int], int] = {}
-        for block, rows in blocks.items():
-            expected = rows
-            for at, node in enumerate(nodes):
-                pieces = self._pieces.get(node, {}).get(block, [])
-                if not pieces or sum(piece.rows for piece in pieces) != expected:
-                    for later in nodes[at:]:
-                        if block in self._pieces.get(later, {}):
-                            self.forget(later, block)
-                    break
-                expected = rows_out[node, block] = sum(piece.rows_out for piece in pieces)
-                if expected == 0:
-                    break
-        return rows_out
+    def has_pieces(self, node: str, block: int) -> bool:
+        """Whether something is committed of a block."""
+        return block in self._pieces.get(node, {})
 
     def forget(self, node: str, block: int) -> None:
         """Drop the pieces of a block that is not complete, or that is of no use, now and for every later run."""
@@ -186,7 +196,7 @@ class Ledger:
 
     def lost_parts(self) -> list[str]:
         """The committed parts that are no longer in the directory, such as those that became shards."""
-        names = [piece.part for piece in self._all_pieces() if piece.part is not None]
+        names = [name for piece in self._all_pieces() for name in piece.part_names()]
         there = set(self.directory.part_names())
         return [name for name in names if name not in there]
 
@@ -194,7 +204,7 @@ class Ledger:
         """Remove what attempts left that were not committed, except for what else is `needed`, by name."""
         kept = set(needed)
         for piece in self._all_pieces():
-            if (name := piece.part) is not None:
+            for name in piece.part_names():
                 kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
         for name in self.directory.part_names():
             if name not in kept:
@@ -231,7 +241,16 @@ class Ledger:
             case Committed(node, block, first, rows, attempt, receipt):
                 self.next_attempt = max(self.next_attempt, attempt + 1)
                 self.bad_count += len(receipt.bad)
-                piece = Piece(first, rows, attempt, receipt.part, receipt.rows_out, len(receipt.bad), place)
+                piece = Piece(
+                    first,
+                    rows,
+                    attempt,
+                    receipt.part,
+                    receipt.rows_out,
+                    len(receipt.bad),
+                    place,
+                    receipt.ports or _NO_PORTS,
+                )
                 self._pieces.setdefault(node, {}).setdefault(block, []).append(piece)
             case Forgotten(node, block):
                 forgotten = self._pieces.get(node, {}).pop(block, [])

@@ -1,7 +1,7 @@
 """The records of a run log: what is decided and done in a run, each of them one line of JSON.
 
-Every record names the epoch of the driver that wrote it. A node is a step of the plan, named by a string; a block is a
-range of its rows.
+Every record names the epoch of the driver that wrote it. A node of the plan is named by a digest of what it makes; a
+block is a range of its rows.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from msgspec import Struct
 from jinx_pipeline.model.receipt import Receipt
 
 # Increased when the records, or the plan in the header, change.
-VERSION = 1
+VERSION = 2
 
 
 class Record(Struct, kw_only=True, tag_field="kind", tag=str.lower):

@@ -144,6 +144,12 @@ def signatures_path(part: Path) -> Path:
     return part.with_name(part.name + SIGNATURES)
 
 
+def port_path(part: Path, port: str) -> Path:
+    """Where the rows are that go out of another port than `out`."""
+    stem = part.name.removesuffix(".jinx")
+    return part.with_name(f"{stem}.{port}{part.name[len(stem) :]}")
+
+
 def crash_note_path(part: Path) -> Path:
     """Where a worker says what it was busy with when it died."""
     return part.with_name(f"{part.name}.last-words")

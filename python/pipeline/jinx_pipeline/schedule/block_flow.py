@@ -1,13 +1,21 @@
 """Where the blocks of a graph are: at which node they have arrived, which ones a barrier holds, what is finished."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from jinx_pipeline.schedule.graph import Graph, GraphError, Node, block_difference, check_blocks
 
 RowsByPort = Mapping[str, int]
+
+Committed = Callable[[str, int, int], RowsByPort | None]
+"""What came out of each port of a node of a block with so many rows, in an earlier run; None: not all of it did."""
+
+
+def nothing_committed(node: str, block: int, rows: int) -> None:
+    """There was no earlier run."""
+    del node, block, rows
 
 
 class Entry(NamedTuple):
@@ -54,16 +62,16 @@ class BlockFlow:
 
     Args:
         graph: The nodes.
-        done: For (node, block) the rows that came out, by port.
+        committed: Asked about each block with rows before its work begins.
     """
 
-    def __init__(self, graph: Graph, done: Mapping[tuple[str, int], RowsByPort]) -> None:
+    def __init__(self, graph: Graph, committed: Committed) -> None:
         self._places = {node.id: _Place(node) for node in graph.nodes}
         self._domains = graph.domains
         self._members: dict[int, list[_Place]] = {}
         # Of each domain, the first source whose blocks are known, with their numbers.
         self._numbers: dict[int, tuple[str, Mapping[int, int]]] = {}
-        self._done = dict(done)
+        self._committed = committed
         self._unfinished = len(self._places)
         self._newly_finished: list[str] = []
         self._passed: deque[tuple[_Place, int, RowsByPort]] = deque()
@@ -76,22 +84,22 @@ class BlockFlow:
                 self._places[stream.node].consumers.append((stream.port, place))
             for node_id in node.after:
                 self._places[node_id].followers.append(place)
-        for (node_id, _), rows in self._done.items():
-            self.check_rows(node_id, rows)
 
     @property
     def finished(self) -> bool:
         """Whether every node is finished."""
         return not self._unfinished
 
+    def is_finished(self, node: str) -> bool:
+        """Whether nothing more happens at a node."""
+        return self._places[node].is_finished
+
     def check_rows(self, node: str, rows: RowsByPort) -> None:
         """Refuse rows that do not have exactly the ports of their node.
 
         Raises:
-            GraphError: There is no such node, or it has other ports.
+            GraphError: It has other ports.
         """
-        if node not in self._places:
-            raise GraphError(f"there is no node {node!r}")
         outputs = self._places[node].node.outputs
         if len(rows) != len(outputs) or not all(port in rows for port in outputs):
             raise GraphError(f"node {node!r} has the ports {list(outputs)}, but rows were given for {list(rows)}")
@@ -158,9 +166,10 @@ class BlockFlow:
         """All inputs of a block are there."""
         if place.barriers:
             place.held[block] = rows
-        elif not rows:
-            self._passed.append((place, block, dict.fromkeys(place.node.outputs, 0)))
-        elif (committed := self._done.pop((place.node.id, block), None)) is not None:
+        elif not rows or place.node.pool is None:
+            self._passed.append((place, block, dict.fromkeys(place.node.outputs, rows)))
+        elif (committed := self._committed(place.node.id, block, rows)) is not None:
+            self.check_rows(place.node.id, committed)
             self._passed.append((place, block, committed))
         else:
             self._entered.append(Entry(place.node.id, block, rows))

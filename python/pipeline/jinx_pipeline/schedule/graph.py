@@ -35,20 +35,22 @@ class Node:
 
     Attributes:
         id: Its name in the graph.
-        pool: The kind of worker that runs its tasks.
+        pool: The kind of worker that runs its tasks; None: it has no tasks, and its blocks pass as they are.
         inputs: What it reads. Block n of the node is block n of each input, one after another. A node without any is a
             source.
         after: Nodes that must be finished before its first block begins.
         outputs: The ports through which its rows leave.
         blocks: Rows of each block of a source, by number; None: `Scheduler.set_blocks` gives them later.
+        strikes: At least so many failures of a task, whatever `Limits` says, until it is divided or given up.
     """
 
     id: str
-    pool: str = "cpu"
+    pool: str | None = "cpu"
     inputs: tuple[Stream, ...] = ()
     after: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("out",)
     blocks: Mapping[int, int] | None = None
+    strikes: int = 0
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -88,6 +90,15 @@ class Graph:
             raise GraphError(f"the graph has a cycle: {' -> '.join(map(repr, error.args[1]))}") from None
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "domains", _domains(order))
+
+    def readers(self) -> dict[str, tuple[str, ...]]:
+        """For each node, those that read what it makes of a block, also through others; each after what it reads."""
+        readers: dict[str, dict[str, None]] = {node.id: {} for node in self.order}
+        for node in reversed(self.order):
+            for stream in node.inputs:
+                readers[stream.node] = {node.id: None, **readers[node.id], **readers[stream.node]}
+        places = {node.id: place for place, node in enumerate(self.order)}
+        return {node_id: tuple(sorted(ids, key=places.__getitem__)) for node_id, ids in readers.items()}
 
     def levels(self) -> dict[str, int]:
         """For each node, how many others follow it on the longest way to an end of the graph."""

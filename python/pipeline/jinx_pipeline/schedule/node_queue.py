@@ -58,6 +58,7 @@ class NodeQueue:
     Attributes:
         node: The node.
         level: How many others follow it on the longest way to an end of the graph.
+        strikes: Failures of a task before it is divided, or before its only row is put in quarantine.
         consumers: The queues of the nodes that read from it.
         ready: Tasks to hand out, the lowest block and row first: a heap.
         running: Tasks that have a lease.
@@ -71,6 +72,7 @@ class NodeQueue:
 
     node: Node
     level: int
+    strikes: int
     consumers: list["NodeQueue"] = field(default_factory=list["NodeQueue"])
     ready: list[tuple[int, int, TaskState]] = field(default_factory=list[tuple[int, int, TaskState]])
     running: set[TaskState] = field(default_factory=set[TaskState])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count, pairwise
 from math import inf
 
-from jinx_pipeline.schedule.block_flow import BlockFlow, Entry, RowsByPort
+from jinx_pipeline.schedule.block_flow import BlockFlow, Committed, Entry, RowsByPort, nothing_committed
 from jinx_pipeline.schedule.graph import Graph
 from jinx_pipeline.schedule.node_queue import NodeQueue, OpenBlock, RunningLease, TaskState
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Task, Verdict
@@ -25,11 +25,11 @@ class Scheduler:
     Args:
         graph: The nodes.
         limits: The numbers.
-        done: What an earlier run has committed: for (node, block) the rows that came out, by port.
+        committed: What an earlier run has committed; asked about each block with rows when it arrives at a node.
         first_attempt: The first number of a lease; larger than any of an earlier run.
 
     Raises:
-        GraphError: `done` names a node or a port that the graph does not have.
+        GraphError: What was committed has other ports than its node.
     """
 
     def __init__(
@@ -37,16 +37,18 @@ class Scheduler:
         graph: Graph,
         limits: Limits | None = None,
         *,
-        done: Mapping[tuple[str, int], RowsByPort] | None = None,
+        committed: Committed = nothing_committed,
         first_attempt: int = 0,
     ) -> None:
         self._limits = limits or Limits()
-        self._flow = BlockFlow(graph, done or {})
+        self._flow = BlockFlow(graph, committed)
         levels = graph.levels()
-        self._queues = {node.id: NodeQueue(node, levels[node.id]) for node in graph.order}
+        strikes = self._limits.strikes
+        self._queues = {node.id: NodeQueue(node, levels[node.id], max(node.strikes, strikes)) for node in graph.order}
         self._pools: dict[str, list[NodeQueue]] = defaultdict(list)
         for queue in self._queues.values():
-            self._pools[queue.node.pool].append(queue)
+            if queue.node.pool is not None:
+                self._pools[queue.node.pool].append(queue)
             for producer in {stream.node for stream in queue.node.inputs}:
                 self._queues[producer].consumers.append(queue)
         self._leases: dict[int, RunningLease] = {}
@@ -61,6 +63,10 @@ class Scheduler:
     def finished(self) -> bool:
         """Whether every node is finished."""
         return self._flow.finished
+
+    def is_finished(self, node: str) -> bool:
+        """Whether a node has finished every block."""
+        return self._flow.is_finished(node)
 
     def take_finished(self) -> list[str]:
         """The nodes that were finished since the last call, each after those that it depends on."""
@@ -182,7 +188,7 @@ class Scheduler:
             queue.pause(now + delay)
         else:
             state.strikes += 1
-            if state.strikes >= limits.strikes:
+            if state.strikes >= queue.strikes:
                 return self._divide(queue, state, cause)
             delay = self._backoff(state.memory_kills) if cause is Cause.NODE_MEMORY else 0.0
         if not state.leases:
@@ -209,7 +215,7 @@ class Scheduler:
     # Leases.
 
     def _hand_out(self, queue: NodeQueue, state: TaskState, worker: str, started: float) -> Lease:
-        is_last_try = state.task.rows == 1 and state.strikes + len(state.leases) + 1 >= self._limits.strikes
+        is_last_try = state.task.rows == 1 and state.strikes + len(state.leases) + 1 >= queue.strikes
         lease = Lease(state.task, next(self._attempts), worker, is_last_try)
         self._leases[lease.attempt] = running = RunningLease(lease, state, started)
         queue.start(running, self._limits.copies)
@@ -261,6 +267,6 @@ class Scheduler:
             smaller = TaskState(replace(task, first=first, rows=last - first), state.block)
             # Its block has failed before, so one more failure is enough; a single row has its full number of chances.
             if smaller.task.rows > 1:
-                smaller.strikes, smaller.memory_kills = self._limits.strikes - 1, state.memory_kills
+                smaller.strikes, smaller.memory_kills = queue.strikes - 1, state.memory_kills
             queue.push(smaller)
         return Verdict(accepted=True, losers=losers)

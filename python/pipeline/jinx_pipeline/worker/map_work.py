@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from jinx.errors import JinxError
-from jinx_pipeline.model.receipt import Receipt
+from jinx_pipeline.model.receipt import PortPart, Receipt
 from jinx_pipeline.operators.api.batch import STATS, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import write_keys
@@ -18,7 +18,7 @@ from jinx_pipeline.operators.api.keyed import Exchanged, Keyed
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
-from jinx_pipeline.runlog.work_dir import published, remove_part, signatures_path
+from jinx_pipeline.runlog.work_dir import port_path, published, remove_part, signatures_path
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.worker.part_writer import PartWriter
@@ -76,7 +76,13 @@ class MapWork:
         for batch in _batches(stage, rows, task, chain):
             done += chain.run(batch)
         chain.begins(WRITING)
-        written = _finish(PartWriter(stage, rows), stage, path, done, chain)
+        output = PartWriter(stage, rows)
+        written = _finish(output, stage, path, done, chain)
+        ports: dict[str, PortPart] = {}
+        for port in stage.ports:
+            part = port_path(path, port)
+            of_port, _ = _write(output, stage, part, chain.of_port[port], chain)
+            ports[port] = PortPart(None, 0) if of_port is None else PortPart(part.name, of_port.samples)
         rows_out = written.samples if written is not None else 0
         return Receipt(
             part=path.name if rows_out else None,
@@ -86,6 +92,7 @@ class MapWork:
             bad=chain.bad,
             figures=chain.figures(),
             traces=chain.traces,
+            ports=ports,
         )
 
 

@@ -6,7 +6,9 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from jinx_pipeline.model.error_text import message_of, trace_of
 from jinx_pipeline.model.receipt import BadRow, OperatorFigures
@@ -17,6 +19,9 @@ from jinx_pipeline.operators.api.retry_after import seconds_to_wait
 from jinx_pipeline.operators.api.returned import ReturnedError
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.worker.row_examples import row_examples
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Errors of the machine, not of a row.
 _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
@@ -110,6 +115,7 @@ class Chain:
         self._sums = [_Sum() for _ in stage.operators]
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
+        self.of_port: dict[str, list[Batch]] = {port: [] for port in stage.ports}
 
     def run(self, batch: Batch) -> list[Batch]:
         """What the operators make of a batch; in several parts where rows were left out."""
@@ -243,8 +249,12 @@ class Chain:
         operator = stage.operators[place]
         is_marked = stage.measure_only and operator.kind == "filter"
 
-        def call(part: Batch) -> Batch:
-            return (operator.mark if is_marked else operator.run)(part, self.ctx)
+        def call(part: Batch) -> tuple[Batch, Batch]:
+            """What it makes of a batch, and the batch with what it looked at."""
+            if is_marked:
+                return operator.mark(part, self.ctx), part
+            marked = operator.mark(part, self.ctx) if "dropped" in stage.ports else part
+            return operator.run(marked, self.ctx), marked
 
         started, cpu_started = time.perf_counter(), time.process_time()
         # Results that depend on the batch would depend on when a service was busy.
@@ -252,12 +262,21 @@ class Chain:
         one.seconds += time.perf_counter() - started
         one.cpu_seconds += time.process_time() - cpu_started
         one.rows_in += len(batch)
-        one.rows_out += sum(len(after) for _, after in made)
+        one.rows_out += sum(len(after) for _, (after, _) in made)
         one.peak_bytes = max(one.peak_bytes, resident_bytes())
-        for before, after in made:
+        self._keep_for_ports(batch, [marked for _, (_, marked) in made], [after for _, (after, _) in made])
+        for before, (after, _) in made:
             if stage.trace:
                 self._trace(operator, stage.numbers[place], before, after)
             yield after
+
+    def _keep_for_ports(self, batch: Batch, marked: list[Batch], kept: list[Batch]) -> None:
+        """Keep what an operator has dropped, and what it has failed on, where somebody reads it."""
+        if "dropped" in self.of_port:
+            pairs = zip(marked, kept, strict=True)
+            self.of_port["dropped"] += [_without(before, after.positions) for before, after in pairs]
+        if "failed" in self.of_port and sum(map(len, marked)) < len(batch):
+            self.of_port["failed"].append(_without(batch, *(part.positions for part in marked)))
 
     def _trace(self, operator: Operator, number: int, before: Batch, after: Batch) -> None:
         have = sum(one["number"] == number for one in self.traces)
@@ -270,6 +289,12 @@ class Chain:
         is_one_of_many = len(self.bad) >= _TOLD_WHOLE
         message = message_of(error)[: _SHORT_CHARACTERS if is_one_of_many else None]
         return BadRow(row, name, message, "" if is_one_of_many else trace_of(error), counted=counted)
+
+
+def _without(batch: Batch, *positions: "npt.NDArray[np.int64]") -> Batch:
+    """The rows of a batch that do not lie at some positions."""
+    others = np.concatenate([*positions, np.empty(0, dtype=np.int64)])
+    return batch.take(~np.isin(batch.positions, others)).forgotten()
 
 
 def raise_if_not_of_rows(error: BaseException) -> None:

@@ -230,7 +230,7 @@ class Edits:
 
     @abstractmethod
     def editor(self, keys: str) -> Operator:
-        """The edit, as an operator of the next segment.
+        """The edit, as an operator that runs after the decision.
 
         Args:
             keys: The file (.npy) with the `keys` of the decision.

@@ -1,0 +1,1 @@
+"""Runs the graph of a plan: its tasks on workers, its decisions here."""

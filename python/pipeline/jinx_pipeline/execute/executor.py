@@ -1,0 +1,387 @@
+"""Runs the graph of a plan: one driver for its tasks, and what is decided between them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import jinx
+from jinx_pipeline.engines.driver import TICK_SECONDS, Driver, Observer, RepairError
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.execute.streams import StreamTable
+from jinx_pipeline.global_ops.decisions import Decisions
+from jinx_pipeline.global_ops.key_tasks import KeyTasks
+from jinx_pipeline.global_ops.key_work import KeyWork
+from jinx_pipeline.operators.api.keyed import Keys, Partitioned
+from jinx_pipeline.plan.graph import WRITERS, Kind, PlanNode
+from jinx_pipeline.plan.inputs import Input
+from jinx_pipeline.plan.manifest import write_manifest
+from jinx_pipeline.plan.planner import Plan, block_rows, cut, stage_of
+from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.plan.source_rows import SourceRows
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.run_plan import refuse_other_recipe
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Partitions
+from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
+from jinx_pipeline.runlog.work_dir import published
+from jinx_pipeline.sample.content_identity import content_digest
+from jinx_pipeline.schedule.task import Limits
+from jinx_pipeline.worker.map_work import MapWork
+from jinx_pipeline.worker.work import Work
+
+if TYPE_CHECKING:
+    from jinx_pipeline.model.receipt import BadRow
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of a node that reads no rows block by block.
+
+    Attributes:
+        work: What it does; None: it has no tasks.
+        blocks: The tasks: a block of one row for each.
+        source: What they read; nothing where the work knows that itself.
+    """
+
+    work: Work | None = None
+    blocks: Mapping[int, int] = field(default_factory=dict[int, int])
+    source: Source = field(default_factory=Source)
+
+
+class Outputs(Protocol):
+    """Writes the outputs, when their rows are complete.
+
+    Attributes:
+        generation: Counts how often they were written before.
+    """
+
+    generation: int
+
+    def tasks(self, node: PlanNode) -> Tasks:
+        """The tasks of a `join` or `pack` node; what it comes after is complete."""
+        ...
+
+    def committed(self, node: PlanNode, block: int) -> None:
+        """A task of such a node is committed, and that is on the disk."""
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is run.
+
+    Attributes:
+        recipe: What to do.
+        plan: How.
+        inputs: On what.
+        ledger: What is committed and decided.
+        answers: Where the answers of models behind URLs are kept.
+        first_block: The first block of the sources that is in no output yet.
+        outputs: Gives the tasks of nodes that write outputs; None: they have none.
+    """
+
+    recipe: Recipe
+    plan: Plan
+    inputs: Sequence[Input]
+    ledger: Ledger
+    answers: Path
+    first_block: int = 0
+    outputs: Outputs | None = None
+
+
+class Executor:
+    """Runs a plan, node by node as what they need is there; what an earlier run has committed is not done again.
+
+    Args:
+        job: What is run.
+        worker_pool: The workers.
+        counts: How many of each pool there may be.
+        progress: Who is told.
+        limits: Of the scheduler.
+        memory: Bytes that a task may use; None: no limit.
+
+    Raises:
+        GraphError: The nodes of the plan do not fit together.
+        RunLogError: The log has something of a node that the plan does not have.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        worker_pool: WorkerPool,
+        counts: Mapping[str, int],
+        progress: Progress,
+        *,
+        limits: Limits | None = None,
+        memory: int | None = None,
+    ) -> None:
+        self._job = job
+        self._progress = progress
+        graph = job.plan.graph.of_generation(0 if job.outputs is None else job.outputs.generation)
+        self._graph = graph
+        self._ledger = job.ledger
+        if unknown := [node for node in job.ledger.nodes() if not job.plan.graph.has(node)]:
+            raise RunLogError(f"{job.ledger.directory.log.path}: the plan has no node {unknown[0]}; {START_OVER}")
+        self._streams = StreamTable(graph, job.ledger, SourceRows(job.inputs))
+        self._driver = Driver(
+            graph.scheduled(),
+            self._streams,
+            worker_pool,
+            counts,
+            job.ledger,
+            limits=limits,
+            stop_after_bad=job.recipe.options.stop_after_bad,
+            observer=Observer(self._tell, progress.tick),
+        )
+        self._decisions = Decisions(job.recipe, job.ledger, memory)
+        self._key_tasks: dict[int, KeyTasks] = {}
+        self._keys: dict[int, Keys] = {}
+        self._has_begun = False
+        # How many nodes each one waits for, and who waits for it.
+        followed = {node.id: {stream.node for stream in node.after} for node in graph.nodes}
+        self._missing = Counter({node_id: len(after) for node_id, after in followed.items()})
+        self._followers = {
+            node.id: [other for other in graph.nodes if node.id in followed[other.id]] for node in graph.nodes
+        }
+
+    @property
+    def finished(self) -> bool:
+        """Whether every node is finished."""
+        return self._driver.finished
+
+    def run(self) -> None:
+        """Run until every node is finished.
+
+        Raises:
+            StoppedError: Something happened that needs a person; everything committed is kept.
+        """
+        try:
+            while not self.finished:
+                self.step(TICK_SECONDS)
+        finally:
+            self._driver.report()
+
+    def step(self, timeout: float) -> None:
+        """Begin the nodes that have what they need; then as `Driver.step`.
+
+        Args:
+            timeout: The longest wait in seconds.
+
+        Raises:
+            StoppedError: As `run`.
+        """
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin_source(self._graph.source)
+        while finished := self._driver.take_finished():
+            for node in finished:
+                self._begin_followers(self._graph[node])
+        if not self.finished:
+            self._driver.step(timeout)
+
+    def cancel(self) -> None:
+        """End the tasks that workers have; everything committed is kept, and `step` would do the rest again."""
+        self._driver.cancel()
+
+    def blocks(self, node: str) -> Mapping[int, int]:
+        """The blocks of a node of operators, by number, with the rows with which they begin."""
+        return self._streams.blocks(node)
+
+    # What happens when a node is finished.
+
+    def _begin_followers(self, node: PlanNode) -> None:
+        if node.kind == "map" and node.of_other:
+            self._refuse_bad_rows_of_other(node)
+        begin = {
+            "merge": self._begin_merge,
+            "look": self._begin_look,
+            "decide": self._begin_decision,
+            "join": self._begin_output,
+            "pack": self._begin_output,
+        }
+        for follower in self._followers[node.id]:
+            self._missing[follower.id] -= 1
+            if not self._missing[follower.id]:
+                begin[follower.kind](follower)
+
+    def _begin_source(self, node: PlanNode) -> None:
+        """The sources of the recipe."""
+        plan, directory = self._job.plan, self._ledger.directory
+        order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
+        inputs = self._job.inputs
+        paths, contents = tuple(one.path for one in inputs), tuple(one.content for one in inputs)
+        self._begin_blocks(node, Source(paths, order=order, contents=contents, facts=facts), plan.blocks)
+
+    def _begin_blocks(self, node: PlanNode, source: Source, rows: Sequence[int]) -> None:
+        """The blocks of a source or decision are known: those that read them begin."""
+        # Files with operators may have been edited while other nodes ran.
+        refuse_other_recipe(self._job.recipe, self._job.plan, self._ledger.directory.work_dir)
+        blocks = dict(enumerate(rows))
+        self._streams.add(node, source, blocks)
+        readers = self._graph.readers(node.id)
+        works: dict[str, Work] = {reader.id: self._map_work(node, reader, sum(rows)) for reader in readers}
+        self._tell_blocks(node, readers, blocks)
+        self._driver.begin(node.id, blocks, works)
+        for reader in readers:
+            if reader.keys_of is not None:
+                self._begin_other(reader.keys_of)
+
+    def _map_work(self, origin: PlanNode, node: PlanNode, rows: int) -> MapWork:
+        job = self._job
+        edits = str(self._decisions.edits_path(origin.id))
+        stage = replace(stage_of(job.recipe, node, edits=edits, meta=job.plan.meta), answers_dir=str(job.answers))
+        if node.keys_of is not None:
+            stage = replace(stage, partitions=self._decisions.settled(node.id, node.keys_of, rows).count)
+        return MapWork(stage)
+
+    def _tell_blocks(self, origin: PlanNode, readers: Sequence[PlanNode], blocks: Mapping[int, int]) -> None:
+        first = self._job.first_block
+        steps = [self._graph.source, *self._graph.of_kind("decide")]
+        reads = {stream.node for reader in readers for stream in reader.reads}
+        self._progress.blocks(
+            steps.index(origin),
+            len(steps),
+            {block: rows for block, rows in blocks.items() if block >= first},
+            begin={reader.id for reader in readers if reader.reads[0].node == origin.id},
+            end={reader.id for reader in readers if reader.id not in reads},
+        )
+
+    # The dataset that a join adds.
+
+    def _begin_other(self, place: int) -> None:
+        """Compute the keys of the dataset that an operator adds, in as many partitions as those of the samples."""
+        node = self._graph.find("source", place, of_other=True)
+        if node is None:
+            return
+        (reader,) = self._graph.readers(node.id)
+        path = self._other_path(place)
+        source, rows = Source((str(Path(path).absolute()),)), 0
+        if not self._has_decided(place):
+            source = replace(source, contents=(content_digest(jinx.open(path)),))
+            rows = len(OpenSource(source))
+            self._progress.event("other", {"path": path, "rows": rows})
+        blocks = dict(enumerate(cut(rows, self._job.recipe.options.block_rows or block_rows(rows, 1.0))))
+        self._streams.add(node, source, blocks)
+        self._streams.add_other_rows(reader, SourceRows([Input(path, {}, rows, path)]))
+        stage = replace(stage_of(self._job.recipe, reader), partitions=self._partitions(place).count)
+        self._driver.begin(node.id, blocks, {reader.id: MapWork(stage)})
+
+    def _refuse_bad_rows_of_other(self, node: PlanNode) -> None:
+        """Refuse to join with a dataset of which a row cannot be read."""
+        bad: list[BadRow] = []
+        for block in self._streams.blocks(node.id):
+            failed = [self._streams.named(node.id, one) for one in self._ledger.bad_rows_of(node.id, block)]
+            if failed:
+                # They are no rows of the input, which the ledger counts.
+                self._ledger.forget(node.id, block)
+            bad += failed
+        if not bad:
+            return
+        path = self._other_path(node.keys_of or 0)
+        first, others = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
+        raise RepairError(
+            f"{first.place}, {first.operator or 'worker'}: {first.error}{others}; a join needs the keys of all rows: "
+            f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
+        )
+
+    # Looks at keys, and decisions.
+
+    def _begin_merge(self, node: PlanNode) -> None:
+        tasks = self._tasks_over_keys(node.operators[0])
+        self._begin_key_work(node, None if tasks is None else tasks.merge(of_other=node.of_other))
+
+    def _begin_look(self, node: PlanNode) -> None:
+        place = node.operators[0]
+        tasks = self._tasks_over_keys(place)
+        if tasks is None:
+            self._begin_key_work(node, None)
+            return
+        merged, merged_other = (self._made_for("merge", place, of_other=of_other) for of_other in (False, True))
+        self._keys[place] = keys = tasks.keys(merged, merged_other)
+        self._begin_key_work(node, tasks.look(keys))
+
+    def _begin_key_work(self, node: PlanNode, work: KeyWork | None) -> None:
+        if work is None:
+            self._begin_tasks(node, Tasks())
+            return
+        self._progress.phase(work.operator.name, work.step, work.count)
+        self._begin_tasks(node, Tasks(work, dict.fromkeys(range(work.count), 1)))
+
+    def _begin_tasks(self, node: PlanNode, tasks: Tasks) -> None:
+        self._streams.add(node, tasks.source, tasks.blocks)
+        self._driver.begin(node.id, tasks.blocks, {} if tasks.work is None else {node.id: tasks.work})
+
+    def _tasks_over_keys(self, place: int) -> KeyTasks | None:
+        """The tasks over the keys of an operator; None: it has decided, or there are no keys."""
+        parts = [] if self._has_decided(place) else self._made_for("map", place)
+        if not parts:
+            return None
+        if place not in self._key_tasks:
+            operator, other_parts = self._partitioned(place), self._made_for("map", place, of_other=True)
+            self._key_tasks[place] = KeyTasks(operator, place, self._partitions(place), parts, other_parts)
+        return self._key_tasks[place]
+
+    def _begin_decision(self, node: PlanNode) -> None:
+        place, rows = node.operators[0], node.after[0].node
+        made, looks = self._manifest_of(node, rows), self._made_for("look", place)
+        source, count = self._decisions.after(node.id, place, made, self._keys.pop(place, None), looks)
+        self._key_tasks.pop(place, None)
+        self._begin_blocks(node, source, cut(count, self._job.plan.rows_per_block))
+
+    def _manifest_of(self, node: PlanNode, rows: str) -> Source:
+        """The rows of a node that are all there, as one source."""
+        directory = self._ledger.directory
+        manifest = directory.decisions / f"{node.id}.parts.npy"
+        pieces = [piece for block in self._streams.blocks(rows) for piece in self._ledger.pieces(rows, block)]
+        parts = [(directory.parts / piece.part, piece.rows_out) for piece in pieces if piece.part is not None]
+        with published(manifest) as file:
+            write_manifest(file, manifest.parent, parts)
+        base = self._streams.source(rows) if self._graph[rows].has_base else Source()
+        return Source(base.base, manifest=str(manifest), contents=base.contents, facts=base.facts)
+
+    def _made_for(self, kind: Kind, place: int, *, of_other: bool = False) -> list[Path]:
+        """The parts that a node of an operator has made, in order; none if there is no such node."""
+        node, parts = self._graph.find(kind, place, of_other=of_other), self._ledger.directory.parts
+        if node is None:
+            return []
+        return [parts / name for block in self.blocks(node.id) for name in self._ledger.parts(node.id, block)]
+
+    def _has_decided(self, place: int) -> bool:
+        node = self._graph.find("decide", place)
+        return node is not None and self._ledger.decided(node.id) is not None
+
+    def _partitions(self, place: int) -> Partitions:
+        """Into how many partitions the keys of an operator are written."""
+        node, operator = self._graph.find("map", place), self._partitioned(place)
+        settled = None if node is None else self._ledger.partitions(node.id)
+        if settled is None:
+            raise RunLogError(f"the log does not say how the keys of {operator.name} are divided; {START_OVER}")
+        return settled
+
+    def _other_path(self, place: int) -> str:
+        other = self._partitioned(place).other
+        return "" if other is None else other[0]
+
+    def _partitioned(self, place: int) -> Partitioned:
+        operator = self._job.recipe.steps[place].operator
+        if not isinstance(operator, Partitioned):
+            raise TypeError(f"{operator.name} has no keys in partitions")
+        return operator
+
+    # Outputs.
+
+    def _begin_output(self, node: PlanNode) -> None:
+        tasks = Tasks() if self._job.outputs is None else self._job.outputs.tasks(node)
+        if tasks.blocks:
+            self._progress.phase("output", "write", len(tasks.blocks))
+        self._begin_tasks(node, tasks)
+
+    def _tell(self, kind: str, facts: dict[str, Any]) -> None:
+        self._progress.event(kind, facts)
+        if self._job.outputs is not None and kind == "task":
+            node = self._graph[facts["node"]]
+            if node.kind in WRITERS:
+                self._job.outputs.committed(node, facts["block"])

@@ -1,0 +1,93 @@
+"""Where the rows of each node of a plan are, while the plan is run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from jinx_pipeline.model.receipt import BadRow
+from jinx_pipeline.plan.graph import PlanGraph, PlanNode
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.source_rows import SourceRows
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.schedule.graph import Stream
+from jinx_pipeline.schedule.task import Task
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What a source or a decision gives to the nodes that read it, or the tasks of a node that reads none.
+
+    Attributes:
+        source: The rows.
+        blocks: Rows of each block.
+        first_rows: The first row of each block.
+    """
+
+    source: Source
+    blocks: Mapping[int, int]
+    first_rows: Mapping[int, int]
+
+
+class StreamTable:
+    """Tells where the rows are that a task reads.
+
+    Args:
+        graph: The nodes.
+        ledger: What is committed.
+        rows: The names of the rows of the sources.
+    """
+
+    def __init__(self, graph: PlanGraph, ledger: Ledger, rows: SourceRows) -> None:
+        self._graph = graph
+        self._ledger = ledger
+        self._rows = rows
+        self._other_rows: dict[str, SourceRows] = {}
+        self._origins: dict[str, _Origin] = {}
+        self._parts = str(ledger.directory.parts)
+        self._origin_of = {node.id: graph.origin(node.id).id for node in graph.nodes}
+
+    def add(self, node: PlanNode, source: Source, blocks: Mapping[int, int]) -> None:
+        """The blocks of a node that reads none are known.
+
+        Args:
+            node: The node.
+            source: The rows that it gives to those that read it; nothing where its tasks know what they read.
+            blocks: Rows of each block.
+        """
+        firsts = accumulate(blocks.values(), initial=0)
+        self._origins[node.id] = _Origin(source, blocks, dict(zip(blocks, firsts, strict=False)))
+
+    def add_other_rows(self, node: PlanNode, rows: SourceRows) -> None:
+        """The names of the rows at a node that reads the dataset that a join adds."""
+        self._other_rows[node.id] = rows
+
+    def blocks(self, node: str) -> Mapping[int, int]:
+        """The blocks of a node: rows of each, as the source or decision has them."""
+        return self._origins[self._origin_of[node]].blocks
+
+    def source(self, node: str) -> Source:
+        """The rows of the source or decision whose blocks a node has."""
+        return self._origins[self._origin_of[node]].source
+
+    # As `engines.driver.Streams`.
+
+    def read_by(self, task: Task) -> tuple[Source, Task]:
+        """What a task reads, and the task with its first row as that counts it."""
+        reads = self._graph[task.node].reads
+        origin = self._origins.get(reads[0].node if reads else task.node)
+        if origin is not None:
+            return origin.source, replace(task, first=origin.first_rows[task.block] + task.first)
+        base = self.source(task.node) if self._graph[reads[0].node].has_base else Source()
+        parts = tuple(part for stream in reads for part in self._parts_of(stream, task.block))
+        return Source(base.base, parts, contents=base.contents, facts=base.facts), task
+
+    def named(self, node: str, bad: BadRow) -> BadRow:
+        """A row that was left out, with the name that people know it by."""
+        return self._other_rows.get(node, self._rows).named(bad)
+
+    def counts(self, node: str) -> bool:
+        """Whether rows that are left out at a node count against the limit of the recipe."""
+        return node not in self._other_rows
+
+    def _parts_of(self, stream: Stream, block: int) -> list[str]:
+        return [f"{self._parts}/{name}" for name in self._ledger.parts(stream.node, block, stream.port)]

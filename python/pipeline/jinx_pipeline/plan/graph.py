@@ -1,0 +1,171 @@
+"""The graph of a plan: sources, chains of operators, looks at keys, decisions and outputs.
+
+The id of a node is a digest of what it makes: of its operators with their parameters and code, and of the ids of what
+it reads. A recipe that is edited has the same ids up to where it was edited.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Final, Literal
+
+from jinx_pipeline.schedule.graph import Graph, Node, Stream
+
+Kind = Literal["source", "map", "merge", "look", "decide", "join", "pack"]
+
+# Of an id: enough that no two of a million nodes are equal.
+_DIGITS: Final = 12
+_PREFIX_CHARACTERS: Final = 24
+# Failures of a task whose rows cannot be left out, until the run stops.
+_FATAL_STRIKES: Final = 5
+# Nodes that write outputs.
+WRITERS: Final = ("join", "pack")
+# Ports whose rows other nodes read block by block.
+ROW_PORTS: Final = ("out", "dropped", "failed")
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """A node of the plan.
+
+    Attributes:
+        id: A readable prefix, and a digest.
+        kind: `source`: rows of datasets; `map`: operators run on each block; `merge`: fewer and larger files of keys;
+            `look`: tasks over the keys of all rows; `decide`: the driver decides which rows remain, in which order;
+            `join`: tasks that put the parts of divided blocks together; `pack`: tasks that write an output.
+        reads: Whose blocks are its blocks, the rows of one after those of another.
+        after: What must be whole before it begins.
+        ports: `out`, `dropped` and `failed` hold rows, `keys` what a later look reads, `edits` what an operator needs
+            that edits each sample after its decision.
+        operators: The places of its operators in the recipe, in the order in which they run.
+        pool: The kind of worker.
+        batch_rows: Rows that operators see at once.
+        group: The place of the operator that makes samples of the groups that it reads.
+        keys_of: The place of the operator whose keys go out of the port `keys`.
+        of_other: Whether it is about the dataset that a join adds.
+        has_base: Whether its rows are rows of the source, not new ones.
+        output: The number of the output that it writes, or whose rows it makes.
+    """
+
+    id: str
+    kind: Kind
+    reads: tuple[Stream, ...] = ()
+    after: tuple[Stream, ...] = ()
+    ports: tuple[str, ...] = ("out",)
+    operators: tuple[int, ...] = ()
+    pool: str | None = None
+    batch_rows: int = 0
+    group: int | None = None
+    keys_of: int | None = None
+    of_other: bool = False
+    has_base: bool = True
+    output: int | None = None
+
+
+@dataclass(frozen=True)
+class PlanGraph:
+    """All nodes of a plan.
+
+    Attributes:
+        nodes: Each after those that it reads or follows.
+    """
+
+    nodes: tuple[PlanNode, ...] = field(default=())
+
+    def __getitem__(self, node_id: str) -> PlanNode:
+        return self._by_id[node_id]
+
+    def find(self, kind: Kind, place: int, *, of_other: bool = False) -> PlanNode | None:
+        """The node of a kind that is there for an operator that looks at all rows; None: there is none.
+
+        Args:
+            kind: Which kind; `map`: the operators after which its keys are computed.
+            place: Of the operator in the recipe.
+            of_other: Whether it is about the dataset that a join adds.
+        """
+        for node in self.nodes:
+            places = (node.keys_of,) if kind == "map" else node.operators
+            if node.kind == kind and node.of_other == of_other and place in places:
+                return node
+        return None
+
+    def of_kind(self, kind: Kind) -> list[PlanNode]:
+        """All nodes of a kind."""
+        return [node for node in self.nodes if node.kind == kind]
+
+    @property
+    def source(self) -> PlanNode:
+        """The sources of the recipe."""
+        return next(node for node in self.nodes if node.kind == "source" and not node.of_other)
+
+    def outputs(self) -> list[PlanNode]:
+        """The nodes whose rows become an output, in the order of the outputs."""
+        return [node for node in self.nodes if node.kind == "map" and node.output is not None]
+
+    def origin(self, node_id: str) -> PlanNode:
+        """The source or decision whose blocks a node has."""
+        node = self[node_id]
+        while node.reads:
+            node = self[node.reads[0].node]
+        return node
+
+    def readers(self, origin: str) -> list[PlanNode]:
+        """The nodes that have the blocks of a source or decision."""
+        return [node for node in self.nodes if node.reads and self.origin(node.id).id == origin]
+
+    def of_generation(self, generation: int) -> "PlanGraph":
+        """The graph that writes its outputs once more: the nodes that write them have other ids for each generation."""
+        if not generation:
+            return self
+        written = {node.id: f"{node.id}-{generation}" for node in self.nodes if node.kind in WRITERS}
+
+        def renamed(node: PlanNode) -> PlanNode:
+            after = tuple(Stream(written.get(stream.node, stream.node), stream.port) for stream in node.after)
+            return replace(node, id=written.get(node.id, node.id), after=after)
+
+        return PlanGraph(tuple(map(renamed, self.nodes)))
+
+    def has(self, node_id: str) -> bool:
+        """Whether there is a node of this id, of whatever generation."""
+        plain, _, generation = node_id.rpartition("-")
+        is_writer = plain in self._by_id and self[plain].kind in WRITERS
+        return node_id in self._by_id or (is_writer and generation.isdigit())
+
+    def scheduled(self) -> Graph:
+        """The same for the scheduler, which is given the blocks of sources and decisions when they are known.
+
+        Raises:
+            GraphError: The nodes do not fit together.
+        """
+        return Graph(
+            tuple(
+                Node(
+                    node.id,
+                    node.pool,
+                    node.reads,
+                    tuple(dict.fromkeys(stream.node for stream in node.after)),
+                    tuple(port for port in node.ports if port in ROW_PORTS),
+                    strikes=_FATAL_STRIKES if node.pool is not None and node.kind != "map" else 0,
+                )
+                for node in self.nodes
+            )
+        )
+
+    @cached_property
+    def _by_id(self) -> dict[str, PlanNode]:
+        return {node.id: node for node in self.nodes}
+
+
+def node_id(prefix: str, facts: Iterable[Any]) -> str:
+    """The id of a node.
+
+    Args:
+        prefix: For people; what no file name should have is left out of it.
+        facts: What determines the rows that it makes, as plain data.
+    """
+    text = json.dumps([prefix, *facts], sort_keys=True, default=str)
+    readable = re.sub(r"[^A-Za-z0-9_]+", "", prefix)[:_PREFIX_CHARACTERS] or "node"
+    return f"{readable}-{sha256(text.encode()).hexdigest()[:_DIGITS]}"
