@@ -200,8 +200,8 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
         elif node["kind"] == "decide":
             (name,) = node["operators"]
             where = "keys in partitions, on the workers" if name in looks else "in the driver"
-            title, reads = ("", "") if is_chain else (f"node {number}", f"{node['after'][0]['node']} -> ")
-            lines.append(f"{title:<11}{reads}then over all rows: {name}  [{where}]")
+            title, reads = ("", "then") if is_chain else (f"node {number}", f"{node['after'][0]['node']} ->")
+            lines.append(f"{title:<11}{reads} over all rows: {name}  [{where}]")
     return lines
 
 

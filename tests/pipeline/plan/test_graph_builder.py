@@ -9,11 +9,13 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.planner import make_plan
+from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step, StepPort
 from jinx_pipeline.sample.roles import Roles
 
 SOURCES = StepPort(None)
+OUTPUTS = ((StepPort(2),), (StepPort(2, "dropped"),))
 
 
 def recipe(*steps, outputs=()) -> Recipe:
@@ -163,3 +165,27 @@ def test_steps_that_do_not_fit_together_are_refused_in_one_line(steps, outputs, 
     with pytest.raises(RecipeError, match=message) as raised:
         make_plan(recipe(*steps, outputs=outputs), [], 10)
     assert "\n" not in str(raised.value)
+
+
+def test_the_page_of_a_plan_shows_a_list_as_steps_and_branches_as_nodes(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write({"text": "a"})
+    listed = recipe("clean_links_mapper", "document_deduplicator", "words_num_filter")
+    branched = recipe("clean_links_mapper", "document_deduplicator", ("words_num_filter", StepPort(1)), outputs=OUTPUTS)
+    pages = []
+    for what in (listed, branched):
+        facts = describe(replace(what, sources=(SourceSpec(str(tmp_path / "in.jinx")),)))
+        assert [node["number"] for node in facts["nodes"]] == list(range(len(facts["nodes"])))
+        pages.append([line for line in facts["lines"] if " rows" in line or "batches" in line])
+    assert pages[0] == [
+        "step 1     clean_links_mapper  [cpu, batches of 1,000]",
+        "           then over all rows: document_deduplicator  [keys in partitions, on the workers]",
+        "step 2     words_num_filter  [cpu, batches of 1,000]",
+    ]
+    assert pages[1] == [
+        "node 1     sources -> clean_links_mapper  [cpu, batches of 1,000]",
+        "node 4     1 -> over all rows: document_deduplicator  [keys in partitions, on the workers]",
+        "node 5     4 -> words_num_filter  [cpu, batches of 1,000]",
+        "node 6     5 -> rows as they are  [cpu, batches of 1,000]",
+        "node 9     5 dropped -> rows as they are  [cpu, batches of 1,000]",
+    ]

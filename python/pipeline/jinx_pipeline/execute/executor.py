@@ -177,6 +177,8 @@ class Executor:
             self._has_begun = True
             self._begin_source(self._graph.source)
         while finished := self._driver.take_finished():
+            # What they have made is on the disk, and told, before what comes of it.
+            self._driver.report()
             for node in finished:
                 self._begin_followers(self._graph[node])
         if not self.finished:
