@@ -1,7 +1,8 @@
 """One run of a recipe, from its inputs to the published output."""
 
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -109,9 +110,9 @@ class Run:
                     ledger.claim()
                     opened = self._opened(work_dir, ledger, inputs)
                     try:
-                        # Before a plan that grows has other blocks.
-                        opened.publication.resume()
-                        done = opened.publication.published()
+                        # What has begun is finished before a plan that grows has other blocks.
+                        publication = opened.publication
+                        done = self._made(opened, engine, 0) if publication.is_pending else publication.published()
                     except LostOutputError as error:
                         raise ChangedError(f"{error}; {START_OVER}") from None
                     if has_grown:
@@ -130,11 +131,8 @@ class Run:
         node = f"{number}.{len(segment.stages) - 1}"
         base = () if any(one.group is not None for one in plan.segments) else tuple(plan.paths)
 
-        def parts_of(blocks: range) -> list[list[Path]]:
-            return [[directory.parts / name for name in ledger.parts(node, block)] for block in blocks]
-
         writer = writer_options(self.recipe, self.export, plan.meta)
-        publication = Publication(self.export, ledger, writer, directory.run, base, parts_of)
+        publication = Publication(self.export, ledger, writer, base, node)
         return _Opened(work_dir, directory, inputs, ledger, plan, publication)
 
     def _result(self, opened: _Opened, done: Published, seconds: float) -> RunResult:
@@ -164,9 +162,10 @@ class Run:
     def _made(self, opened: _Opened, engine: Engine, first_block: int) -> Published:
         """Do what is not done, and publish it."""
         try:
-            blocks = self._work(opened, engine, first_block)
-            return opened.publication.publish(first_block, blocks, opened.plan.rows)
-        except (JinxError, OSError):
+            with self._runner(opened, engine) as runner:
+                blocks = runner.run(opened.inputs, first_block)
+                return opened.publication.publish(first_block, blocks, opened.plan.rows, runner.run_work)
+        except (JinxError, OSError, StoppedError):
             # An error of a part that shows rows of an input which is another one now does not say so.
             refuse_replaced_inputs(opened.inputs)
             raise
@@ -176,21 +175,22 @@ class Run:
         is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
         return done.end_block if done is not None and is_directory else 0
 
-    def _work(self, opened: _Opened, engine: Engine, first_block: int) -> int:
-        """Make the parts of all blocks that are not in the output; returns how many blocks the last segment has."""
+    @contextmanager
+    def _runner(self, opened: _Opened, engine: Engine) -> Generator[SegmentRunner]:
+        """What runs the works of the run, with workers that are ended afterwards."""
         work_dir, plan = opened.work_dir, opened.plan
         engine = engine.fitted(declared(self.recipe), measured_bytes(self.recipe, plan.findings))
-        base = tuple(one.path for one in opened.inputs)
-        opened.ledger.sweep(opened.publication.needed_parts())
+        opened.ledger.sweep()
         Answers(work_dir.answers).sweep()
         with work_dir.events_path.open("a", encoding="utf-8") as log:
             counts = engine.counts()
             modules = [type(step.operator).__module__ for step in self.recipe.steps]
-            others = [str(Path(path).absolute()) for path in joined_paths(self.recipe)]
-            workers = engine.workers(opened.directory, (*base, *others), modules)
+            others = (*joined_paths(self.recipe), str(Path(self.export.path).parent))
+            read = (*(one.path for one in opened.inputs), *(str(Path(path).absolute()) for path in others))
+            workers = engine.workers(opened.directory, read, modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
-                runner = SegmentRunner(
+                yield SegmentRunner(
                     self.recipe,
                     plan,
                     work_dir,
@@ -202,7 +202,6 @@ class Run:
                     self.limits,
                     engine.memory(),
                 )
-                return runner.run(opened.inputs, first_block)
             finally:
                 workers.close()
                 progress.close()

@@ -23,7 +23,7 @@ from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refus
 from jinx_pipeline.plan.probe import declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_place
-from jinx_pipeline.publish.publication import remove_hidden
+from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.runlog.ledger import Ledger

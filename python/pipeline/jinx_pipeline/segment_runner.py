@@ -1,9 +1,9 @@
 """The segments of a run, one after another, with the global operators between them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from jinx_pipeline.sample.content_identity import content_digest
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.worker.map_work import MapWork
+from jinx_pipeline.worker.work import Work
 
 if TYPE_CHECKING:
     from jinx_pipeline.model.receipt import BadRow
@@ -114,8 +115,34 @@ class SegmentRunner:
                 counts = cut(rows, plan.rows_per_block)
         return len(counts)
 
-    def _drive(self, segment: Segment, other: SourceRows | None = None) -> None:
+    def run_work(
+        self, name: str, work: Work, source: Source, blocks: list[int], committed: Callable[[int], None]
+    ) -> None:
+        """Run a work of one task a block, none of which can be left out.
+
+        Args:
+            name: Of its node.
+            work: The work.
+            source: What it reads.
+            blocks: Their numbers.
+            committed: Called with a block when it is committed, and that is on the disk.
+        """
+        self.progress.phase("output", "write", len(blocks))
+        self._drive(Segment(name, [work], source, dict.fromkeys(blocks, 1)), committed=committed)
+
+    def _drive(
+        self,
+        segment: Segment,
+        other: SourceRows | None = None,
+        committed: Callable[[int], None] | None = None,
+    ) -> None:
         """Run the tasks of a segment; `other` has its rows where they are not those of the input."""
+
+        def event(kind: str, facts: dict[str, Any]) -> None:
+            self.progress.event(kind, facts)
+            if committed is not None and kind == "task":
+                committed(facts["block"])
+
         limits = self.limits
         if any(work.poison == "fatal" for work in segment.works):
             # Its tasks cannot be left out, so they have more chances.
@@ -128,7 +155,7 @@ class SegmentRunner:
             self.ledger.directory,
             limits=limits,
             stop_after_bad=self.recipe.options.stop_after_bad if other is None else None,
-            observer=Observer(self.progress.event, self.progress.tick),
+            observer=Observer(event, self.progress.tick),
             named=(other or self.rows).named,
         ).run()
 

@@ -191,8 +191,8 @@ def test_a_plan_of_another_version_is_refused_with_the_remedy(data, tmp_path):
     flow = Dataset.load(data).process(jp.ops.TextLengthFilter(max_len=75))
     flow.export(tmp_path / "out", workers=1)
     path = log_of(tmp_path / "out.work")
-    path.write_text(path.read_text().replace('"version":1', '"version":99', 1))
-    match = r"log\.jsonl is of version 99, and this program reads version 1; .*, or start over with restart=True"
+    path.write_text(path.read_text().replace('"version":2', '"version":99', 1))
+    match = r"log\.jsonl is of version 99, and this program reads version 2; .*, or start over with restart=True"
     with pytest.raises(ChangedError, match=match):
         flow.export(tmp_path / "out", workers=1)
     assert flow.export(tmp_path / "out", workers=1, restart=True, overwrite=True).ok

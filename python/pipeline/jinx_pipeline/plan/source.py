@@ -129,13 +129,19 @@ class OpenSource:
         """What `local` positions count in."""
         import jinx
 
-        parts = self.source.part_paths()
-        if not parts:
+        if not self.parts:
             if self.base is None:
                 raise ValueError("a source has a base or parts")
             return self.base if self._manifest is None else self.base.select([])
-        opened: list[Any] = [self._base.view(path) if self.source.base else jinx.open(path) for path in parts]
-        return opened[0] if len(opened) == 1 else jinx.concat(opened)
+        return self.parts[0] if len(self.parts) == 1 else jinx.concat(self.parts)
+
+    @cached_property
+    def parts(self) -> "list[jinx.Dataset]":
+        """The parts, open, in order."""
+        import jinx
+
+        paths = self.source.part_paths()
+        return [self._base.view(path) if self.source.base else jinx.open(path) for path in paths]
 
     @cached_property
     def samples(self) -> DatasetSource:
