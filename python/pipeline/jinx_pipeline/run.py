@@ -1,11 +1,12 @@
 """One run of a recipe, from its inputs to the published output."""
 
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jinx.errors import JinxError
+from jinx_pipeline.engines.cluster import Cluster
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
@@ -68,12 +69,14 @@ class Run:
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
         restart: Forget an earlier run of the working directory.
         limits: Of the scheduler.
+        cluster: Whose workers it borrows; None: it starts some, and ends them.
     """
 
     recipe: Recipe
     progress: str = "none"
     restart: bool = False
     limits: Limits = field(default_factory=Limits)
+    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         if self.recipe.export is None:
@@ -82,7 +85,23 @@ class Run:
             raise ValueError(f"progress is one of {', '.join(MODES)}, not {self.progress!r}")
         self.export = self.recipe.export
         self.recipe = with_media_root(self.recipe)
+        if self.cluster is not None:
+            self.recipe = replace(self.recipe, options=self.cluster.options(self.recipe.options))
         self._resumed = False
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Stop the run, from another thread: it raises `StoppedError` at once, and resumes when it is called again."""
+        self._is_cancelled = True
+
+    def _engine(self) -> AbstractContextManager[Engine]:
+        options = self.recipe.options
+        return opened_engine(options) if self.cluster is None else self.cluster.lend(options)
+
+    def _raise_if_cancelled(self) -> None:
+        if self._is_cancelled:
+            self._is_cancelled = False
+            raise StoppedError("the run was cancelled; run it again to resume")
 
     def __call__(self) -> RunResult:
         """Run it, or resume what an earlier run has left.
@@ -103,7 +122,7 @@ class Run:
                 refuse_missing_files(self.recipe)
             inputs = find_inputs(self.recipe, work_dir.inputs)
             has_grown = ledger is not None and input_has_grown(work_dir, plan_of(ledger), inputs)
-            with opened_engine(self.recipe.options) as engine:
+            with self._engine() as engine:
                 if ledger is None:
                     ledger = new_run(self.recipe, self.export, work_dir, inputs, engine)
                 sweep_other_runs(work_dir)
@@ -192,7 +211,7 @@ class Run:
             modules = [type(step.operator).__module__ for step in self.recipe.steps]
             others = [str(Path(path).absolute()) for path in joined_paths(self.recipe)]
             workers = engine.workers(opened.directory, (*base, *others), modules)
-            progress = Progress(self.progress, plan.rows, log)
+            progress = Progress(self.progress, plan.rows, log, on_tick=self._raise_if_cancelled)
             try:
                 runner = SegmentRunner(
                     self.recipe,
