@@ -133,7 +133,8 @@ class SegmentRunner:
         ).run()
 
     def _run_key_work(self, name: str, work: KeyWork) -> list[Path]:
-        """Run the tasks over the keys of what a segment has made."""
+        """Run the tasks over the keys of what a segment has made, with workers that its operator needs."""
+        work = replace(work, pool=self.recipe.steps[work.number].resources.pool)
         self.progress.phase(work.operator.name, work.step, work.count)
         self._drive(Segment(name, [work], Source(), dict.fromkeys(range(work.count), 1)))
         files = [self.ledger.parts(f"{name}.0", number) for number in range(work.count)]

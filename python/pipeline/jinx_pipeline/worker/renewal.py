@@ -5,6 +5,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 
@@ -26,8 +27,11 @@ def forget_run(environment: Mapping[str, str] | None, folder: str) -> None:
     installed = tuple(f"{Path(path).resolve()}{os.sep}" for path in _installation())
     # All are looked at before the first is removed: the path of a namespace package depends on the one above it.
     users = [name for name, module in sys.modules.items() if _is_of_user(name, module, installed)]
+    # Native code can be loaded once in a process, so a package with some stays, wherever it lies.
+    native = {name.partition(".")[0] for name in users if _is_native(sys.modules[name])}
     for name in users:
-        del sys.modules[name]
+        if name.partition(".")[0] not in native:
+            del sys.modules[name]
     forget_operators(lambda module: module not in sys.modules)
     forget_models()
     if environment is not None:
@@ -52,3 +56,7 @@ def _is_of_user(name: str, module: ModuleType, installed: tuple[str, ...]) -> bo
     file = getattr(module, "__file__", None)
     places = [file] if file else list(getattr(module, "__path__", ()))
     return bool(places) and not any(str(Path(place).resolve()).startswith(installed) for place in places)
+
+
+def _is_native(module: ModuleType) -> bool:
+    return (getattr(module, "__file__", None) or "").endswith(tuple(EXTENSION_SUFFIXES))
