@@ -223,7 +223,7 @@ def news_of(workers):
 @pytest.mark.parametrize("workers", [None, 2])
 def test_resources_that_no_node_has_are_refused_before_anything_starts(data, options, tmp_path, workers):
     engine = jp.Ray(workers=workers, resources={"fast_disk": 1})
-    with pytest.raises(RuntimeError, match=r"no node .* \(CPU: 1, fast_disk: 1\); the most .* fast_disk: 0"):
+    with pytest.raises(jp.RecipeError, match=r"no node .* \(CPU: 1, fast_disk: 1\); the most .* fast_disk: 0"):
         recipe(data).export(tmp_path / "out", engine=engine, **options)
     assert not (tmp_path / "out").exists()
 

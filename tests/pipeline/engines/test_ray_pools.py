@@ -106,7 +106,7 @@ def slow_once(sample):
 def test_an_actor_leaves_a_task_that_a_copy_has_ended(tmp_path):
     with jinx.Writer(tmp_path / "in.jinx") as writer:
         writer.write_many({"n": n, "marker": str(tmp_path / "marker")} for n in range(80))
-    flow = Dataset.load(tmp_path / "in.jinx").process([slow_once, jp.ops.Sort(by="n", reverse=True)])
+    flow = Dataset.load(tmp_path / "in.jinx").process([slow_once, jp.ops.Sort(by="n", descending=True)])
     options = replace(flow.recipe.options, engine="ray", workers=2, block_rows=20, batch_rows=1)
     recipe = replace(flow.recipe, options=options, export=jp.Export(str(tmp_path / "out.jinx")))
     result = jp.Run(recipe, limits=Limits(straggler_seconds=0.5, straggler_factor=2.0))()
