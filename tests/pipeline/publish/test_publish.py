@@ -146,9 +146,7 @@ def test_what_workers_write_while_they_are_ended_is_removed(data, tmp_path, monk
     monkeypatch.setattr(LocalWorkers, "close", late)
     export(data, tmp_path / name, None)
     committed = [
-        one
-        for one in records_of(tmp_path / f"{name}.work", "committed")
-        if one["node"].startswith("fragile_mapper")
+        one for one in records_of(tmp_path / f"{name}.work", "committed") if one["node"].startswith("fragile_mapper")
     ]
     # Those of a directory are its shards.
     kept = {one["receipt"]["part"] for one in committed if one["receipt"]["part"]} if name == "out.jinx" else set()
