@@ -9,7 +9,9 @@ from typing import Any
 import jinx
 from jinx._sizes import natural_size
 from jinx_pipeline.operators.api.keyed import Partitioned
+from jinx_pipeline.plan.blocks import SampleSize, block_size, cut
 from jinx_pipeline.plan.inputs import (
+    bytes_of,
     columns_told_by,
     named_at,
     needs_conversion,
@@ -17,10 +19,9 @@ from jinx_pipeline.plan.inputs import (
     refuse_output_within_input,
 )
 from jinx_pipeline.plan.media_root import with_media_root
+from jinx_pipeline.plan.outside_media import outside_media_bytes
 from jinx_pipeline.plan.planner import (
     SegmentPlan,
-    block_rows,
-    cut,
     refuse_impossible,
     refuse_missing_files,
     segments_of,
@@ -56,7 +57,8 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     ready = [one for one in inputs if not one["converted"]]
     refuse_input_as_output(recipe, [one["path"] for one in ready])
     source = Source(tuple(str(Path(one["path"]).absolute()) for one in ready)) if ready else None
-    shown = set(OpenSource(source).dataset.column_names) if source is not None else set[str]()
+    opened = OpenSource(source) if source is not None else None
+    shown = set(opened.dataset.column_names) if opened is not None else set[str]()
     seen = [columns_told_by(one["path"]) for one in inputs if one["converted"]]
     columns = None if None in seen else sorted(shown.union(*filter(None, seen)))
     with opened_engine(recipe.options) as engine:
@@ -72,12 +74,18 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     segments = segments_of(recipe, findings, limit)
     rows = sum(one["rows"] or 0 for one in inputs)
     size = sum(one["bytes"] for one in inputs)
-    per_block = recipe.options.block_rows or block_rows(rows, size / rows if rows else 1.0)
+    row_bytes = size / rows if rows else 1.0
+    media_bytes = 0.0
+    if opened is not None and len(ready) == len(inputs):
+        media_bytes = outside_media_bytes(recipe, opened, rows, row_bytes)
+    block = block_size(rows, SampleSize(row_bytes, media_bytes), recipe.options.block_rows)
     facts: dict[str, Any] = {
         "inputs": inputs,
         "rows": rows,
-        "rows_per_block": per_block,
-        "blocks": len(cut(rows, per_block)),
+        "media_bytes": round(media_bytes * rows),
+        "rows_per_block": block.rows,
+        "block_size": block.reason,
+        "blocks": len(cut(rows, block.rows)),
         "workers": counts,
         "worker_memory": limit,
         "work_dir": str(work_dir_of(recipe)),
@@ -102,8 +110,7 @@ def _input(path: str) -> dict[str, Any]:
             jinx.open(path)  # raises, with the nearest name
         return {"path": path, "converted": True, "rows": None, "bytes": size}
     dataset = jinx.open(path)
-    info = dataset.info()
-    return {"path": path, "converted": False, "rows": len(dataset), "bytes": info.bytes + info.sidecar_bytes}
+    return {"path": path, "converted": False, "rows": len(dataset), "bytes": bytes_of(dataset.info())}
 
 
 def _segment(recipe: Recipe, segment: SegmentPlan) -> dict[str, Any]:
@@ -128,7 +135,9 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         what = "is converted first, once" if one["converted"] else f"{one['rows']:,} samples"
         lines.append(f"input      {one['path']}: {what}, {natural_size(one['bytes'])}")
     if facts["rows"]:
-        lines.append(f"blocks     {facts['blocks']:,} of up to {facts['rows_per_block']:,} samples")
+        lines.append(
+            f"blocks     {facts['blocks']:,} of up to {facts['rows_per_block']:,} samples ({facts['block_size']})"
+        )
     workers = ", ".join(f"{count} {pool}" for pool, count in facts["workers"].items() if count)
     memory = facts["worker_memory"]
     limit = f", each up to {natural_size(memory)} of memory" if memory is not None else ""

@@ -13,9 +13,10 @@ from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.global_ops.decisions import Decisions
 from jinx_pipeline.global_ops.look_task import KeyTask
 from jinx_pipeline.operators.api.keyed import Exchanged
+from jinx_pipeline.plan.blocks import SampleSize, block_size, cut, cut_groups
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.manifest import write_manifest
-from jinx_pipeline.plan.planner import Plan, block_rows, cut, stage_of
+from jinx_pipeline.plan.planner import Plan, stage_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
@@ -108,8 +109,7 @@ class SegmentRunner:
                     write_manifest(file, manifest.parent, parts)
                 made = Source(base, manifest=str(manifest), contents=contents, facts=facts if base else None)
                 source = decisions.after(number, planned.decides, made)
-                rows = _length(source)
-                counts = cut(rows, plan.rows_per_block)
+                counts = _blocks_of(source, plan.rows_per_block)
         return len(counts)
 
     def _drive(self, segment: Segment, other: SourceRows | None = None) -> None:
@@ -142,7 +142,7 @@ class SegmentRunner:
         options = self.recipe.options
         source = Source((str(Path(path).absolute()),), contents=(content_digest(jinx.open(path)),))
         rows = len(OpenSource(source))
-        blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
+        blocks = dict(enumerate(cut(rows, block_size(rows, SampleSize(), options.block_rows).rows)))
         stage = Stage(
             [],
             [],
@@ -172,8 +172,8 @@ class SegmentRunner:
         return tuple(str(self.ledger.directory.parts / part) for block in blocks for part in ledger.parts(node, block))
 
 
-def _length(source: Source) -> int:
-    """Rows or groups of a source, without opening its dataset."""
+def _blocks_of(source: Source, rows_per_block: int) -> list[int]:
+    """Rows or groups of each block of a source that a global operator has made; its dataset is not opened."""
     if source.bounds is not None:
-        return max(len(np.load(source.bounds, mmap_mode="r")) - 1, 0)
-    return len(np.load(str(source.order), mmap_mode="r"))
+        return cut_groups(np.load(source.bounds, mmap_mode="r"), rows_per_block)
+    return cut(len(np.load(str(source.order), mmap_mode="r")), rows_per_block)

@@ -10,7 +10,7 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators import Resources
 from jinx_pipeline.plan.mixture import mixture_order
-from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
+from jinx_pipeline.plan.planner import Plan, make_plan, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
@@ -58,15 +58,6 @@ def test_too_little_memory_is_refused(monkeypatch):
     monkeypatch.setattr(type(what.steps[0].operator), "resources", Resources(memory=2 << 30))
     with pytest.raises(RecipeError, match="needs 2,147,483,648 bytes of memory, and a worker may use 1,000"):
         refuse_impossible(what, gpus=0, memory=1000, columns=["text"])
-
-
-def test_blocks_depend_on_the_input_alone():
-    assert cut(10, 4) == [4, 4, 2]
-    assert cut(0, 4) == []
-    assert block_rows(1_000_000, 1000.0) == 15_625
-    assert block_rows(10_000_000, 100.0) == 20_000
-    assert block_rows(100, 10.0) == 500
-    assert block_rows(1000, 1e9) == 1
 
 
 def test_a_plan_reads_back_as_it_was_written():

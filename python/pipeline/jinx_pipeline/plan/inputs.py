@@ -14,6 +14,7 @@ from typing import Any
 
 import jinx
 from jinx._outputs import refuse_input, refuse_within
+from jinx._results import DatasetInfo
 from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.recipe.errors import Place
@@ -60,9 +61,14 @@ class Input:
 
     @cached_property
     def bytes(self) -> int:
-        """Of all its files; every shard is opened to tell them."""
-        info = jinx.open(self.path).info()
-        return info.bytes + info.sidecar_bytes
+        """As `bytes_of`; every shard is opened to tell them."""
+        return bytes_of(jinx.open(self.path).info())
+
+
+def bytes_of(info: DatasetInfo) -> int:
+    """The bytes of a dataset's files; of the files that a view shows, those of the rows that it selects."""
+    shown = sum(base.bytes * base.selected // max(base.samples, 1) for base in info.bases)
+    return info.bytes + info.sidecar_bytes + shown
 
 
 def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:

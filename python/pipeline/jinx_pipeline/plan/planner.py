@@ -12,6 +12,7 @@ from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
+from jinx_pipeline.plan.blocks import SampleSize, block_size, cut
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.probe import Findings, places_by_pool
 from jinx_pipeline.plan.stage import Stage, may_move, pool_of
@@ -20,11 +21,6 @@ from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.runlog.records import Grown
 
 GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
-BLOCK_BYTES = 64_000_000
-MAX_BLOCK_ROWS = 20_000
-MIN_BLOCK_ROWS = 500
-# So that a small input keeps all cores busy, too. Not by the number of workers: blocks are the same for any.
-MIN_BLOCKS = 64
 
 
 @dataclass(frozen=True)
@@ -111,21 +107,27 @@ class Plan:
 
 
 def make_plan(
-    recipe: Recipe, inputs: list[Input], rows: int, findings: Findings | None = None, memory: int | None = None
+    recipe: Recipe,
+    inputs: list[Input],
+    rows: int,
+    findings: Findings | None = None,
+    memory: int | None = None,
+    *,
+    sample: SampleSize | None = None,
 ) -> Plan:
     """Divide a recipe into segments and stages, and its input into blocks.
 
     Args:
-        recipe: It.
+        recipe: The recipe.
         inputs: The opened inputs.
         rows: Samples that are read of them.
         findings: Of the probe.
         memory: Bytes that a worker may use; None: no limit.
+        sample: How large a sample is; None: as large as what the inputs hold of it.
     """
     findings = findings or Findings()
-    total = sum(one.rows for one in inputs)
-    mean = sum(one.bytes for one in inputs) / total if total else 1.0
-    rows_per_block = recipe.options.block_rows or block_rows(rows, mean)
+    sample = sample or SampleSize(mean_row_bytes(inputs))
+    rows_per_block = block_size(rows, sample, recipe.options.block_rows).rows
     return Plan(
         recipe.described(),
         recipe.digest,
@@ -145,16 +147,10 @@ def joined_paths(recipe: Recipe) -> list[str]:
     return [one.other[0] for one in operators if isinstance(one, Partitioned) and one.other is not None]
 
 
-def block_rows(rows: int, mean_bytes: float) -> int:
-    """How many rows a block has, from the size of the input alone."""
-    by_bytes = int(BLOCK_BYTES / max(mean_bytes, 1.0))
-    for_all_cores = max(-(-rows // MIN_BLOCKS), MIN_BLOCK_ROWS)
-    return max(min(by_bytes, for_all_cores, MAX_BLOCK_ROWS), 1)
-
-
-def cut(rows: int, rows_per_block: int) -> list[int]:
-    """Rows of each block."""
-    return [min(rows_per_block, rows - first) for first in range(0, rows, rows_per_block)]
+def mean_row_bytes(inputs: list[Input]) -> float:
+    """The mean size of what inputs hold of a sample."""
+    rows = sum(source.rows for source in inputs)
+    return sum(source.bytes for source in inputs) / rows if rows else 1.0
 
 
 def segments_of(recipe: Recipe, findings: Findings | None = None, memory: int | None = None) -> list[SegmentPlan]:
