@@ -133,8 +133,8 @@ def _messages(sent: list[int]) -> Generator[None]:
     submit, event_of = ray_workers.RayWorkers.submit, ray_workers.event_of
 
     def counted_submit(self: Any, worker: str, request: Any) -> None:
-        stage = None if request.stage in self._actors[worker].known_stages else self._stages[request.stage]
-        sent[0] += len(pickle.dumps((stage, request)))
+        work = None if request.work in self._actors[worker].known_works else self._works[request.work]
+        sent[0] += len(pickle.dumps((work, request)))
         submit(self, worker, request)
 
     def counted_event_of(worker: str, answer: Any) -> Any:

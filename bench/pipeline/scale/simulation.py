@@ -22,6 +22,7 @@ from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause
+from jinx_pipeline.worker.map_work import MapWork
 
 # 10 TB in rows of 10 kB, and 64 MB a block.
 BLOCK_ROWS = 6400
@@ -85,7 +86,7 @@ class SimulatedWorkers:
         self._starting.append(worker)
         return worker
 
-    def load_stage(self, key: str, stage: object) -> None:
+    def load_work(self, key: str, work: object) -> None:
         """Nothing is computed."""
 
     def submit(self, worker: str, request: Request) -> None:
@@ -162,8 +163,8 @@ class SimulatedRun:
             source: What the first node reads.
             nodes: The length of the chain.
         """
-        stages = [Stage([], [], Roles(), output="view") for _ in range(nodes)]
-        segment = Segment("0", stages, source or Source(("in",)), dict.fromkeys(range(size.blocks), BLOCK_ROWS))
+        works = [MapWork(Stage([], [], Roles(), output="view")) for _ in range(nodes)]
+        segment = Segment("0", works, source or Source(("in",)), dict.fromkeys(range(size.blocks), BLOCK_ROWS))
         return Driver(
             segment,
             WorkerPool(workers),

@@ -11,7 +11,7 @@ import jinx
 from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.global_ops.decisions import Decisions
-from jinx_pipeline.global_ops.look_task import KeyTask
+from jinx_pipeline.global_ops.key_work import KeyWork
 from jinx_pipeline.operators.api.keyed import Exchanged
 from jinx_pipeline.plan.blocks import SampleSize, block_size, cut, cut_groups
 from jinx_pipeline.plan.inputs import Input
@@ -29,11 +29,13 @@ from jinx_pipeline.runlog.work_dir import WorkDir, published
 from jinx_pipeline.sample.content_identity import content_digest
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Limits
+from jinx_pipeline.worker.map_work import MapWork
 
 if TYPE_CHECKING:
     from jinx_pipeline.model.receipt import BadRow
 
-_STRIKES_OF_A_LOOK = 5
+# Failures of a task whose rows cannot be left out until the run stops.
+_FATAL_STRIKES = 5
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class SegmentRunner:
             recipe,
             directory,
             ledger,
-            self._key_tasks,
+            self._run_key_work,
             self._keys_of_other,
             memory=self.memory,
         )
@@ -97,7 +99,7 @@ class SegmentRunner:
                 partitions = decisions.partitions(number, planned.decides, sum(counts))
                 stages[-1] = replace(stages[-1], partitions=partitions)
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
-            segment = Segment(str(number), stages, source, dict(enumerate(counts)))
+            segment = Segment(str(number), [MapWork(stage) for stage in stages], source, dict(enumerate(counts)))
             self.progress.segment(number, len(plan.segments), numbered)
             self._drive(segment)
             if planned.decides is not None:
@@ -115,24 +117,26 @@ class SegmentRunner:
     def _drive(self, segment: Segment, other: SourceRows | None = None) -> None:
         """Run the tasks of a segment; `other` has its rows where they are not those of the input."""
         limits = self.limits
+        if any(work.poison == "fatal" for work in segment.works):
+            # Its tasks cannot be left out, so they have more chances.
+            limits = replace(limits, strikes=max(limits.strikes, _FATAL_STRIKES))
         Driver(
             segment,
             self.worker_pool,
             self.worker_counts,
             self.ledger,
             self.ledger.directory,
-            # A share cannot be left out, so it has more chances.
-            limits=replace(limits, strikes=max(limits.strikes, _STRIKES_OF_A_LOOK)) if segment.is_look else limits,
+            limits=limits,
             stop_after_bad=self.recipe.options.stop_after_bad if other is None else None,
             observer=Observer(self.progress.event, self.progress.tick),
             named=(other or self.rows).named,
         ).run()
 
-    def _key_tasks(self, name: str, tasks: KeyTask) -> list[Path]:
-        """Run tasks over the keys of what a segment has made."""
-        self.progress.phase(tasks.operator.name, tasks.work, tasks.count)
-        self._drive(Segment(name, [tasks], Source(), dict.fromkeys(range(tasks.count), 1), is_look=True))
-        files = [self.ledger.parts(f"{name}.0", number) for number in range(tasks.count)]
+    def _run_key_work(self, name: str, work: KeyWork) -> list[Path]:
+        """Run the tasks over the keys of what a segment has made."""
+        self.progress.phase(work.operator.name, work.step, work.count)
+        self._drive(Segment(name, [work], Source(), dict.fromkeys(range(work.count), 1)))
+        files = [self.ledger.parts(f"{name}.0", number) for number in range(work.count)]
         return [self.ledger.directory.parts / part for parts in files for part in parts]
 
     def _keys_of_other(self, segment: int, path: str, keys: Exchanged, partitions: int) -> tuple[str, ...]:
@@ -155,7 +159,7 @@ class SegmentRunner:
         )
         self.progress.event("other", {"path": path, "rows": rows})
         other = SourceRows([Input(path, {}, rows, path)])
-        self._drive(Segment(name, [stage], source, blocks), other)
+        self._drive(Segment(name, [MapWork(stage)], source, blocks), other)
         bad: list[BadRow] = []
         for block in blocks:
             failed = [other.named(one) for one in ledger.bad_rows_of(node, block)]

@@ -17,6 +17,7 @@ from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause, Limits
+from jinx_pipeline.worker.map_work import MapWork
 
 
 class Scripted:
@@ -32,12 +33,12 @@ class Scripted:
         self.started.append(f"{pool}-{len(self.started) + 1}")
         return self.started[-1]
 
-    def load_stage(self, key, stage):
+    def load_work(self, key, work):
         pass
 
     def submit(self, worker, request):
         self.tasks.append((worker, request))
-        part = Receipt("part", 10) if request.stage.endswith(".0") and self.passes_on else Receipt(None, 0)
+        part = Receipt("part", 10) if request.work.endswith(".0") and self.passes_on else Receipt(None, 0)
         self.news.append(Finished(worker, request.attempt, part))
 
     def events(self, timeout):
@@ -67,8 +68,8 @@ def run(tmp_path):
         def go(workers, *segments, count=2, pools=("cpu",), worker_pool=None, **more):
             worker_pool = worker_pool or WorkerPool(workers)
             for number, blocks in enumerate(segments):
-                stages = [Stage([], [], Roles(), "rows", pool=pool) for pool in pools]
-                segment = Segment(str(number), stages, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
+                works = [MapWork(Stage([], [], Roles(), "rows", pool=pool)) for pool in pools]
+                segment = Segment(str(number), works, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
                 Driver(segment, worker_pool, dict.fromkeys(pools, count), ledger, directory, **more).run()
                 assert len(ledger.done([f"{number}.0"], segment.blocks)) == blocks
 
@@ -93,7 +94,7 @@ def test_a_worker_that_is_ready_only_in_the_next_segment(run):
     def script(workers, news):
         if not workers.tasks:
             return [Ready("cpu-1")]
-        in_second = workers.tasks[-1][1].stage == "1.0" or not news
+        in_second = workers.tasks[-1][1].work == "1.0" or not news
         return [Ready("cpu-2"), *news] if in_second and "cpu-2" not in [one for one, _ in workers.tasks] else news
 
     workers = Scripted(script)
@@ -104,7 +105,7 @@ def test_a_worker_that_is_ready_only_in_the_next_segment(run):
 def test_idle_workers_that_end_between_segments_are_no_failed_starts(run):
     def script(workers, news):
         news = ready_when_started(workers, news)
-        if not getattr(workers, "ended", False) and workers.tasks[-1:] and workers.tasks[-1][1].stage == "1.0":
+        if not getattr(workers, "ended", False) and workers.tasks[-1:] and workers.tasks[-1][1].work == "1.0":
             workers.ended = True
             idle = set(workers.started) - {one.worker for one in news if isinstance(one, Finished)}
             return [*(Died(one, Cause.DIED, "killed by SIGKILL") for one in sorted(idle)), *news]
@@ -334,8 +335,8 @@ def test_a_driver_that_is_cancelled_keeps_what_is_committed_and_can_go_on(tmp_pa
             RunLog.create(directory.log_path, directory.run, {})
         ledger = Ledger(directory)
         ledger.claim()
-        stages = [Stage([], [], Roles(), "rows")]
-        segment = Segment("0", stages, Source(("in.jinx",)), dict.fromkeys(range(6), 10))
+        works = [MapWork(Stage([], [], Roles(), "rows"))]
+        segment = Segment("0", works, Source(("in.jinx",)), dict.fromkeys(range(6), 10))
         workers = Scripted(one_at_a_time)
         first = Driver(segment, WorkerPool(workers), {"cpu": 2}, ledger, directory)
         steps = 0

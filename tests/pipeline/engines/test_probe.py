@@ -19,7 +19,7 @@ from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.sample.roles import Roles
-from jinx_pipeline.worker.probe_task import read_findings
+from jinx_pipeline.worker.probe_work import read_findings
 from pipeline.made import digest, loaded_operators, records_of, write_input
 
 MB = 1_000_000

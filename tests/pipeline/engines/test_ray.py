@@ -19,6 +19,7 @@ from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Cause, Task
+from jinx_pipeline.worker.map_work import MapWork
 from pipeline.made import digest, loaded_operators, log_of, rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
@@ -169,7 +170,7 @@ def test_a_worker_that_was_not_reachable_and_is_not_needed_is_ended(workers):
 
 
 def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_path):
-    workers.load_stage("0.0", Stage([], [], Roles(), "rows"))
+    workers.load_work("0.0", MapWork(Stage([], [], Roles(), "rows")))
     request = Request("0.0", Source((str(data),)), Task("0.0", 0, 0, 3), 0, str(tmp_path / "parts" / "p.jinx"))
     first = workers.start("cpu")
     assert news_of(workers) == [Ready(first)]
@@ -180,11 +181,11 @@ def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_
     second = workers.start("cpu")
     assert news_of(workers) == [Ready(second)]
     assert workers._actors[second].handle is lost
-    assert "0.0" not in workers._actors[second].known_stages
+    assert "0.0" not in workers._actors[second].known_works
     workers.submit(second, request)
     (answer,) = news_of(workers)
     assert (answer.attempt, answer.receipt.rows_out) == (0, 3)
-    assert workers._actors[second].known_stages == {"0.0"}
+    assert workers._actors[second].known_works == {"0.0"}
 
 
 def test_a_node_that_was_not_reachable_is_avoided_until_it_answers(workers):

@@ -13,12 +13,14 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline import ChangedError
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.global_ops import decisions, look_task
+from jinx_pipeline.global_ops import decisions, key_work
+from jinx_pipeline.plan.source import Source
 from jinx_pipeline.replay import recipe_in
 from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.schedule.task import Task
-from jinx_pipeline.worker import map_task as run_task
+from jinx_pipeline.worker import map_work
+from jinx_pipeline.worker.work import WorkerState
 from pipeline.made import digest, rows_of, write_input
 
 
@@ -122,7 +124,7 @@ def test_a_full_disk_is_said_to_be_that_of_the_work_dir(tmp_path):
     assert caught.value.filename == str(tmp_path / "out.work")
 
 
-class Written(look_task.KeyTask):
+class Written(key_work.KeyWork):
     count = 1
 
     def write(self, file, number):
@@ -134,9 +136,9 @@ class Written(look_task.KeyTask):
     [
         (lambda path: publish_text(path, "text"), True),
         (lambda path: decisions.publish_order(path, [np.arange(3)]), True),
-        (lambda path: look_task.run_key_task(Written(jp.ops.Shuffle(), 0), Task(0, 0, 0, 1), path), True),
+        (lambda path: Written(jp.ops.Shuffle(), 0).run(Source(), Task(0, 0, 0, 1), path, WorkerState()), True),
         # The part that comes next syncs it.
-        (lambda path: run_task._write_signatures(path, jp.ops.Shuffle(), [pa.table({"a": [1]})], 1), False),
+        (lambda path: map_work._write_signatures(path, jp.ops.Shuffle(), [pa.table({"a": [1]})], 1), False),
     ],
 )
 def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, write, syncs_folder):
@@ -166,16 +168,14 @@ def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path,
 def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_path, monkeypatch):
     done = []
     for name in ("_write_signatures", "_write"):
-        real = getattr(run_task, name)
-        monkeypatch.setattr(run_task, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
-    from jinx_pipeline.operators.api.context import Context
-    from jinx_pipeline.plan.source import OpenSource, Source
+        real = getattr(map_work, name)
+        monkeypatch.setattr(map_work, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
     from jinx_pipeline.plan.stage import Stage
     from jinx_pipeline.sample.roles import Roles
 
     data = write_input(tmp_path / "in.jinx", 5)
     stage = Stage([], [], Roles(), output="view", signatures=jp.ops.DocumentDeduplicator())
-    source = OpenSource(Source((str(data),)))
-    receipt = run_task.run_task(stage, source, Task("0.0", 0, 0, 5), tmp_path / "part.jinx", Context(seed=0))
+    work, task = map_work.MapWork(stage), Task("0.0", 0, 0, 5)
+    receipt = work.run(Source((str(data),)), task, tmp_path / "part.jinx", WorkerState())
     assert (receipt.rows_out, done) == (5, ["_write_signatures", "_write"])
     assert (tmp_path / "part.jinx.signatures").exists()

@@ -11,18 +11,17 @@ from typing import Any
 
 from jinx_pipeline.engines.worker_backend import Died, Event, Failed, FatalEvent, Finished, Ready, Request
 from jinx_pipeline.engines.worker_pool import WorkerPool
-from jinx_pipeline.global_ops.look_task import KeyTask
 from jinx_pipeline.model.error_text import plain_text
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.source import OpenSource, Source
-from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.work_dir import crash_note_path, remove_part, signatures_path
 from jinx_pipeline.schedule.graph import Graph, Node, Stream
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError
-from jinx_pipeline.worker.map_task import row_of
+from jinx_pipeline.worker.map_work import row_of
+from jinx_pipeline.worker.work import VIEW_SUFFIX, Work
 
 _TICK_SECONDS = 0.5
 # Workers that die before their first task have a broken environment: after so many the run stops, unless others work.
@@ -58,34 +57,32 @@ class TooManyBadRowsError(RepairError):
 
 @dataclass(frozen=True)
 class Segment:
-    """A chain of stages without a global operator between them.
+    """A chain of works without a global operator between them.
 
     Attributes:
-        name: Its name; with the place of a stage it names a node.
-        stages: In order.
+        name: Its name; with the place of a work it names a node.
+        works: In order.
         source: What the first one reads.
         blocks: Number and rows of each block; its first row follows from those before it.
-        is_look: Its one stage is a `KeyTask`, and each row one of these tasks, which cannot be left out.
     """
 
     name: str
-    stages: Sequence[Stage | KeyTask]
+    works: Sequence[Work]
     source: Source
     blocks: Mapping[int, int]
-    is_look: bool = False
 
     def node_ids(self) -> list[str]:
-        """The id of each stage in the graph of the scheduler."""
-        return [f"{self.name}.{place}" for place in range(len(self.stages))]
+        """The id of each work in the graph of the scheduler."""
+        return [f"{self.name}.{place}" for place in range(len(self.works))]
 
     def graph(self) -> Graph:
-        """The chain of its stages."""
+        """The chain of its works."""
         nodes: list[Node] = []
-        for node_id, stage in zip(self.node_ids(), self.stages, strict=True):
+        for node_id, work in zip(self.node_ids(), self.works, strict=True):
             if nodes:
-                nodes.append(Node(node_id, stage.pool, inputs=(Stream(nodes[-1].id),)))
+                nodes.append(Node(node_id, work.pool, inputs=(Stream(nodes[-1].id),)))
             else:
-                nodes.append(Node(node_id, stage.pool, blocks=self.blocks))
+                nodes.append(Node(node_id, work.pool, blocks=self.blocks))
         return Graph(tuple(nodes))
 
     def first_rows(self) -> dict[int, int]:
@@ -150,7 +147,7 @@ class Driver:
         self._first_rows = segment.first_rows()
         self._source: OpenSource | None = None
         self._node_ids = segment.node_ids()
-        self._stage_of = {node_id: place for place, node_id in enumerate(self._node_ids)}
+        self._place_of = {node_id: place for place, node_id in enumerate(self._node_ids)}
         done = ledger.done(self._node_ids, segment.blocks)
         self._scheduler = Scheduler(
             segment.graph(),
@@ -221,8 +218,8 @@ class Driver:
         self._refuse_too_many_bad()
         self._last_news = time.monotonic()
         if not self.finished:
-            for node_id, stage in zip(self._node_ids, self._segment.stages, strict=True):
-                self._workers.workers.load_stage(node_id, stage)
+            for node_id, work in zip(self._node_ids, self._segment.works, strict=True):
+                self._workers.workers.load_work(node_id, work)
 
     def _handle_events(self, timeout: float) -> None:
         """Wait for news, and handle them."""
@@ -249,7 +246,8 @@ class Driver:
             ended = time.monotonic()
             self._report_at = ended + max(_REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND * (ended - started))
         for facts in untold:
-            self._observer.event("task" if self._segment.is_look else "block", facts)
+            counts_rows = self._work_of(facts["stage"]).poison == "row"
+            self._observer.event("block" if counts_rows else "task", facts)
 
     def _report_waiting(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
         now = time.monotonic()
@@ -300,9 +298,8 @@ class Driver:
 
     def _request(self, lease: Lease) -> Request:
         task, segment = lease.task, self._segment
-        place = self._stage_of[task.node]
-        suffix = ".jinx" if segment.stages[place].output == "view" else ""
-        path = self._directory.part_path(task, lease.attempt, suffix)
+        place = self._place_of[task.node]
+        path = self._directory.part_path(task, lease.attempt, segment.works[place].suffix)
         self._paths[lease.attempt] = str(path)
         if place == 0:
             source = segment.source
@@ -312,11 +309,14 @@ class Driver:
             source = self._output_of(place - 1, task.block)
         return Request(task.node, source, task, lease.attempt, str(path), lease.is_last_try)
 
-    def _output_of(self, stage: int, block: int) -> Source:
-        """What a stage has made of a block."""
-        names = self._ledger.parts(self._node_ids[stage], block)
+    def _work_of(self, node: str) -> Work:
+        return self._segment.works[self._place_of[node]]
+
+    def _output_of(self, place: int, block: int) -> Source:
+        """What a work has made of a block."""
+        names = self._ledger.parts(self._node_ids[place], block)
         parts = tuple(str(self._directory.parts / name) for name in names)
-        is_view = self._segment.stages[stage].output == "view"
+        is_view = self._segment.works[place].suffix == VIEW_SUFFIX
         base = self._segment.source if is_view else Source()
         return Source(base.base, parts, contents=base.contents, facts=base.facts)
 
@@ -410,9 +410,9 @@ class Driver:
                 f"load, and run again: the run is resumed"
             ) from None
         if (given_up := verdict.quarantined) is not None:
-            stage = self._segment.stages[self._stage_of[given_up.task.node]]
-            if isinstance(stage, KeyTask):
-                raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
+            work = self._work_of(given_up.task.node)
+            if work.poison == "fatal":
+                raise StoppedError(f"{work.label}: {why}")
             row, counted = self._input_row(given_up)
             bad = BadRow(row, operator, plain_text(why), counted=counted)
             self._ledger.give_up(given_up.task, bad)
@@ -422,7 +422,7 @@ class Driver:
     def _input_row(self, given_up: Quarantined) -> tuple[int, str]:
         """The row of the pipeline's input that a task of one row was about; as `row_of`."""
         task = given_up.task
-        place = self._stage_of[task.node]
+        place = self._place_of[task.node]
         if place == 0:
             if self._source is None:
                 self._source = OpenSource(self._segment.source)

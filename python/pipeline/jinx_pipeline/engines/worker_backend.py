@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.schedule.task import Cause, Task
+from jinx_pipeline.worker.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Request:
     """A task as it travels to a worker: a few hundred bytes.
 
     Attributes:
-        stage: The key under which the worker was given the stage.
+        work: The key under which the worker was given the work.
         source: Where the rows are.
         task: Which rows.
         attempt: The lease.
@@ -21,7 +22,7 @@ class Request:
         is_last_try: See `Lease`.
     """
 
-    stage: str
+    work: str
     source: Source
     task: Task
     attempt: int
@@ -142,8 +143,8 @@ class WorkerBackend(Protocol):
         """Begin to start a worker; `Ready` follows. Returns its name."""
         ...
 
-    def load_stage(self, key: str, stage: Any) -> None:
-        """Make a stage known; each worker is given it before its first task of it."""
+    def load_work(self, key: str, work: Work) -> None:
+        """Make a work known; each worker is given it before its first task of it."""
         ...
 
     def submit(self, worker: str, request: Request) -> None:

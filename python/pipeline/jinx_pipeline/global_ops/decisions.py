@@ -13,7 +13,7 @@ from jinx_pipeline.exchange.chunks import Chunks, write_npy
 from jinx_pipeline.exchange.division import divide
 from jinx_pipeline.exchange.key_file import KeyFiles
 from jinx_pipeline.global_ops.decide import decide
-from jinx_pipeline.global_ops.look_task import KeyTask, LookTask, MergeTask
+from jinx_pipeline.global_ops.key_work import KeyWork, LookWork, MergeKeysWork
 from jinx_pipeline.global_ops.signature_files import read_table
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import edges_of
@@ -29,7 +29,7 @@ from jinx_pipeline.runlog.work_dir import published, signatures_path
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-RunKeyTasks = Callable[[str, KeyTask], list[Path]]
+RunKeyWork = Callable[[str, KeyWork], list[Path]]
 """Runs tasks over keys on the engine, under a name; returns their files."""
 
 RunOther = Callable[[int, str, Exchanged, int], tuple[str, ...]]
@@ -45,7 +45,7 @@ class Decisions:
         recipe: With the operators.
         directory: Of the run, where decisions are kept.
         ledger: Where it is recorded that they are complete.
-        run_key_tasks: How tasks over keys are run.
+        run_key_work: How tasks over keys are run.
         run_other: How the keys of another dataset are computed.
         memory: Bytes that a task may use; None: no limit.
     """
@@ -55,7 +55,7 @@ class Decisions:
         recipe: Recipe,
         directory: RunDirectory,
         ledger: Ledger,
-        run_key_tasks: RunKeyTasks,
+        run_key_work: RunKeyWork,
         run_other: RunOther,
         *,
         memory: int | None,
@@ -63,7 +63,7 @@ class Decisions:
         self._recipe = recipe
         self._folder = directory.decisions
         self._ledger = ledger
-        self._run_key_tasks, self._run_other = run_key_tasks, run_other
+        self._run_key_work, self._run_other = run_key_work, run_other
         self._memory = memory
         self._waited = 0.0
 
@@ -151,7 +151,7 @@ class Decisions:
             return decide(operator, made, recipe.roles, Context(seed=recipe.options.seed))
         started = time.perf_counter()
         keys = self._keys(segment, place, operator, made)
-        files = self._run_key_tasks(f"{segment}.look", LookTask(operator, place, keys))
+        files = self._run_key_work(f"{segment}.look", LookWork(operator, place, keys))
         self._waited = time.perf_counter() - started
         return operator.decide(keys, [read_table(path) for path in files])
 
@@ -171,12 +171,12 @@ class Decisions:
         if not division.runs:
             return Keys(files, division, folder, other)
         edges = edges_of(operator, files, division)
-        merge = MergeTask(operator, place, files, division, division.runs, edges)
-        merged = self._run_key_tasks(f"{segment}.merge", merge)
+        merge = MergeKeysWork(operator, place, files, division, division.runs, edges)
+        merged = self._run_key_work(f"{segment}.merge", merge)
         merged_other: list[Path] = []
         if len(other):
-            merge = MergeTask(of_other, place, other, division, division.other_runs, edges)
-            merged_other = self._run_key_tasks(f"{segment}.merge-other", merge)
+            merge = MergeKeysWork(of_other, place, other, division, division.other_runs, edges)
+            merged_other = self._run_key_work(f"{segment}.merge-other", merge)
         return Keys(KeyFiles(merged), division, folder, KeyFiles(merged_other))
 
     def _publish(

@@ -1,4 +1,4 @@
-"""What the probe asks of a worker, what it tells of each operator, and the batches and workers that follow from it."""
+"""Which operators the probe runs, what it tells of each, and the batches and workers that follow from it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,6 @@ from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 from jinx_pipeline.plan.stage import may_move, pool_of
 from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.sample.roles import Roles
 
 # A shorter input has been read before a probe is done.
 MIN_ROWS: Final = 2_000
@@ -80,29 +79,6 @@ class Findings:
         row_bytes = sum(one.row_bytes for place, one in self.operators.items() if place in places)
         held = sum(one.held_bytes for place, one in self.operators.items() if place in pool)
         return self.start_bytes + held + _BLOCK_BYTES + _HEADROOM * rows * row_bytes
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Operators that a worker is to run on a few rows, one after another, and measure.
-
-    Attributes:
-        operators: In the order of the recipe.
-        numbers: The place of each in the recipe.
-        roles: Where texts and media are.
-        memory: Bytes that the worker may use; None: no limit.
-        seed: Of the run; it chooses the rows, too.
-        threads: Of one worker.
-        seconds: An operator that takes longer ends the worker.
-    """
-
-    operators: list[Operator]
-    numbers: list[int]
-    roles: Roles
-    memory: int | None
-    seed: int
-    threads: int
-    seconds: float
 
 
 def probed_places(recipe: Recipe) -> list[int]:

@@ -1,4 +1,4 @@
-"""A stage as a worker needs it."""
+"""A stage of the plan: operators that run one after another, and what becomes of the rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -63,23 +63,3 @@ def pool_of(operator: Operator) -> str:
 def may_move(operator: Operator) -> bool:
     """Whether the planner may change its place among others that may move, by their speed."""
     return operator.commutes and not operator.depends_on_batch
-
-
-def pickled(stage: Any) -> bytes:
-    """A stage, or a phase of a global operator, for workers; functions of scripts and notebooks included.
-
-    Raises:
-        TypeError: An operator holds what cannot be sent to another process.
-    """
-    import cloudpickle
-
-    try:
-        return cloudpickle.dumps(stage)
-    except Exception as error:
-        for operator in getattr(stage, "operators", ()):
-            try:
-                cloudpickle.dumps(operator)
-            except Exception:  # noqa: BLE001 - whatever an object's own code raises
-                what = f"{operator.name} cannot be sent to workers: {error}; make such an object inside the function"
-                raise TypeError(what) from error
-        raise

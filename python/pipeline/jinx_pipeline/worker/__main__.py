@@ -53,7 +53,7 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
         if kind == "spare":
             spare()
             continue
-        do = {"files": runner.load_files, "stage": runner.load_stage, "task": runner.run}[kind]
+        do = {"files": runner.load_files, "work": runner.load_work, "task": runner.run}[kind]
         answer = do(*content)
         if answer is not None:
             answers.send(answer)

@@ -1,28 +1,23 @@
 """What a worker of any engine does with a task; how it answers is up to the engine."""
 
 import gc
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.global_ops.look_task import KeyTask, run_key_task
 from jinx_pipeline.model.error_text import message_of, trace_of
-from jinx_pipeline.model.receipt import Receipt
-from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.registry import FILE_MODULES, ChangedFileError
-from jinx_pipeline.plan.probe import Probe
-from jinx_pipeline.plan.source import SourceCache
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.freed_memory import keep_freed_memory
-from jinx_pipeline.worker.map_task import run_task
 from jinx_pipeline.worker.operator_chain import MachineError, ThrottledError, concerns_all_rows, may_concern_all_rows
-from jinx_pipeline.worker.probe_task import run_probe
+from jinx_pipeline.worker.work import Work, WorkerState
 
 Answer = tuple[Any, ...]
 
 
 class TaskRunner:
-    """Stages that a worker knows, and datasets that it has open.
+    """The works that a worker knows, and what it keeps between tasks.
 
     Args:
         busy_with: Told the name of what begins and its rows, as `Chain` does, and an empty one at the end of a task.
@@ -32,8 +27,8 @@ class TaskRunner:
         keep_freed_memory()
         self._tell = busy_with
         self._operator = ""
-        self._stages: dict[str, Any] = {}
-        self._sources = SourceCache()
+        self._works: dict[str, Work] = {}
+        self._state = WorkerState(self._busy_with)
 
     def load_files(self, files: tuple[str, ...]) -> Answer | None:
         """Load files with operators; returns what to tell the driver if one cannot be loaded."""
@@ -46,12 +41,12 @@ class TaskRunner:
             return _fatal(-1, error)
         return None
 
-    def load_stage(self, key: str, pickled: bytes) -> Answer | None:
-        """Unpickle a stage; returns what to tell the driver if that fails."""
+    def load_work(self, key: str, pickled: bytes) -> Answer | None:
+        """Unpickle a work; returns what to tell the driver if that fails."""
         import cloudpickle
 
         try:
-            self._stages[key] = cloudpickle.loads(pickled)  # made by the driver that started us
+            self._works[key] = cloudpickle.loads(pickled)  # made by the driver that started us
         except Exception as error:  # noqa: BLE001 - it is reported
             is_of_file = isinstance(error, ImportError) and (error.name or "").startswith(FILE_MODULES)
             return _fatal(-1, ChangedFileError("a file of operators") if is_of_file else error)
@@ -60,11 +55,10 @@ class TaskRunner:
         gc.freeze()
         return None
 
-    def run(self, key: str, source: Any, task: Any, attempt: int, path: str) -> Answer:
+    def run(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
         """Run a task; whatever happens to it becomes an answer."""
-        stage = self._stages[key]
         try:
-            return "receipt", attempt, self._receipt(stage, source, task, Path(path))
+            return "receipt", attempt, self._works[key].run(source, task, Path(path), self._state)
         except ThrottledError as error:
             return "throttled", attempt, error.seconds, error.what
         except MachineError as error:
@@ -81,22 +75,6 @@ class TaskRunner:
     def _busy_with(self, name: str, rows: int) -> None:
         self._operator = name
         self._tell(name, rows)
-
-    def _receipt(self, stage: Any, source: Any, task: Any, path: Path) -> Receipt:
-        if isinstance(stage, KeyTask):
-            return run_key_task(stage, task, path, busy_with=self._busy_with)
-        device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
-        if isinstance(stage, Probe):
-            return run_probe(stage, self._sources.get(source), path, device, self._busy_with)
-        ctx = Context(
-            seed=stage.seed,
-            device=device,
-            threads=stage.threads,
-            media_dir=stage.media_dir,
-            answers_dir=stage.answers_dir,
-        )
-        opened = self._sources.get(source).slice(task.first, task.rows)
-        return run_task(stage, opened, task, path, ctx, busy_with=self._busy_with)
 
 
 def _fatal(attempt: int, error: BaseException, operator: str = "") -> Answer:

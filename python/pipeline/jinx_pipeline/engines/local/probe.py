@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers, visible_gpus
 from jinx_pipeline.engines.worker_backend import Died, Event, Finished, Ready, Request
-from jinx_pipeline.plan.probe import MIN_ROWS, Findings, Probe, probed_places
+from jinx_pipeline.plan.probe import MIN_ROWS, Findings, probed_places
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import pool_of
 from jinx_pipeline.recipe.model import Options, Recipe
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.memory import USABLE_SHARE, free_memory, memory_share
 from jinx_pipeline.worker.pandas_import import is_spared
-from jinx_pipeline.worker.probe_task import read_findings
+from jinx_pipeline.worker.probe_work import ProbeWork, read_findings
 
 # Of one operator, with its packages and models, and of all of a pool; what takes longer is not measured.
 _OPERATOR_SECONDS = 10.0
@@ -72,8 +72,9 @@ def _of_pool(  # noqa: PLR0917 - of one caller
         operators = [recipe.steps[place].operator for place in left]
         options = recipe.options
         worker, key = workers.start(pool), f"{pool} {left}"
-        probe = Probe(operators, left, recipe.roles, memory, options.seed, options.threads, _OPERATOR_SECONDS)
-        workers.load_stage(key, probe)
+        seconds = _OPERATOR_SECONDS
+        work = ProbeWork(operators, left, recipe.roles, memory, options.seed, options.threads, seconds, pool)
+        workers.load_work(key, work)
         part = Path(workers.log).parent / f"{worker}.jsonl"
         event = _answer(workers, worker, Request(key, source, Task(key, 0, 0, 1), 0, str(part)), until)
         if isinstance(event, Finished):

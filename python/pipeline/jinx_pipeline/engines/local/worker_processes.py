@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
-from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, too_late
 from jinx_pipeline.worker.memory import over_limit, private_bytes
+from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
 # Of what workers print, so much is kept twice: in the log, and in the one before it.
@@ -35,7 +35,7 @@ class _Process:
     answers: Connection
     lifeline: int
     activity: Activity
-    known_stages: set[str] = field(default_factory=set[str])
+    known_works: set[str] = field(default_factory=set[str])
     over_limit: bool = False
     gpu: str | None = None
     step: tuple[int, int] = (0, 0)
@@ -73,7 +73,7 @@ class LocalWorkers:
         self._files = files
         self._spare_pandas = spare_pandas
         self._processes: dict[str, _Process] = {}
-        self._stages: dict[str, bytes] = {}
+        self._works: dict[str, bytes] = {}
         self._gpus = visible_gpus()
         self._number = 0
         self._last_look = self._last_log_look = 0.0
@@ -122,17 +122,17 @@ class LocalWorkers:
             self._send(made, ("files", self._files))
         return name
 
-    def load_stage(self, key: str, stage: Any) -> None:
-        """Pickle a stage, functions of scripts and notebooks included."""
-        self._stages[key] = pickled(stage)
+    def load_work(self, key: str, work: Work) -> None:
+        """Pickle a work, functions of scripts and notebooks included."""
+        self._works[key] = pickled(work)
 
     def submit(self, worker: str, request: Request) -> None:
         """Send a task."""
         process = self._processes[worker]
-        if request.stage not in process.known_stages:
-            process.known_stages.add(request.stage)
-            self._send(process, ("stage", request.stage, self._stages[request.stage]))
-        self._send(process, ("task", request.stage, request.source, request.task, request.attempt, request.path))
+        if request.work not in process.known_works:
+            process.known_works.add(request.work)
+            self._send(process, ("work", request.work, self._works[request.work]))
+        self._send(process, ("task", request.work, request.source, request.task, request.attempt, request.path))
 
     def events(self, timeout: float) -> list[Event]:
         """What workers have answered, and which have died."""

@@ -99,15 +99,15 @@ class RayActor:
         self._runner = runner
         return None
 
-    def run(self, stage: Any, request: "Request") -> Any:
-        """Run a task; `stage` comes with the first one of it. The stage, the source and the answer may be parcels."""
+    def run(self, work: Any, request: "Request") -> Any:
+        """Run a task; `work` comes with the first one of it. The work, the source and the answer may be parcels."""
         from pathlib import Path
 
         from jinx_pipeline.engines.ray.spilled_value import loaded_value, spilled_if_large
 
-        answer = None if stage is None else self._runner.load_stage(request.stage, loaded_value(stage))
+        answer = None if work is None else self._runner.load_work(request.work, loaded_value(work))
         if answer is None:
             source = loaded_value(request.source)
             self._teller.begin(request.path, tells_all=request.is_last_try)
-            answer = self._runner.run(request.stage, source, request.task, request.attempt, request.path)
+            answer = self._runner.run(request.work, source, request.task, request.attempt, request.path)
         return spilled_if_large(answer, Path(f"{request.path}.answer"))

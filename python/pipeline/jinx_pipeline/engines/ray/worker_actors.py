@@ -14,10 +14,10 @@ from jinx_pipeline.engines.ray.cluster import Cluster, one_line
 from jinx_pipeline.engines.ray.spilled_value import discard, spilled_if_large, taken
 from jinx_pipeline.engines.worker_backend import Died, Event, FatalEvent, Ready, Request, event_of
 from jinx_pipeline.plan.source import Source
-from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.crash_note import read_crash_note
 from jinx_pipeline.worker.memory import over_limit
+from jinx_pipeline.worker.work import Work, pickled
 
 # How often the cluster is asked which nodes are leaving it.
 _ASK_SECONDS = 0.5
@@ -51,9 +51,9 @@ class _Actor:
         node: Where it runs; None: it has not answered yet.
         host: The name of that machine.
         pid: Its process.
-        stage: The stage of the call.
+        work: The work of the call.
         part: What the call is to write.
-        known_stages: Stages that it has used, so that it has them.
+        known_works: Works that it has used, so that it has them.
     """
 
     name: str
@@ -66,9 +66,9 @@ class _Actor:
     node: str | None = None
     host: str = ""
     pid: int | None = None
-    stage: str | None = None
+    work: str | None = None
     part: str = ""
-    known_stages: set[str] = field(default_factory=set[str])
+    known_works: set[str] = field(default_factory=set[str])
 
 
 class RayWorkers:
@@ -118,7 +118,7 @@ class RayWorkers:
         self._actors: dict[str, _Actor] = {}
         # Workers that were not reachable and are asked whether they live; the driver has forgotten them.
         self._doubtful: list[_Actor] = []
-        self._stages: dict[str, Any] = {}
+        self._works: dict[str, Any] = {}
         self._sources: dict[Source, Any] = {}
         self._number = 0
         self._leaving: set[str] = set()
@@ -183,16 +183,16 @@ class RayWorkers:
                     again.patience = min(2 * actor.patience, _PROBE_SECONDS)
                     self._actors[actor.name] = again
 
-    def load_stage(self, key: str, stage: Any) -> None:
-        """Pickle a stage, functions of scripts and notebooks included."""
-        self._stages[key] = spilled_if_large(pickled(stage), self._folder / f"stage-{key}-{self._sender}")
+    def load_work(self, key: str, work: Work) -> None:
+        """Pickle a work, functions of scripts and notebooks included."""
+        self._works[key] = spilled_if_large(pickled(work), self._folder / f"work-{key}-{self._sender}")
 
     def submit(self, worker: str, request: Request) -> None:
         """Call the actor."""
         actor = self._actors[worker]
-        actor.stage, actor.part = request.stage, request.path
-        stage = None if request.stage in actor.known_stages else self._stages[request.stage]
-        actor.call = actor.handle.run.remote(stage, replace(request, source=self._sent_source(request.source)))
+        actor.work, actor.part = request.work, request.path
+        work = None if request.work in actor.known_works else self._works[request.work]
+        actor.call = actor.handle.run.remote(work, replace(request, source=self._sent_source(request.source)))
 
     def _sent_source(self, source: Source) -> Any:
         """The source, or one file of it for all tasks: an input may have a path for each of many files."""
@@ -247,8 +247,8 @@ class RayWorkers:
             self._suspects.pop(answer[2], None)
             if is_doubtful:
                 return self._found_again(actor)
-        elif actor.stage is not None:
-            actor.known_stages.add(actor.stage)
+        elif actor.work is not None:
+            actor.known_works.add(actor.work)
         event = event_of(actor.name, answer)
         return [replace(event, host=actor.host) if isinstance(event, FatalEvent) else event]
 
@@ -362,7 +362,7 @@ class RayWorkers:
             self._end(actor)
         self._actors.clear()
         self._doubtful.clear()
-        for sent in [*self._stages.values(), *self._sources.values()]:
+        for sent in [*self._works.values(), *self._sources.values()]:
             discard(sent)
 
     def pids(self) -> dict[str, int]:

@@ -1,10 +1,11 @@
-"""One task, from the rows of its source to a part and a receipt; runs in a worker."""
+"""The work of operators on rows: from the rows of a source to a part and a receipt."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,12 +15,14 @@ from jinx_pipeline.operators.api.batch import STATS, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import write_keys
 from jinx_pipeline.operators.api.keyed import Exchanged
-from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.runlog.work_dir import published, remove_part, signatures_path
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.worker.part_writer import PartWriter
+from jinx_pipeline.worker.work import VIEW_SUFFIX, WorkerState
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,46 +31,62 @@ if TYPE_CHECKING:
 WRITING = "writing the output"
 
 
-def run_task(
-    stage: Stage,
-    source: OpenSource,
-    task: Task,
-    path: Path,
-    ctx: Context,
-    *,
-    busy_with: Callable[[str, int], None] = lambda *_: None,
-) -> Receipt:
-    """Run a stage on some rows and write what remains.
+@dataclass(frozen=True)
+class MapWork:
+    """Runs a stage on the rows of a task, and writes what remains: a saved view, or a directory of samples.
 
-    Args:
+    Attributes:
         stage: The operators.
-        source: Where the rows are.
-        task: Which rows.
-        path: The part to write; its name ends in `.jinx` for a view, and is a directory otherwise.
-        ctx: What operators may use.
-        busy_with: See `Chain`.
-
-    Returns:
-        What is to be committed; the part is complete on the disk by then.
     """
-    started = time.perf_counter()
 
-    chain = Chain(stage, ctx, partial(row_of, source), busy_with)
-    done: list[Batch] = []
-    for batch in _batches(stage, source, task, chain):
-        done += chain.run(batch)
-    chain.begins(WRITING)
-    written = _finish(PartWriter(stage, source), stage, path, done, chain)
-    rows_out = written.samples if written is not None else 0
-    return Receipt(
-        part=path.name if rows_out else None,
-        rows_out=rows_out,
-        bytes_out=written.bytes if written is not None else 0,
-        seconds=time.perf_counter() - started,
-        bad=chain.bad,
-        figures=chain.figures(),
-        traces=chain.traces,
-    )
+    stage: Stage
+
+    poison: Literal["row"] = "row"
+    label: str = "blocks"
+
+    @property
+    def pool(self) -> str:
+        """That of the stage."""
+        return self.stage.pool
+
+    @property
+    def suffix(self) -> str:
+        """Of a file, where the part is a view."""
+        return VIEW_SUFFIX if self.stage.output == "view" else ""
+
+    @property
+    def operators(self) -> list[Operator]:
+        """Those of the stage."""
+        return self.stage.operators
+
+    def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
+        """As `Work.run`."""
+        started = time.perf_counter()
+        stage = self.stage
+        ctx = Context(
+            seed=stage.seed,
+            device=worker.device,
+            threads=stage.threads,
+            media_dir=stage.media_dir,
+            answers_dir=stage.answers_dir,
+        )
+        rows = worker.sources.get(source).slice(task.first, task.rows)
+        chain = Chain(stage, ctx, partial(row_of, rows), worker.busy_with)
+        done: list[Batch] = []
+        for batch in _batches(stage, rows, task, chain):
+            done += chain.run(batch)
+        chain.begins(WRITING)
+        written = _finish(PartWriter(stage, rows), stage, path, done, chain)
+        rows_out = written.samples if written is not None else 0
+        return Receipt(
+            part=path.name if rows_out else None,
+            rows_out=rows_out,
+            bytes_out=written.bytes if written is not None else 0,
+            seconds=time.perf_counter() - started,
+            bad=chain.bad,
+            figures=chain.figures(),
+            traces=chain.traces,
+        )
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:

@@ -1,12 +1,11 @@
-"""The worker's part of the probe: each operator on a few rows, with its time and memory."""
+"""The work of the probe: each operator on a few rows, with its time and memory."""
 
 import faulthandler
 import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,11 +13,14 @@ from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator import Operator
-from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, Probe, findings_from
-from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, findings_from
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.freed_memory import give_freed_memory_back
 from jinx_pipeline.worker.operator_chain import resident_bytes
 from jinx_pipeline.worker.periodic_call import calling_every
+from jinx_pipeline.worker.work import WorkerState
 
 # No operator is watched for much longer.
 _SECONDS = 0.1
@@ -34,41 +36,62 @@ class _AskingNobody(Context):
         raise PermissionError(f"the probe does not ask {url}")
 
 
-def run_probe(
-    probe: Probe, source: OpenSource, path: Path, device: str, busy_with: Callable[[str, int], None]
-) -> Receipt:
-    """Measure operators; `read_findings` gives what is found, also while this runs and when its process has ended.
+@dataclass(frozen=True)
+class ProbeWork:
+    """Runs operators on a few rows, one after another, and measures them.
 
-    One that fails on the rows is left out of what is found: the run will say which row it is. One that takes too long
-    ends this process, whatever it is doing.
+    `read_findings` gives what is found, also while this runs and when its process has ended. An operator that fails on
+    the rows is left out of what is found: the run will say which row it is. One that takes too long ends this process,
+    whatever it is doing.
 
-    Args:
-        probe: The operators.
-        source: The input.
-        path: The part.
-        device: Where models run.
-        busy_with: Told the place of each operator in the recipe.
+    Attributes:
+        operators: In the order of the recipe.
+        numbers: The place of each in the recipe.
+        roles: Where texts and media are.
+        memory: Bytes that the worker may use; None: no limit.
+        seed: Of the run; it chooses the rows, too.
+        threads: Of one worker.
+        seconds: An operator that takes longer ends the worker.
+        pool: Which workers run it.
     """
-    start = resident_bytes()
-    rows = min(PROBE_ROWS, len(source))
-    chosen = np.sort(np.random.default_rng(probe.seed).choice(len(source), size=rows, replace=False))
-    positions = np.concatenate([source.positions(int(at), 1) for at in chosen])
-    batch = Batch(source.dataset, positions, probe.roles, ids=source.ids(positions))
-    ctx = _AskingNobody(seed=probe.seed, device=device, threads=probe.threads)
-    try:
-        for number, operator in zip(probe.numbers, probe.operators, strict=True):
-            busy_with(str(number), 0)
-            faulthandler.dump_traceback_later(probe.seconds, exit=True, file=2)
-            try:
-                made, found = _measured(operator, batch, ctx, probe.memory)
-            except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001, S112 - as in `Chain.attempt`
-                continue
-            _add(path, Findings({number: found}, start))
-            if len(made):
-                batch = made
-    finally:
-        faulthandler.cancel_dump_traceback_later()
-    return Receipt(part=path.name, rows_out=1)
+
+    operators: list[Operator]
+    numbers: list[int]
+    roles: Roles
+    memory: int | None
+    seed: int
+    threads: int
+    seconds: float
+    pool: str
+
+    poison: Literal["row"] = "row"
+    suffix: str = ""
+    label: str = "probe"
+
+    def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
+        """As `Work.run`; `busy_with` is told the place of each operator in the recipe."""
+        del task  # the rows are chosen from all
+        rows = worker.sources.get(source)
+        start = resident_bytes()
+        count = min(PROBE_ROWS, len(rows))
+        chosen = np.sort(np.random.default_rng(self.seed).choice(len(rows), size=count, replace=False))
+        positions = np.concatenate([rows.positions(int(at), 1) for at in chosen])
+        batch = Batch(rows.dataset, positions, self.roles, ids=rows.ids(positions))
+        ctx = _AskingNobody(seed=self.seed, device=worker.device, threads=self.threads)
+        try:
+            for number, operator in zip(self.numbers, self.operators, strict=True):
+                worker.busy_with(str(number), 0)
+                faulthandler.dump_traceback_later(self.seconds, exit=True, file=2)
+                try:
+                    output, measured = _measured(operator, batch, ctx, self.memory)
+                except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001, S112 - as in `Chain.attempt`
+                    continue
+                _add(path, Findings({number: measured}, start))
+                if len(output):
+                    batch = output
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        return Receipt(part=path.name, rows_out=1)
 
 
 def _add(path: Path, findings: Findings) -> None:

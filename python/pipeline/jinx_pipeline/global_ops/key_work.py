@@ -1,11 +1,10 @@
-"""Tasks over the keys of all rows, which any engine runs: looks at a partition, and before them merges of key files."""
+"""Work over the keys of all rows: looks at a partition, and before them merges of key files."""
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -14,28 +13,36 @@ from jinx_pipeline.exchange.key_file import KeyFiles
 from jinx_pipeline.model.receipt import OperatorFigures, Receipt
 from jinx_pipeline.operators.api.key_exchange import merge_keys
 from jinx_pipeline.operators.api.keyed import Exchanged, Keys, Partitioned
+from jinx_pipeline.plan.source import Source
 from jinx_pipeline.runlog.work_dir import published
 from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.worker.work import WorkerState
 
 
 @dataclass(frozen=True)
-class KeyTask(ABC):
-    """What a worker needs for one of several tasks over keys; it has the place of a stage.
+class KeyWork(ABC):
+    """Several tasks over keys, one a row of the node; none of them can be left out.
 
     Attributes:
         operator: Whose keys these are.
         number: Its place in the recipe.
-        work: What the tasks do, for people.
-        pool: The kind of worker.
-        output: A file of the task's own.
+        step: What the tasks do.
     """
 
     operator: Exchanged
     number: int
 
-    work: ClassVar[str] = ""
-    pool: ClassVar[str] = "cpu"
-    output: ClassVar[str] = "file"
+    step: ClassVar[str] = ""
+
+    _: KW_ONLY
+    pool: str = "cpu"
+    poison: Literal["fatal"] = "fatal"
+    suffix: str = ""
+
+    @property
+    def label(self) -> str:
+        """Whose keys these are."""
+        return f"{self.operator.name}, at the keys of all samples"
 
     @property
     @abstractmethod
@@ -46,9 +53,22 @@ class KeyTask(ABC):
     def write(self, file: IO[bytes], number: int) -> None:
         """Do one of them, and write what comes of it."""
 
+    def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
+        """As `Work.run`."""
+        del source
+        started, cpu = time.perf_counter(), time.process_time()
+        worker.busy_with(self.operator.name, 0)
+        with published(path) as file:
+            self.write(file, task.first)
+            size = file.tell()
+        seconds = time.perf_counter() - started
+        counted: dict[str, Any] = {"rows_in": 0, "rows_out": 0, "seconds": seconds, "peak_bytes": 0}
+        figures = OperatorFigures(self.operator.name, self.number, cpu_seconds=time.process_time() - cpu, **counted)
+        return Receipt(path.name, 1, size, seconds, figures=[figures])
+
 
 @dataclass(frozen=True)
-class LookTask(KeyTask):
+class LookWork(KeyWork):
     """Look at a partition of the keys, and write what is found there.
 
     Attributes:
@@ -59,7 +79,7 @@ class LookTask(KeyTask):
     operator: Partitioned
     keys: Keys
 
-    work = "look"
+    step = "look"
 
     @property
     def count(self) -> int:
@@ -74,7 +94,7 @@ class LookTask(KeyTask):
 
 
 @dataclass(frozen=True)
-class MergeTask(KeyTask):
+class MergeKeysWork(KeyWork):
     """Merge some key files into one.
 
     Attributes:
@@ -89,7 +109,7 @@ class MergeTask(KeyTask):
     runs: tuple[int, ...]
     edges: Any = None
 
-    work = "merge"
+    step = "merge"
 
     @property
     def count(self) -> int:
@@ -100,19 +120,3 @@ class MergeTask(KeyTask):
         """Write a key file."""
         files = self.files.part(self.runs[number], self.runs[number + 1])
         merge_keys(file, self.operator, files, self.division, self.edges)
-
-
-def run_key_task(
-    stage: KeyTask, task: Task, path: Path, *, busy_with: Callable[[str, int], None] = lambda *_: None
-) -> Receipt:
-    """Do the task over keys that `task` names."""
-    started, cpu = time.perf_counter(), time.process_time()
-    operator = stage.operator
-    busy_with(operator.name, 0)
-    with published(path) as file:
-        stage.write(file, task.first)
-        size = file.tell()
-    seconds = time.perf_counter() - started
-    counted: dict[str, Any] = {"rows_in": 0, "rows_out": 0, "seconds": seconds, "peak_bytes": 0}
-    figures = OperatorFigures(operator.name, stage.number, cpu_seconds=time.process_time() - cpu, **counted)
-    return Receipt(path.name, 1, size, seconds, figures=[figures])
