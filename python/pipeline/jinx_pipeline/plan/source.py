@@ -5,12 +5,12 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from jinx._views.open import ViewOpener
-from jinx_pipeline.operators.api.sample_source import ABSENT, DatasetSource
+from jinx_pipeline.operators.api.sample_source import ID, PRIVATE, ROW, DatasetSource
 from jinx_pipeline.plan.manifest import Manifest
 from jinx_pipeline.sample.content_identity import refuse_replaced
 
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     import jinx
 
     Positions = npt.NDArray[np.int64]
-
-# Own columns of parts that are saved views: the row of the pipeline's input, and the sample's id where a splitter ran.
-ROW: Final = "__jinx_row__"
-ID: Final = "__jinx_id__"
-# Columns of parts that no output has.
-PRIVATE: Final = (ROW, ID, ABSENT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ import numpy as np
 import jinx
 from jinx._views.meta import kept_meta
 from jinx._views.save import save as save_view
-from jinx_pipeline.operators.api.sample_source import ABSENT, absent_columns
+from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
 from jinx_pipeline.plan.output_meta import MEMBER
-from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource, Source
+from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.work_dir import remove_part
 

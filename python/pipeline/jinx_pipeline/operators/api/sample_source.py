@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 
-# Own column of parts that are saved views: the columns, as a JSON list, that a sample lacks though others have them.
+# Own columns of parts that are saved views: the row of the pipeline's input, the sample's id where a splitter ran, and
+# the columns, as a JSON list, that a sample lacks though others have them.
+ROW: Final = "__jinx_row__"
+ID: Final = "__jinx_id__"
 ABSENT: Final = "__jinx_absent__"
+# Columns of parts that no operator sees, and no output has.
+PRIVATE: Final = (ROW, ID, ABSENT)
 
 # Of a larger dataset they would take too much of a worker's memory.
 _MOST_NUMBERS = 16_000_000
@@ -114,12 +119,16 @@ class DatasetSource:
         return len(self.origin)
 
     def names(self) -> list[str]:
-        return self.origin.column_names
+        return [name for name in self.origin.column_names if name not in PRIVATE]
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
         samples: list[MutableMapping[str, Any]] = list(self.origin.select(positions))
         for sample, names in zip(samples, absent_columns(self.origin, positions) or (), strict=False):
             for name in names:
+                sample.pop(name, None)
+        private = [name for name in PRIVATE if name in self.origin.column_names]
+        for sample in samples if private else ():
+            for name in private:
                 sample.pop(name, None)
         return samples
 
