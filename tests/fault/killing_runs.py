@@ -48,8 +48,8 @@ class Workers:
         self._events.append(Ready("w"))
         return "w"
 
-    def load_stage(self, key: str, stage: Any) -> None:
-        self._runner.load_stage(key, cloudpickle.dumps(stage))
+    def load_work(self, key: str, work: Any) -> None:
+        self._runner.load_work(key, cloudpickle.dumps(work))
 
     def submit(self, worker: str, request: Request) -> None:
         self._requests.append(request)
@@ -58,7 +58,7 @@ class Workers:
         found, self._events = self._events, []
         if not found and self._requests:
             one = self._requests.pop(0)
-            found = [event_of("w", self._runner.run(one.stage, one.source, one.task, one.attempt, one.path))]
+            found = [event_of("w", self._runner.run(one.work, one.source, one.task, one.attempt, one.path))]
         if not found:
             time.sleep(timeout)
         return found
