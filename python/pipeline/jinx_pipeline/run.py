@@ -9,6 +9,7 @@ from jinx.errors import JinxError
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.input_conversion import InputConversion
 from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input, refuse_replaced_inputs
 from jinx_pipeline.plan.media_root import with_media_root
@@ -99,9 +100,10 @@ class Run:
             self._resumed = ledger is not None
             if ledger is None:
                 refuse_missing_files(self.recipe)
-            inputs = find_inputs(self.recipe, work_dir.inputs)
-            has_grown = ledger is not None and input_has_grown(work_dir, plan_of(ledger), inputs)
             with opened_engine(self.recipe.options) as engine:
+                convert = InputConversion(engine, self.recipe.options.threads)
+                inputs = find_inputs(self.recipe, work_dir.inputs, convert)
+                has_grown = ledger is not None and input_has_grown(work_dir, plan_of(ledger), inputs)
                 if ledger is None:
                     ledger = new_run(self.recipe, self.export, work_dir, inputs, engine)
                 sweep_other_runs(work_dir)

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Generator, Iterable
+import shutil
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,7 @@ from glob import glob
 from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jinx
 from jinx._outputs import refuse_input, refuse_within
@@ -24,6 +25,11 @@ from jinx_pipeline.sample.content_identity import content_digest, content_identi
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
+# The suffix of the directory of a conversion until it is done.
+UNFINISHED: Final = ".work"
+
+Convert = Callable[[str, Path, Path], None]
+"""Converts a source to a dataset, and puts the rows that cannot be read into a file, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +77,12 @@ def bytes_of(info: DatasetInfo) -> int:
     return info.bytes + info.sidecar_bytes + shown
 
 
-def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
+def find_inputs(recipe: Recipe, inputs_dir: Path, convert: Convert) -> list[Input]:
     """As `find_input`, of all sources; an error says where the recipe names the source."""
     found: list[Input] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):
-            found.append(find_input(source, inputs_dir))
+            found.append(find_input(source, inputs_dir, convert))
     return found
 
 
@@ -92,12 +98,13 @@ def named_at(place: Place | None) -> Generator[None]:
         raise kind(f"{place}: {error}") from None
 
 
-def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
+def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
     """Open a source, converting it first if it has no block identity.
 
     Args:
         source: The source.
         inputs_dir: Where converted inputs are kept, by fingerprint.
+        convert: Converts a source.
 
     Raises:
         FileNotFoundError: The file does not exist; the message names the nearest one.
@@ -109,7 +116,8 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
     target, rejects = inputs_dir / fingerprint, inputs_dir / f"{fingerprint}.rejected.jsonl"
     if not (target / "jinx.json").exists():
         inputs_dir.mkdir(parents=True, exist_ok=True)
-        jinx.convert(source.path, target, overwrite=True, on_error="skip", rejects=rejects)
+        convert(source.path, target, rejects)
+    shutil.rmtree(target.with_name(f"{target.name}{UNFINISHED}"), ignore_errors=True)
     made = _described(str(target))
     identity = {"format": "converted", "samples": made.rows, "source": fingerprint}
     if source.path.lower().endswith(_PLAIN) and Path(source.path).is_file():
