@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import jinx
+from jinx._convert.remote import url_facts
 from jinx._outputs import refuse_input, refuse_within
 from jinx._results import DatasetInfo
 from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
+from jinx_pipeline.plan.file_digest import file_digest, head_digest
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.sample.content_identity import content_digest, content_identity, refuse_replaced
@@ -112,17 +114,20 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
     """
     if not needs_conversion(source.path):
         return _described(source.path)
-    fingerprint = _fingerprint(source.path)
+    is_plain = source.path.lower().endswith(_PLAIN) and Path(source.path).is_file()
+    digest = file_digest(source.path, inputs_dir) if is_plain else None
+    fingerprint = _fingerprint(source.path) if digest is None else digest.sha256[:16]
     target, rejects = inputs_dir / fingerprint, inputs_dir / f"{fingerprint}.rejected.jsonl"
     if not (target / "jinx.json").exists():
         inputs_dir.mkdir(parents=True, exist_ok=True)
         convert(source.path, target, rejects)
     shutil.rmtree(target.with_name(f"{target.name}{UNFINISHED}"), ignore_errors=True)
     made = _described(str(target))
-    identity = {"format": "converted", "samples": made.rows, "source": fingerprint}
-    if source.path.lower().endswith(_PLAIN) and Path(source.path).is_file():
-        size = Path(source.path).stat().st_size
-        identity = {"format": "jsonl", "samples": made.rows, "bytes": size, "sha256": head_digest(source.path, size)}
+    identity = (
+        {"format": "converted", "samples": made.rows, "source": fingerprint}
+        if digest is None
+        else {"format": "jsonl", "samples": made.rows, "bytes": digest.size, "sha256": digest.sha256}
+    )
     return Input(made.path, identity, made.rows, source.path, made.content, _rejected(rejects))
 
 
@@ -254,20 +259,10 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
     return None not in ids and len(new["ids"]) > len(ids) and begins
 
 
-def head_digest(path: str, size: int) -> str:
-    """The SHA-256 of the first bytes of a file."""
-    digest = sha256()
-    with Path(path).open("rb") as file:
-        while size > 0 and (data := file.read(min(size, 1 << 20))):
-            digest.update(data)
-            size -= len(data)
-    return digest.hexdigest()
-
-
 def _fingerprint(path: str) -> str:
-    """Of a source that has no identity of its own: names, sizes and times of its files, or the URL."""
+    """Of a source that has no identity of its own: names, sizes and times of its files, or what a server says of it."""
     if "://" in path:
-        return sha256(path.encode()).hexdigest()[:16]
+        return sha256(repr(url_facts(path)).encode()).hexdigest()[:16]
     found = Path(path)
     if found.is_dir():
         files = sorted(file for file in found.rglob("*") if file.is_file())
