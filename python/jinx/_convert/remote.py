@@ -9,6 +9,20 @@ from jinx._optional import require
 from jinx._scratch import scratch_directory
 from jinx.errors import JinxError
 
+# What file systems of fsspec say of a file and its content: the names differ.
+_FACTS = (
+    "size",
+    "ETag",
+    "etag",
+    "md5Hash",
+    "generation",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "created",
+)
+
 
 def is_url(path: str) -> bool:
     """Whether a path is for fsspec."""
@@ -44,7 +58,24 @@ def fetched(paths: Sequence[str], directory: str) -> Generator[list[str]]:
             raise type(error)(text) from error
 
 
-def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
+def url_facts(url: str) -> list[tuple[str, dict[str, str]]]:
+    """What tells the files at a URL from others at the same one: for each its URL, and its size, time or ETag.
+
+    Raises:
+        ImportError: fsspec or what it needs for this kind of URL is not installed.
+        FileNotFoundError: Nothing is there.
+    """
+    files, found = _files_at(url)
+    facts: list[tuple[str, dict[str, str]]] = []
+    for name in found:
+        info = files.info(name)
+        known = {fact: str(info[fact]) for fact in _FACTS if info.get(fact) is not None}
+        facts.append((files.unstrip_protocol(name), known))
+    return facts
+
+
+def _files_at(url: str) -> tuple[Any, list[str]]:
+    """The file system of a URL, and the files there."""
     core = require("fsspec.core", extra="remote", what=f"reading {url}")
     try:
         files, found = _found(core, url)
@@ -52,6 +83,11 @@ def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
         raise ImportError(f"{url}: {error}") from error
     if not found:
         raise FileNotFoundError(f"{url}: no such file")
+    return files, found
+
+
+def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
+    files, found = _files_at(url)
     copies: list[str] = []
     for remote in found:
         directory = os.path.join(work, str(len(names)))  # noqa: PTH118 - str in, str out

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from jinx import _core
@@ -37,12 +38,36 @@ def save(
         raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
     refuse_input(target, [path for root in roots for path in root.paths])
     refuse_within(target, dataset)
-    return _written(dataset, target, beneath, overwrite=overwrite, meta=meta)
+    writer = _writer(dataset, target, beneath, overwrite=overwrite, meta=meta)
+    with _aborted_on_error(writer):
+        if beneath[2]:
+            _write_own(writer, dataset)
+        return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
 
 
-def write(dataset: Reader, target: str) -> WriteResult:
-    """As `save` with `overwrite`, for a view of files without functions, to a path that is known to be none of them."""
-    return _written(dataset, target, dataset._roots(), overwrite=True, meta=None)
+def write(
+    dataset: Reader, target: str, names: Sequence[str], columns: Iterable[Mapping[str, Sequence[Any]]]
+) -> WriteResult:
+    """Save a view of files, in place of another one, with columns of its own that need not be in memory together.
+
+    Args:
+        dataset: The view, without functions and without columns of its own.
+        target: A path that is known to be none of its files.
+        names: The columns; one at least.
+        columns: Their values, of some samples after others.
+    """
+    roots, positions, _ = dataset._roots()
+    order = dataset._indices
+    writer = _writer(dataset, target, (roots, positions, list(names)), overwrite=True, meta=None)
+    with _aborted_on_error(writer):
+        start = 0
+        for values in columns:
+            stop = start + len(values[names[0]])
+            writer.copy(
+                dataset, _places(order, start, stop), [], [(name, values[name]) for name in names], None, own_only=True
+            )
+            start = stop
+        return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
 
 
 def write_rows_of(
@@ -65,10 +90,13 @@ def write_rows_of(
         rows = np.frombuffer(positions, dtype="<u8")[rows]
     is_whole = len(rows) == sum(root.samples for root in roots) and bool((rows == np.arange(len(rows))).all())
     beneath = roots, None if is_whole else np.asarray(rows, dtype="<u8").tobytes(), dataset._roots()[2]
-    return _written(dataset, target, beneath, overwrite=True, meta=meta, place=place)
+    writer = _writer(dataset, target, beneath, overwrite=True, meta=meta, place=place)
+    with _aborted_on_error(writer):
+        _write_own(writer, dataset)
+        return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
 
 
-def _written(
+def _writer(
     dataset: Reader,
     target: str,
     beneath: tuple[list[_core.Rows], bytes | None, list[str]],
@@ -76,7 +104,8 @@ def _written(
     overwrite: bool,
     meta: Mapping[str, Any] | None,
     place: str | None = None,
-) -> WriteResult:
+) -> _core.Writer:
+    """A writer for the own columns of a view; `beneath` says on which files, at which positions, and which columns."""
     roots, positions, own = beneath
     place = place or target
     options = dataset._options
@@ -86,7 +115,7 @@ def _written(
     if not bases:
         raise ValueError("a dataset of no files has nothing to show; there is nothing to save")
     kept = kept_meta(dataset) if meta is None else meta
-    writer = _core.Writer(
+    return _core.Writer(
         target,
         overwrite=overwrite,
         meta=json.dumps(kept, ensure_ascii=False) if kept else None,
@@ -99,23 +128,29 @@ def _written(
             "num_samples": len(dataset),
         },
     )
+
+
+@contextmanager
+def _aborted_on_error(writer: _core.Writer) -> Generator[None]:
     try:
-        if own:
-            _write_own(writer, dataset)
-        return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
+        yield
     except BaseException:
         writer.abort()
         raise
 
 
 def _write_own(writer: _core.Writer, dataset: Reader) -> None:
-    import numpy as np
-
     order = dataset._indices
     for start in range(0, len(dataset), _CHUNK_SAMPLES):
         stop = min(start + _CHUNK_SAMPLES, len(dataset))
-        part = np.arange(start, stop, dtype="<u8").tobytes() if order is None else order[8 * start : 8 * stop]
-        writer.copy(dataset, part, [], [], None, own_only=True)
+        writer.copy(dataset, _places(order, start, stop), [], [], None, own_only=True)
+
+
+def _places(order: bytes | None, start: int, stop: int) -> bytes:
+    """Where some samples of a view are in its files."""
+    import numpy as np
+
+    return np.arange(start, stop, dtype="<u8").tobytes() if order is None else order[8 * start : 8 * stop]
 
 
 def _hidden(dataset: Reader, roots: Sequence[_core.Rows], own: Sequence[str]) -> list[str]:

@@ -9,9 +9,11 @@ from typing import Any
 import jinx
 from jinx._sizes import counted, natural_size
 from jinx_pipeline.operators.api.resources import Resources
+from jinx_pipeline.plan.blocks import SampleSize, block_size, cut
 from jinx_pipeline.plan.graph import PlanGraph, PlanNode
 from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.inputs import (
+    bytes_of,
     columns_told_by,
     named_at,
     needs_conversion,
@@ -19,7 +21,8 @@ from jinx_pipeline.plan.inputs import (
     refuse_output_within_input,
 )
 from jinx_pipeline.plan.media_root import with_media_root
-from jinx_pipeline.plan.planner import block_rows, cut, refuse_impossible, refuse_missing_files
+from jinx_pipeline.plan.outside_media import outside_media_bytes
+from jinx_pipeline.plan.planner import refuse_impossible, refuse_missing_files
 from jinx_pipeline.plan.probe import Findings, measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
@@ -58,7 +61,8 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
     ready = [one for one in inputs if not one["converted"]]
     refuse_input_as_output(recipe, [one["path"] for one in ready])
     source = Source(tuple(str(Path(one["path"]).absolute()) for one in ready)) if ready else None
-    shown = set(OpenSource(source).dataset.column_names) if source is not None else set[str]()
+    opened = OpenSource(source) if source is not None else None
+    shown = set(opened.dataset.column_names) if opened is not None else set[str]()
     seen = [columns_told_by(one["path"]) for one in inputs if one["converted"]]
     columns = None if None in seen else sorted(shown.union(*filter(None, seen)))
     with opened_engine(recipe.options) as engine:
@@ -75,12 +79,18 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
     used = {node.pool for node in graph.nodes}
     rows = sum(one["rows"] or 0 for one in inputs)
     size = sum(one["bytes"] for one in inputs)
-    per_block = recipe.options.block_rows or block_rows(rows, size / rows if rows else 1.0)
+    row_bytes = size / rows if rows else 1.0
+    media_bytes = 0.0
+    if opened is not None and len(ready) == len(inputs):
+        media_bytes = outside_media_bytes(recipe, opened, rows, row_bytes)
+    block = block_size(rows, SampleSize(row_bytes, media_bytes), recipe.options.block_rows)
     facts: dict[str, Any] = {
         "inputs": inputs,
         "rows": rows,
-        "rows_per_block": per_block,
-        "blocks": len(cut(rows, per_block)),
+        "media_bytes": round(media_bytes * rows),
+        "rows_per_block": block.rows,
+        "block_size": block.reason,
+        "blocks": len(cut(rows, block.rows)),
         "pools": {
             pool: {
                 "workers": counts[pool],
@@ -113,8 +123,7 @@ def _input(path: str) -> dict[str, Any]:
             jinx.open(path)  # raises, with the nearest name
         return {"path": path, "converted": True, "rows": None, "bytes": size}
     dataset = jinx.open(path)
-    info = dataset.info()
-    return {"path": path, "converted": False, "rows": len(dataset), "bytes": info.bytes + info.sidecar_bytes}
+    return {"path": path, "converted": False, "rows": len(dataset), "bytes": bytes_of(dataset.info())}
 
 
 def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
@@ -145,7 +154,9 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         what = "is converted first, once" if one["converted"] else f"{one['rows']:,} samples"
         lines.append(f"input      {one['path']}: {what}, {natural_size(one['bytes'])}")
     if facts["rows"]:
-        lines.append(f"blocks     {facts['blocks']:,} of up to {facts['rows_per_block']:,} samples")
+        lines.append(
+            f"blocks     {facts['blocks']:,} of up to {facts['rows_per_block']:,} samples ({facts['block_size']})"
+        )
     lines += [
         f"code       {path}: not run; with --run-code its operators are checked and measured"
         for path in facts["code_not_run"]

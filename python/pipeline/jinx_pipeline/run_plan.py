@@ -15,11 +15,20 @@ import jinx
 from jinx_pipeline.engines.engine import Engine
 from jinx_pipeline.engines.local.probe import probed
 from jinx_pipeline.global_ops.decisions import publish_order
+from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.output_meta import inherited_meta, output_meta, with_inputs
-from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refuse_impossible, writer_options
+from jinx_pipeline.plan.outside_media import outside_media_bytes
+from jinx_pipeline.plan.planner import (
+    Plan,
+    joined_paths,
+    make_plan,
+    mean_row_bytes,
+    refuse_impossible,
+    writer_options,
+)
 from jinx_pipeline.plan.probe import measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_place
@@ -95,7 +104,11 @@ def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: l
         validate(opened.dataset, recipe.validators, recipe.roles)
     findings = probed(recipe, source, rows)
     fitted = engine.fitted(pools_of(recipe), measured_bytes(recipe, findings))
-    plan = make_plan(recipe, inputs, rows, findings, fitted.memory(), order=order_name, versions=versions())
+    row_bytes = mean_row_bytes(inputs)
+    sample = SampleSize(row_bytes, outside_media_bytes(recipe, opened, rows, row_bytes))
+    plan = make_plan(
+        recipe, inputs, rows, findings, fitted.memory(), sample=sample, order=order_name, versions=versions()
+    )
     (output,) = plan.graph.outputs()
     inherited = inherited_meta(opened.base, directory.path) if output.has_base else {}
     return replace(

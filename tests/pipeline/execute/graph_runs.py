@@ -31,6 +31,11 @@ from jinx_pipeline.worker.work import Tasks
 SOURCES = StepPort(None)
 
 
+def refuse(source, target, rejects):
+    """As a conversion: the inputs are datasets."""
+    raise AssertionError(source)
+
+
 def write_data(path: Path, rows: int = 60) -> Path:
     """Rows with a number and a text of so many words, of which every sixth has a link."""
     with jinx.Writer(path) as writer:
@@ -103,7 +108,7 @@ class GraphRun:
         """
         with WorkDir(self.folder) as work_dir:
             directory = work_dir.current()
-            inputs = find_inputs(self.recipe, work_dir.inputs)
+            inputs = find_inputs(self.recipe, work_dir.inputs, refuse)
             if directory is None:
                 with work_dir.new_run() as directory:
                     plan = make_plan(self.recipe, inputs, inputs[0].rows)

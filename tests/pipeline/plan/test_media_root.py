@@ -42,7 +42,8 @@ def test_it_stays_with_the_statistics_of_the_input(recipe, tmp_path):
     measure(recipe, stats)
     swept = from_stats(recipe, stats)
     assert swept.roles.media_root == str(tmp_path / recipe.sources[0].path).rpartition("/")[0]
-    assert Run(swept)().ok
+    done = Run(swept)()
+    assert done.ok, done.bad_rows
 
 
 @pytest.fixture

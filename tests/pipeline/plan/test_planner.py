@@ -11,7 +11,7 @@ import jinx_pipeline as jp
 from jinx_pipeline.operators import Resources
 from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.mixture import mixture_order
-from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, pools_of_plan, with_pools
+from jinx_pipeline.plan.planner import Plan, make_plan, pools_of_plan, with_pools
 from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
@@ -78,15 +78,6 @@ def test_a_run_that_is_resumed_gives_its_stages_what_the_recipe_says_now():
     steps = (what.steps[0], replace(what.steps[1], given_resources=Resources(memory=10**9)))
     assert list(pools_of_plan(replace(what, steps=steps), plan)) == ["cpu", "cpu-1GB"]
     assert [node.pool for node in with_pools(replace(what, steps=steps), plan).graph.of_kind("map")] == ["cpu-1GB"]
-
-
-def test_blocks_depend_on_the_input_alone():
-    assert cut(10, 4) == [4, 4, 2]
-    assert cut(0, 4) == []
-    assert block_rows(1_000_000, 1000.0) == 15_625
-    assert block_rows(10_000_000, 100.0) == 20_000
-    assert block_rows(100, 10.0) == 500
-    assert block_rows(1000, 1e9) == 1
 
 
 def test_a_plan_reads_back_as_it_was_written():

@@ -15,11 +15,13 @@ from jinx_pipeline import ChangedError
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.global_ops import decisions, key_work
 from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.replay import recipe_in
 from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
+from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Task
-from jinx_pipeline.worker import map_work
+from jinx_pipeline.worker import map_work, part_writer
 from jinx_pipeline.worker.work import WorkerState
 from pipeline.made import digest, rows_of, write_input
 
@@ -131,6 +133,10 @@ class Written(key_work.KeyWork):
         file.write(bytes(number))
 
 
+def keyed(operator):
+    return Stage([], [], Roles(), output="view", signatures=operator)
+
+
 @pytest.mark.parametrize(
     ("write", "syncs_folder"),
     [
@@ -138,7 +144,7 @@ class Written(key_work.KeyWork):
         (lambda path: decisions.publish_order(path, [np.arange(3)]), True),
         (lambda path: Written(jp.ops.Shuffle(), 0).run(Source(), Task(0, 0, 0, 1), path, WorkerState()), True),
         # The part that comes next syncs it.
-        (lambda path: map_work._write_signatures(path, jp.ops.Shuffle(), [pa.table({"a": [1]})], 1), False),
+        (lambda path: map_work._write_signatures(keyed(jp.ops.Shuffle()), path, [pa.table({"a": [1]})]), False),
     ],
 )
 def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, write, syncs_folder):
@@ -167,15 +173,11 @@ def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path,
 
 def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_path, monkeypatch):
     done = []
-    for name in ("_write_signatures", "_write"):
-        real = getattr(map_work, name)
-        monkeypatch.setattr(map_work, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
-    from jinx_pipeline.plan.stage import Stage
-    from jinx_pipeline.sample.roles import Roles
-
+    for module, name in ((map_work, "_write_signatures"), (part_writer, "write_view")):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
     data = write_input(tmp_path / "in.jinx", 5)
-    stage = Stage([], [], Roles(), output="view", signatures=jp.ops.DocumentDeduplicator())
-    work, task = map_work.MapWork(stage), Task("0.0", 0, 0, 5)
+    work, task = map_work.MapWork(keyed(jp.ops.DocumentDeduplicator())), Task("0.0", 0, 0, 5)
     receipt = work.run(Source((str(data),)), task, tmp_path / "part.jinx", WorkerState())
-    assert (receipt.rows_out, done) == (5, ["_write_signatures", "_write"])
+    assert (receipt.rows_out, done) == (5, ["_write_signatures", "write_view"])
     assert (tmp_path / "part.jinx.signatures").exists()

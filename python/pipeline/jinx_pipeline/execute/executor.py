@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 import jinx
 from jinx_pipeline.engines.driver import TICK_SECONDS, Driver, Observer, RepairError
 from jinx_pipeline.engines.worker_pool import WorkerPool
@@ -14,10 +16,11 @@ from jinx_pipeline.global_ops.decisions import Decisions
 from jinx_pipeline.global_ops.key_tasks import KeyTasks
 from jinx_pipeline.global_ops.key_work import KeyWork
 from jinx_pipeline.operators.api.keyed import Keys, Partitioned
+from jinx_pipeline.plan.blocks import SampleSize, block_size, cut, cut_groups
 from jinx_pipeline.plan.graph import WRITERS, Kind, PlanNode
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.manifest import write_manifest
-from jinx_pipeline.plan.planner import Plan, block_rows, cut, stage_of
+from jinx_pipeline.plan.planner import Plan, stage_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.recipe.model import Recipe
@@ -254,7 +257,7 @@ class Executor:
             source = replace(source, contents=(content_digest(jinx.open(path)),))
             rows = len(OpenSource(source))
             self._progress.event("other", {"path": path, "rows": rows})
-        blocks = dict(enumerate(cut(rows, self._job.recipe.options.block_rows or block_rows(rows, 1.0))))
+        blocks = dict(enumerate(cut(rows, block_size(rows, SampleSize(), self._job.recipe.options.block_rows).rows)))
         self._streams.add(node, source, blocks)
         self._streams.add_other_rows(reader, SourceRows([Input(path, {}, rows, path)]))
         stage = replace(stage_of(self._job.recipe, reader), partitions=self._partitions(place).count)
@@ -319,9 +322,9 @@ class Executor:
     def _begin_decision(self, node: PlanNode) -> None:
         place, rows = node.operators[0], node.after[0].node
         made, looks = self._manifest_of(node, rows), self._made_for("look", place)
-        source, count = self._decisions.after(node.id, place, made, self._keys.pop(place, None), looks)
+        source = self._decisions.after(node.id, place, made, self._keys.pop(place, None), looks)
         self._key_tasks.pop(place, None)
-        self._begin_blocks(node, source, cut(count, self._job.plan.rows_per_block))
+        self._begin_blocks(node, source, _blocks_of(source, self._job.plan.rows_per_block))
 
     def _manifest_of(self, node: PlanNode, rows: str) -> Source:
         """The rows of a node that are all there, as one source."""
@@ -379,3 +382,10 @@ class Executor:
             node = self._graph[facts["node"]]
             if node.kind in WRITERS:
                 self._job.outputs.committed(node, facts["block"])
+
+
+def _blocks_of(source: Source, rows_per_block: int) -> list[int]:
+    """Rows or groups of each block of what a global operator has decided; its dataset is not opened."""
+    if source.bounds is not None:
+        return cut_groups(np.load(source.bounds, mmap_mode="r"), rows_per_block)
+    return cut(len(np.load(str(source.order), mmap_mode="r")), rows_per_block)

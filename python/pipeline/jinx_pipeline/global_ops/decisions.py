@@ -65,10 +65,8 @@ class Decisions:
                 settled = Partitions(node, 1, 0)
         return settled
 
-    def after(
-        self, node: str, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]
-    ) -> tuple[Source, int]:
-        """The rows that remain, and how many rows or groups they are.
+    def after(self, node: str, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]) -> Source:
+        """The rows that remain, or groups of them.
 
         Args:
             node: The node that decides.
@@ -86,11 +84,7 @@ class Decisions:
         else:
             self._verify(decided)
         order, bounds = self._folder / f"{node}.npy", self._folder / f"{node}.bounds.npy"
-        rows = len(np.load(order, mmap_mode="r"))
-        if bounds.name not in decided.files:
-            return replace(made, order=str(order)), rows
-        groups = max(len(np.load(bounds, mmap_mode="r")) - 1, 0)
-        return replace(made, order=str(order), bounds=str(bounds)), groups
+        return replace(made, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
 
     def edits_path(self, node: str) -> Path:
         """Where a node that decides puts what an edit of each sample needs."""

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Generator, Iterable
+import shutil
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,12 +11,15 @@ from glob import glob
 from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jinx
+from jinx._convert.remote import url_facts
 from jinx._outputs import refuse_input, refuse_within
+from jinx._results import DatasetInfo
 from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
+from jinx_pipeline.plan.file_digest import file_digest, head_digest
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.sample.content_identity import content_digest, content_identity, refuse_replaced
@@ -23,6 +27,11 @@ from jinx_pipeline.sample.content_identity import content_digest, content_identi
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
+# The suffix of the directory of a conversion until it is done.
+UNFINISHED: Final = ".work"
+
+Convert = Callable[[str, Path, Path], None]
+"""Converts a source to a dataset, and puts the rows that cannot be read into a file, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +69,22 @@ class Input:
 
     @cached_property
     def bytes(self) -> int:
-        """Of all its files; every shard is opened to tell them."""
-        info = jinx.open(self.path).info()
-        return info.bytes + info.sidecar_bytes
+        """As `bytes_of`; every shard is opened to tell them."""
+        return bytes_of(jinx.open(self.path).info())
 
 
-def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
+def bytes_of(info: DatasetInfo) -> int:
+    """The bytes of a dataset's files; of the files that a view shows, those of the rows that it selects."""
+    shown = sum(base.bytes * base.selected // max(base.samples, 1) for base in info.bases)
+    return info.bytes + info.sidecar_bytes + shown
+
+
+def find_inputs(recipe: Recipe, inputs_dir: Path, convert: Convert) -> list[Input]:
     """As `find_input`, of all sources; an error says where the recipe names the source."""
     found: list[Input] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):
-            found.append(find_input(source, inputs_dir))
+            found.append(find_input(source, inputs_dir, convert))
     return found
 
 
@@ -86,12 +100,13 @@ def named_at(place: Place | None) -> Generator[None]:
         raise kind(f"{place}: {error}") from None
 
 
-def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
+def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
     """Open a source, converting it first if it has no block identity.
 
     Args:
         source: The source.
         inputs_dir: Where converted inputs are kept, by fingerprint.
+        convert: Converts a source.
 
     Raises:
         FileNotFoundError: The file does not exist; the message names the nearest one.
@@ -99,16 +114,20 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
     """
     if not needs_conversion(source.path):
         return _described(source.path)
-    fingerprint = _fingerprint(source.path)
+    is_plain = source.path.lower().endswith(_PLAIN) and Path(source.path).is_file()
+    digest = file_digest(source.path, inputs_dir) if is_plain else None
+    fingerprint = _fingerprint(source.path) if digest is None else digest.sha256[:16]
     target, rejects = inputs_dir / fingerprint, inputs_dir / f"{fingerprint}.rejected.jsonl"
     if not (target / "jinx.json").exists():
         inputs_dir.mkdir(parents=True, exist_ok=True)
-        jinx.convert(source.path, target, overwrite=True, on_error="skip", rejects=rejects)
+        convert(source.path, target, rejects)
+    shutil.rmtree(target.with_name(f"{target.name}{UNFINISHED}"), ignore_errors=True)
     made = _described(str(target))
-    identity = {"format": "converted", "samples": made.rows, "source": fingerprint}
-    if source.path.lower().endswith(_PLAIN) and Path(source.path).is_file():
-        size = Path(source.path).stat().st_size
-        identity = {"format": "jsonl", "samples": made.rows, "bytes": size, "sha256": head_digest(source.path, size)}
+    identity = (
+        {"format": "converted", "samples": made.rows, "source": fingerprint}
+        if digest is None
+        else {"format": "jsonl", "samples": made.rows, "bytes": digest.size, "sha256": digest.sha256}
+    )
     return Input(made.path, identity, made.rows, source.path, made.content, _rejected(rejects))
 
 
@@ -240,20 +259,10 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
     return None not in ids and len(new["ids"]) > len(ids) and begins
 
 
-def head_digest(path: str, size: int) -> str:
-    """The SHA-256 of the first bytes of a file."""
-    digest = sha256()
-    with Path(path).open("rb") as file:
-        while size > 0 and (data := file.read(min(size, 1 << 20))):
-            digest.update(data)
-            size -= len(data)
-    return digest.hexdigest()
-
-
 def _fingerprint(path: str) -> str:
-    """Of a source that has no identity of its own: names, sizes and times of its files, or the URL."""
+    """Of a source that has no identity of its own: names, sizes and times of its files, or what a server says of it."""
     if "://" in path:
-        return sha256(path.encode()).hexdigest()[:16]
+        return sha256(repr(url_facts(path)).encode()).hexdigest()[:16]
     found = Path(path)
     if found.is_dir():
         files = sorted(file for file in found.rglob("*") if file.is_file())

@@ -13,6 +13,7 @@ from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import Aggregator
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
+from jinx_pipeline.plan.blocks import SampleSize, block_size, cut
 from jinx_pipeline.plan.graph import PlanGraph, PlanNode
 from jinx_pipeline.plan.graph_builder import graph_of, node_resources
 from jinx_pipeline.plan.inputs import Input
@@ -22,12 +23,6 @@ from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.runlog.records import Grown
 from jinx_pipeline.sample.roles import Roles
-
-BLOCK_BYTES = 64_000_000
-MAX_BLOCK_ROWS = 20_000
-MIN_BLOCK_ROWS = 500
-# So that a small input keeps all cores busy, too. Not by the number of workers: blocks are the same for any.
-MIN_BLOCKS = 64
 
 
 @dataclass(frozen=True)
@@ -90,6 +85,7 @@ def make_plan(
     findings: Findings | None = None,
     memory: Mapping[str, int] | None = None,
     *,
+    sample: SampleSize | None = None,
     order: str | None = None,
     versions: dict[str, str] | None = None,
 ) -> Plan:
@@ -101,6 +97,7 @@ def make_plan(
         rows: Samples that are read of them.
         findings: Of the probe.
         memory: Bytes that a worker of each pool may use; those of a pool that is missing have no limit.
+        sample: How large a sample is; None: as large as what the inputs hold of it.
         order: The name of the file with the rows that are read; None: all, in order.
         versions: Of the packages whose code makes the rows.
 
@@ -108,9 +105,8 @@ def make_plan(
         RecipeError: The steps of the recipe do not fit together.
     """
     findings = findings or Findings()
-    total = sum(one.rows for one in inputs)
-    mean = sum(one.bytes for one in inputs) / total if total else 1.0
-    rows_per_block = recipe.options.block_rows or block_rows(rows, mean)
+    sample = sample or SampleSize(mean_row_bytes(inputs))
+    rows_per_block = block_size(rows, sample, recipe.options.block_rows).rows
     identities = [one.identity for one in inputs]
     source = [identities, order, rows_per_block]
     return Plan(
@@ -149,16 +145,10 @@ def joined_paths(recipe: Recipe) -> list[str]:
     return [one.other[0] for one in operators if isinstance(one, Partitioned) and one.other is not None]
 
 
-def block_rows(rows: int, mean_bytes: float) -> int:
-    """How many rows a block has, from the size of the input alone."""
-    by_bytes = int(BLOCK_BYTES / max(mean_bytes, 1.0))
-    for_all_cores = max(-(-rows // MIN_BLOCKS), MIN_BLOCK_ROWS)
-    return max(min(by_bytes, for_all_cores, MAX_BLOCK_ROWS), 1)
-
-
-def cut(rows: int, rows_per_block: int) -> list[int]:
-    """Rows of each block."""
-    return [min(rows_per_block, rows - first) for first in range(0, rows, rows_per_block)]
+def mean_row_bytes(inputs: list[Input]) -> float:
+    """The mean size of what inputs hold of a sample."""
+    rows = sum(source.rows for source in inputs)
+    return sum(source.bytes for source in inputs) / rows if rows else 1.0
 
 
 def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None], columns: list[str] | None) -> None:

@@ -14,9 +14,9 @@ import jinx
 from jinx._views.meta import kept_meta
 from jinx._views.save import write_rows_of
 from jinx.errors import MismatchError
-from jinx_pipeline.operators.api.sample_source import ABSENT, absent_columns
+from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
 from jinx_pipeline.plan.output_meta import MEMBER
-from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource
+from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.recipe.model import Export
 
 # Rows whose missing columns are looked up at a time.

@@ -2,7 +2,7 @@
 
 CURRENT             the id of the run, replaced at once when a run is started over
 runs/<id>/          the run: its log, parts and decisions
-inputs/             inputs that were converted, by fingerprint
+inputs/             inputs that were converted, by what they hold or by name and time; digests of large files
 answers/            what models behind URLs answered, by URL and request
 events.jsonl        what happens, for people and monitors
 workers.log         what workers print

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from jinx.errors import JinxError
 from jinx_pipeline.model.receipt import PortPart, Receipt
 from jinx_pipeline.operators.api.batch import STATS, Batch
 from jinx_pipeline.operators.api.context import Context
@@ -18,17 +17,14 @@ from jinx_pipeline.operators.api.keyed import Exchanged, Keyed
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
-from jinx_pipeline.runlog.work_dir import port_path, published, remove_part, signatures_path
+from jinx_pipeline.runlog.work_dir import port_path, published, signatures_path
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
-from jinx_pipeline.worker.part_writer import PartWriter
+from jinx_pipeline.worker.part_writer import PartWriter, RowsWriter, ViewWriter
 from jinx_pipeline.worker.work import VIEW_SUFFIX, WorkerState
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-# In place of an operator's name.
-WRITING = "writing the output"
 
 
 @dataclass(frozen=True)
@@ -72,28 +68,34 @@ class MapWork:
         )
         rows = worker.sources.get(source).slice(task.first, task.rows)
         chain = Chain(stage, ctx, partial(row_of, rows), worker.busy_with)
-        done: list[Batch] = []
-        for batch in _batches(stage, rows, task, chain):
-            done += chain.run(batch)
-        chain.begins(WRITING)
-        output = PartWriter(stage, rows)
-        written = _finish(output, stage, path, done, chain)
+        with self._writer(rows, path, chain) as writer:
+            for batch in _batches(stage, rows, task, chain):
+                for made in chain.run(batch):
+                    for part, table in _with_tables(stage, made, chain):
+                        writer.add(part, table)
+            written = writer.close()
         ports: dict[str, PortPart] = {}
         for port in stage.ports:
             part = port_path(path, port)
-            of_port, _ = _write(output, stage, part, chain.of_port[port], chain)
+            with self._writer(rows, part, chain) as writer:
+                for batch in chain.of_port[port]:
+                    writer.add(batch, None)
+                of_port = writer.close()
             ports[port] = PortPart(None, 0) if of_port is None else PortPart(part.name, of_port.samples)
-        rows_out = written.samples if written is not None else 0
         return Receipt(
-            part=path.name if rows_out else None,
-            rows_out=rows_out,
-            bytes_out=written.bytes if written is not None else 0,
+            part=None if written is None else path.name,
+            rows_out=0 if written is None else written.samples,
+            bytes_out=0 if written is None else written.bytes,
             seconds=time.perf_counter() - started,
             bad=chain.bad,
             figures=chain.figures(),
             traces=chain.traces,
             ports=ports,
         )
+
+    def _writer(self, source: OpenSource, path: Path, chain: Chain) -> PartWriter:
+        kind = ViewWriter if self.stage.output == "view" else RowsWriter
+        return kind(self.stage, source, path, chain, partial(_write_signatures, self.stage, signatures_path(path)))
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:
@@ -109,7 +111,7 @@ def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
     """The rows of a task as batches; of a source with groups, what the group operator makes of them."""
     size = max(stage.batch_rows // task.batch_share, 1)
     if stage.group is not None:
-        yield from _grouped(stage, source, task, chain)
+        yield from _grouped(stage, source, task, chain, size)
         return
     for first in range(task.first, task.first + task.rows, size):
         rows = min(size, task.first + task.rows - first)
@@ -131,48 +133,45 @@ def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
     return batch
 
 
-def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iterator[Batch]:
-    """One sample for each group."""
+def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: int) -> Iterator[Batch]:
+    """A sample for each group, or several."""
     operator = stage.group
     if operator is None:
         return
-    made: list[dict[str, Any]] = []
+    row_of_source = chain.row_of
+    samples: list[dict[str, Any]] = []
     numbers: list[int] = []
-    for number in range(task.first, task.first + task.rows):
+    last = task.first + task.rows - 1
+    for number in range(task.first, last + 1):
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
         if operator.kind == "grouper":
             group = group.opened()  # its keys are missing in all samples, or were found
         try:
-            samples = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
-            made += samples
-            numbers += [number] * len(samples)
+            made = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
+            samples += made
+            numbers += [number] * len(made)
         except BaseException as error:  # noqa: BLE001 - as in `Chain.attempt`
             raise_if_not_of_rows(error)
             chain.give_up(operator.name, group, error)
-    if made:
-        chain.row_of = lambda position: (numbers[position], "group")
-        yield Batch(made, roles=stage.roles)
+        if len(samples) >= size or (samples and number == last):
+            chain.row_of = partial(_group_at, numbers)
+            yield Batch(samples, roles=stage.roles)
+            chain.row_of = row_of_source
+            samples, numbers = [], []
 
 
-def _finish(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], chain: Chain) -> Any:
-    """Write the rows, and their signatures if a deduplicator follows; both are of the same rows."""
+def _group_at(numbers: list[int], position: int) -> tuple[int, str]:
+    """As `row_of`, of a sample that was made of a group."""
+    return numbers[position], "group"
+
+
+def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch, pa.Table | None]]":
+    """The batch with what a deduplicator, if one follows, has to know of each row; in parts where that fails."""
     operator: Any = stage.signatures
-    while True:
-        tables: list[pa.Table] = []
-        if operator is not None:
-            found = [
-                one
-                for batch in batches
-                for one in chain.attempt(operator.name, batch, lambda part: _signatures(operator, part, chain.ctx))
-            ]
-            batches, tables = [batch for batch, _ in found], [table for _, table in found]
-        if tables:
-            _write_signatures(signatures_path(path), operator, tables, stage.partitions)
-        written, kept = _write(output, stage, path, batches, chain)
-        if operator is None or sum(map(len, kept)) == sum(map(len, batches)):
-            return written
-        batches = kept
+    if operator is None:
+        return [(batch, None)]
+    return chain.attempt(operator.name, batch, lambda part: _signatures(operator, part, chain.ctx))
 
 
 def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
@@ -180,48 +179,14 @@ def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
     return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 
 
-def _write_signatures(path: Path, operator: Any, tables: "list[pa.Table]", partitions: int) -> None:
+def _write_signatures(stage: Stage, path: Path, tables: "list[pa.Table]") -> None:
     """Write the signatures of a part that comes next: it is published in the same directory, which is synced then."""
     import pyarrow as pa
 
-    table = pa.concat_tables(tables)
+    operator, table = stage.signatures, pa.concat_tables(tables)
     with published(path, syncs_folder=False) as file:
         if isinstance(operator, Exchanged):
-            write_keys(file, operator, table, partitions)
+            write_keys(file, operator, table, stage.partitions)
             return
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-
-
-def _write(output: PartWriter, stage: Stage, path: Path, batches: list[Batch], chain: Chain) -> tuple[Any, list[Batch]]:
-    """Write the rows; those that cannot be read or stored are left out, and no other. Returns those that remain."""
-    write = output.write_view if stage.output == "view" else output.write_rows
-    while batches:
-        try:
-            return write(path, batches), batches
-        except (JinxError, ValueError, TypeError, OverflowError) as error:
-            before = len(chain.bad)
-            batches = _writable(write, path.with_name(f"{path.stem}.trial{path.suffix}"), batches, chain)
-            if len(chain.bad) == before:
-                raise error from None
-    return None, []
-
-
-def _writable(write: Any, trial: Path, batches: list[Batch], chain: Chain) -> list[Batch]:
-    """What can be written, tried in a file that is removed again."""
-    found = [
-        part for batch in batches for part, _ in chain.attempt(WRITING, batch, lambda one: _try(write, trial, one))
-    ]
-    remove_part(trial)
-    return found
-
-
-def _try(write: Any, trial: Path, batch: Batch) -> Any:
-    """Write a batch; an error names neither our file nor the place of a sample in it."""
-    try:
-        return write(trial, [batch])
-    except JinxError as error:
-        message = str(error)
-        if message.startswith(f"{trial}: "):
-            raise type(error)(message.removeprefix(f"{trial}: ").removeprefix("sample 0, ")) from None
-        raise

@@ -1,196 +1,324 @@
-"""Writing the output of a task: a saved view of positions and changed columns, or the samples as they are stored."""
+"""Writing the output of a task: a saved view of positions and changed columns, or the samples as they are stored.
+
+Rows are written batch by batch; what a view has of its own is held on the disk until all of it is known. Either way a
+task holds the values of a batch in memory, not those of all its rows.
+"""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import numpy as np
 
 import jinx
 from jinx._results import WriteResult
 from jinx._views.save import write as write_view
+from jinx.errors import JinxError
 from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
-from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
+from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.runlog.work_dir import remove_part
+from jinx_pipeline.worker.held_columns import Columns, HeldColumns
+from jinx_pipeline.worker.operator_chain import Chain
+from jinx_pipeline.worker.part_columns import KEPT, PartColumns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# In place of an operator's name.
+WRITING: Final = "writing the output"
+# What is raised where a row cannot be read or stored.
+_OF_A_ROW: Final = (JinxError, ValueError, TypeError, OverflowError)
+# Of the value that numbers the rows of a batch, so that those that remain of it can be told.
+_NUMBERS: Final = "numbers of rows"
+
+T = TypeVar("T")
 
 
-class PartWriter:
-    """Turns batches into a part.
+class PartWriter(ABC):
+    """Writes the batches of a task; rows that cannot be read or stored are left out, and no other.
 
-    The bytes of a row depend on the row and the stage alone, never on the batch that it was in, so that every schedule
-    gives the same output. Columns that operators declare to write are therefore written for every row; of others, those
-    whose value differs from the stored one.
+    Args:
+        stage: What made them.
+        source: Where their rows are.
+        path: The part.
+        chain: Is told of the rows that are left out.
+        publish_tables: Called with the tables of the rows that the part has, before it is published.
     """
 
-    def __init__(self, stage: Stage, source: OpenSource) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        source: OpenSource,
+        path: Path,
+        chain: Chain,
+        publish_tables: "Callable[[list[pa.Table]], None]",
+    ) -> None:
         self._stage = stage
         self._source = source
-        self._dataset = source.dataset
-        self._stored = set(self._dataset.column_names)
-        writing = [] if stage.measure_only else stage.operators
-        writes = {stage.roles.column(name) for operator in writing for name in operator.writes}
-        self._declared = [name for name in sorted(writes) if name in self._stored]
-        self._hidden = [name for name in PRIVATE if name in self._stored]
+        self._path = path
+        self._chain = chain
+        self._publish_tables = publish_tables
+        self._columns = PartColumns(stage, source)
 
-    def write_rows(self, path: Path, batches: Sequence[Batch]) -> WriteResult:
-        """The samples of batches as a dataset; nothing is decoded that did not change."""
-        with jinx.Writer(path, overwrite=True, **self._stage.writer) as writer:
-            for batch in batches:
-                if batch.source is not self._dataset:
-                    writer.write_many(self._made(batch))
-                    continue
-                columns = self._with_absent(batch, self._columns(batch))
-                positions = self._source.local(batch.positions)
-                for start, stop, marks in _runs(columns, len(batch)):
-                    replace = {name: values[start:stop] for name, values in columns.items() if name not in marks}
-                    drop = [name for name, mark in marks.items() if mark is REMOVED and name in self._stored]
-                    writer.copy(self._dataset, positions[start:stop], replace=replace, drop=[*self._hidden, *drop])
-            return writer.close()
+    @abstractmethod
+    def add(self, batch: Batch, table: "pa.Table | None") -> None:
+        """Write a batch, or hold it to be written.
 
-    def write_view(self, path: Path, batches: Sequence[Batch]) -> WriteResult:
-        """Which rows of the base remain, in which order, and the columns that they have of their own."""
-        base = self._source.base
-        if base is None:
-            raise ValueError("a view needs a base")
-        rows = np.concatenate([self._source.input_rows(batch.positions) for batch in batches])
-        own, dropped = self._own_columns(batches, base)
-        own[ROW] = rows
-        # Positions are rows, unless the source has names of its own.
-        if any(batch.is_named for batch in batches):
-            ids = [one for batch in batches for one in batch.ids]
-            if ids != [str(row) for row in rows.tolist()]:
-                own[ID] = ids
-        view = base.select(rows)
-        if dropped:
-            view = view.drop_columns(dropped)
-        # No name of a part is that of an input.
-        return write_view(view.with_columns(own), str(path))
+        Args:
+            batch: The rows.
+            table: With a row for each of them, which goes where that row goes.
+        """
 
-    def _own_columns(self, batches: Sequence[Batch], base: jinx.Dataset) -> tuple[dict[str, Any], list[str]]:
-        """The columns that a view of batches has of its own, and those of the base that all their rows lack."""
-        found = [self._columns(batch) for batch in batches]
-        # The base still has what operators of earlier stages removed.
-        before = (*self._source.own_columns(), *self._source.hidden_columns())
-        names = list(dict.fromkeys([*before, *(name for columns in found for name in columns)]))
-        own: dict[str, Any] = {}
-        dropped: list[str] = []
-        absent: list[list[str]] = [[] for batch in batches for _ in range(len(batch))]
-        for name in names:
-            values: list[Any] = []
-            for batch, columns in zip(batches, found, strict=True):
-                values += self._whole(batch, name, columns.get(name))
-            if all(value is REMOVED for value in values):
-                if name in base.column_names:
-                    dropped.append(name)
-                continue
-            own[name] = [None if value is REMOVED else value for value in values]
-            for at, value in enumerate(values):
-                if value is REMOVED:
-                    absent[at].append(name)
-        if any(absent):
-            own[ABSENT] = [json.dumps(names, ensure_ascii=False) if names else None for names in absent]
-        return own, dropped
+    @abstractmethod
+    def close(self) -> WriteResult | None:
+        """Publish the part; returns None if there is no row in it."""
 
-    def _made(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
-        """Samples that are not rows of the dataset."""
-        return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats))
+    @abstractmethod
+    def abort(self) -> None:
+        """Forget what was not published."""
 
-    def _columns(self, batch: Batch) -> dict[str, list[Any]]:
-        """The columns to write in place of the stored ones; REMOVED where a row keeps or lacks its stored value."""
-        # Measuring changes nothing: what mappers made was for the filters after them.
-        changed = {} if self._stage.measure_only else batch.changed
-        columns: dict[str, list[Any]] = {}
-        for name in self._declared:
-            columns[name] = _listed(changed[name]) if name in changed else self._values(batch, name)
-            if None in columns[name]:
-                columns[name] = self._absent_kept(batch, name, columns[name])
-        for name, values in changed.items():
-            if name not in columns:
-                columns[name] = self._changed_only(batch, name, _listed(values))
-        if not self._stage.keep_stats:
-            if STATS in self._stored:
-                columns[STATS] = [REMOVED] * len(batch)
-        elif batch.stats:
-            columns[STATS] = batch.stats_column(self._stage.stat_order)
-        return columns
+    def __enter__(self) -> Self:
+        return self
 
-    def _values(self, batch: Batch, name: str) -> list[Any]:
-        """The stored values of a column; REMOVED where a sample has none."""
-        if name not in self._stored:
-            return [REMOVED] * len(batch)
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+    def _attempt(self, batch: Batch, call: Callable[[Batch], T]) -> list[tuple[Batch, T]]:
+        """As `Chain.attempt`; at first a call may take any time, since a disk may be slow."""
+        self._chain.begins(WRITING)
+        try:
+            return [(batch, call(batch))]
+        except _OF_A_ROW:
+            return self._chain.attempt(WRITING, batch, call)
+
+
+class RowsWriter(PartWriter):
+    """Writes samples, batch by batch as they come; nothing is decoded that did not change."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._hidden = [name for name in PRIVATE if name in self._columns.stored]
+        self._writer: jinx.Writer | None = None
+        self._tables: list[pa.Table] = []
+        # Of the batch at hand, rows that are written already though the call that was to write them failed later.
+        self._ahead = 0
+
+    def add(self, batch: Batch, table: "pa.Table | None") -> None:
+        """As `PartWriter.add`."""
+        self._ahead = 0
+        kept = [part for part, _ in self._attempt(_numbered(batch), self._write)]
+        if table is not None and kept:
+            self._tables.append(_rows_of(table, kept))
+
+    def close(self) -> WriteResult | None:
+        """As `PartWriter.close`."""
+        if self._writer is None or not self._writer.samples:
+            return None
+        self._chain.begins(WRITING)
+        if self._tables:
+            self._publish_tables(self._tables)
+        return self._writer.close()
+
+    def abort(self) -> None:
+        """As `PartWriter.abort`."""
+        if self._writer is not None:
+            self._writer.abort()
+
+    def _write(self, batch: Batch) -> None:
+        """Write the rows of a batch but those that are ahead; after an error, more of them are."""
+        if self._writer is None:
+            self._writer = jinx.Writer(self._path, overwrite=True, **self._stage.writer)
+        writer, ahead, before = self._writer, min(self._ahead, len(batch)), self._writer.samples
+        try:
+            if ahead < len(batch):
+                self._append(writer, batch.take(range(ahead, len(batch))))
+        except _OF_A_ROW as error:
+            if getattr(error, "sample", None) not in {None, writer.samples}:
+                # Found when a later one was written: nobody knows where it was.
+                raise RuntimeError(str(error)) from error
+            self._ahead += writer.samples - before
+            raise
+        self._ahead -= ahead
+
+    def _append(self, writer: jinx.Writer, batch: Batch) -> None:
+        if batch.source is not self._source.dataset:
+            writer.write_many(self._columns.samples(batch))
+            return
+        columns = self._columns.with_absent(batch, self._columns.of(batch))
         positions = self._source.local(batch.positions)
-        samples = self._dataset.take(positions, [name])
-        values = [sample.get(name, REMOVED) for sample in samples]
-        absent = absent_columns(self._dataset, positions)
-        if absent is None:
-            return values
-        return [REMOVED if name in names else value for value, names in zip(values, absent, strict=True)]
-
-    def _with_absent(self, batch: Batch, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """The same, and what samples lack of the stored columns that are not written."""
-        absent = absent_columns(self._dataset, self._source.local(batch.positions)) or []
-        for name in dict.fromkeys(name for names in absent for name in names):
-            if name not in columns:
-                columns[name] = [REMOVED if name in names else _KEPT for names in absent]
-        return columns
-
-    def _whole(self, batch: Batch, name: str, values: list[Any] | None) -> list[Any]:
-        """The values of a column that is the view's own, those that did not change included."""
-        if values is not None and not any(one is _KEPT for one in values):
-            return values
-        stored = self._values(batch, name)
-        return (
-            stored
-            if values is None
-            else [old if new is _KEPT else new for new, old in zip(values, stored, strict=True)]
-        )
-
-    def _absent_kept(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
-        """A row that had no such column, and was given None by an operator that took it for that, still has none."""
-        stored = self._values(batch, name)
-        return [old if new is None and old is REMOVED else new for new, old in zip(values, stored, strict=True)]
-
-    def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
-        # A dropped column of large blobs is not read to be dropped.
-        if name not in self._stored or all(one is REMOVED for one in values):
-            return values
-        stored = self._values(batch, name)
-        return [_KEPT if _is_same(new, old) else new for new, old in zip(values, stored, strict=True)]
+        for start, stop, marks in _runs(columns, len(batch)):
+            replace = {name: values[start:stop] for name, values in columns.items() if name not in marks}
+            drop = [name for name, mark in marks.items() if mark is REMOVED and name in self._columns.stored]
+            writer.copy(self._source.dataset, positions[start:stop], replace=replace, drop=[*self._hidden, *drop])
 
 
-class _Kept:
-    """The row has its stored value."""
+@dataclass(frozen=True)
+class _Held:
+    """A batch of a view until it is written.
+
+    Attributes:
+        batch: Its rows, without the columns that changed.
+        number: Of these columns, all whole, among those that are held.
+        removed: How many rows lack each of them.
+        table: See `PartWriter.add`.
+    """
+
+    batch: Batch
+    number: int
+    removed: Mapping[str, int]
+    table: "pa.Table | None"
 
 
-_KEPT = _Kept()
+class ViewWriter(PartWriter):
+    """Writes which rows of the base remain, in which order, and the columns that they have of their own."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        if self._source.base is None:
+            raise ValueError("a view needs a base")
+        self._base = self._source.base
+        self._held: list[_Held] = []
+        self._values = HeldColumns(self._path.parent)
+
+    def add(self, batch: Batch, table: "pa.Table | None") -> None:
+        """As `PartWriter.add`."""
+
+        def whole_columns(part: Batch) -> Columns:
+            changed = self._columns.of(part)
+            # The base still has what operators of earlier nodes removed.
+            names = dict.fromkeys([*self._source.own_columns(), *self._source.hidden_columns(), *changed])
+            return {name: self._columns.whole(part, name, changed.get(name)) for name in names}
+
+        for part, columns in self._attempt(_numbered(batch), whole_columns):
+            self._hold(part, columns, table)
+
+    def close(self) -> WriteResult | None:
+        """As `PartWriter.close`."""
+        self._complete()
+        while self._held:
+            self._chain.begins(WRITING)
+            tables = [held.table for held in self._held if held.table is not None]
+            if tables:
+                self._publish_tables(tables)
+            try:
+                return self._write(self._path, self._held, (self._values.get(held.number) for held in self._held))
+            except _OF_A_ROW as error:
+                before = len(self._chain.bad)
+                self._leave_out()
+                if len(self._chain.bad) == before:
+                    raise error from None
+        return None
+
+    def abort(self) -> None:
+        """As `PartWriter.abort`."""
+        self._values.close()
+
+    def _hold(self, batch: Batch, columns: Columns, table: "pa.Table | None") -> None:
+        rows = None if table is None else _rows_of(table, [batch])
+        self._held.append(_Held(batch.unchanged(), self._values.add(columns), _removed(columns), rows))
+
+    def _complete(self) -> None:
+        """Give every batch the columns that others have changed."""
+        names = _names(self._held)
+        batches, self._held = self._held, []
+        for held in batches:
+            lacking = [name for name in names if name not in held.removed]
+            if not lacking:
+                self._held.append(held)
+                continue
+
+            def stored_columns(part: Batch, lacking: Sequence[str] = lacking) -> Columns:
+                return {name: self._columns.whole(part, name, None) for name in lacking}
+
+            for part, columns in self._attempt(self._restored(held), stored_columns):
+                self._hold(part, {**part.changed, **columns}, held.table)
+
+    def _leave_out(self) -> None:
+        """Keep the rows that can be written, tried in a file that is removed again."""
+        trial = self._path.with_name(f"{self._path.stem}.trial{self._path.suffix}")
+
+        def write(part: Batch) -> None:
+            self._write(trial, [_Held(part.unchanged(), 0, _removed(part.changed), None)], [part.changed])
+
+        batches, self._held = self._held, []
+        for held in batches:
+            for part, _ in self._chain.attempt(WRITING, self._restored(held), write):
+                if len(part) == len(held.batch):
+                    self._held.append(held)
+                else:
+                    self._hold(part, part.changed, held.table)
+        remove_part(trial)
+
+    def _restored(self, held: _Held) -> Batch:
+        return _numbered(held.batch.with_columns(self._values.get(held.number)))
+
+    def _write(self, path: Path, batches: Sequence[_Held], columns: Iterable[Columns]) -> WriteResult:
+        """Write a view of batches that have the same columns."""
+        rows = np.concatenate([self._source.input_rows(held.batch.positions) for held in batches])
+        removed = {name: sum(held.removed[name] for held in batches) for name in _names(batches)}
+        own = [name for name, lacking in removed.items() if lacking < len(rows)]
+        dropped = [name for name in removed if name not in own and name in self._base.column_names]
+        is_absent_somewhere = any(removed[name] for name in own)
+        # Positions are rows, unless the source has names of its own.
+        ids = [name for held in batches for name in held.batch.ids] if any(h.batch.is_named for h in batches) else []
+        is_named = bool(ids) and ids != [str(row) for row in rows.tolist()]
+
+        def own_columns() -> Iterator[Mapping[str, list[Any]]]:
+            start = 0
+            for held, values in zip(batches, columns, strict=True):
+                stop = start + len(held.batch)
+                chosen = {name: values[name] for name in own}
+                made = {name: [None if one is REMOVED else one for one in chosen[name]] for name in own}
+                if is_absent_somewhere:
+                    made[ABSENT] = _absent(chosen, len(held.batch))
+                made[ROW] = rows[start:stop].tolist()
+                if is_named:
+                    made[ID] = ids[start:stop]
+                yield made
+                start = stop
+
+        names = [*own, *([ABSENT] if is_absent_somewhere else []), ROW, *([ID] if is_named else [])]
+        view = self._base.select(rows)
+        # No name of a part is that of an input.
+        return write_view(view.drop_columns(dropped) if dropped else view, str(path), names, own_columns())
 
 
-def _is_same(new: Any, old: Any) -> bool:
-    """Whether a value would be stored in the same bytes, as far as that is cheap to tell."""
-    if type(new) is not type(old):
-        return False
-    if isinstance(new, str | bytes | bool | int) or new is None:
-        return new == old
-    if isinstance(new, list):
-        return len(new) == len(old) and all(map(_is_same, new, old))
-    if isinstance(new, dict):
-        return list(new) == list(old) and all(_is_same(new[name], old[name]) for name in new)
-    return False
+def _numbered(batch: Batch) -> Batch:
+    """The batch with a number for each row, which follows the rows that are taken of it."""
+    batch.shared(_NUMBERS, lambda: np.arange(len(batch)))
+    return batch
 
 
-def _listed(values: Any) -> list[Any]:
-    if isinstance(values, list):
-        return values
-    if hasattr(values, "to_pylist"):
-        return values.to_pylist()
-    return values.tolist() if getattr(values, "ndim", 0) == 1 else list(values)
+def _rows_of(table: "pa.Table", parts: Sequence[Batch]) -> "pa.Table":
+    """The rows of a table that belong to what remains of a numbered batch."""
+    numbers = np.concatenate([part.shared(_NUMBERS, lambda: np.arange(0)) for part in parts])
+    return table if len(numbers) == len(table) else table.take(numbers)
+
+
+def _names(batches: Sequence[_Held]) -> list[str]:
+    """The columns of held batches, each once, in an order that does not depend on which batch came first with one."""
+    return sorted({name for held in batches for name in held.removed}, key=lambda name: (name == STATS, name))
+
+
+def _removed(columns: Columns) -> dict[str, int]:
+    """How many rows lack each column."""
+    return {name: sum(value is REMOVED for value in values) for name, values in columns.items()}
+
+
+def _absent(columns: Columns, rows: int) -> list[str | None]:
+    """For each row the names of the columns that it lacks, as JSON; None where it lacks none."""
+    absent = [[name for name, values in columns.items() if values[row] is REMOVED] for row in range(rows)]
+    return [json.dumps(names, ensure_ascii=False) if names else None for names in absent]
 
 
 def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Consecutive rows in which the same columns are KEPT or REMOVED: where they start and stop, and these columns."""
-    partly = {name: values for name, values in columns.items() if any(one is REMOVED or one is _KEPT for one in values)}
+    partly = {name: values for name, values in columns.items() if any(one is REMOVED or one is KEPT for one in values)}
     start = 0
     while start < rows:
         marks = _marks(partly, start)
@@ -202,4 +330,4 @@ def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, in
 
 
 def _marks(columns: Mapping[str, list[Any]], row: int) -> dict[str, Any]:
-    return {name: values[row] for name, values in columns.items() if values[row] is REMOVED or values[row] is _KEPT}
+    return {name: values[row] for name, values in columns.items() if values[row] is REMOVED or values[row] is KEPT}

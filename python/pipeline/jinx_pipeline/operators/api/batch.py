@@ -311,6 +311,12 @@ class Batch:
         made._shared = {}
         return made
 
+    def unchanged(self) -> Self:
+        """The samples as the source has them, with their names."""
+        made = self._like(self.positions)
+        made._ids = self._ids
+        return made
+
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """One batch of several over the same source, in order; at least one."""

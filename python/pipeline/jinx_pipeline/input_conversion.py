@@ -1,0 +1,129 @@
+"""Conversion of a source by the workers of an engine: piece by piece, and resumed after any kill."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jinx
+from jinx_pipeline.engines.driver import Driver
+from jinx_pipeline.engines.engine import Engine
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.model.receipt import BadRow
+from jinx_pipeline.plan.inputs import UNFINISHED
+from jinx_pipeline.plan.pieces import pieces_of
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.run_log import RunLog
+from jinx_pipeline.runlog.work_dir import WorkDir, publish_text, signatures_path
+from jinx_pipeline.schedule.graph import Graph, Node
+from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.worker.convert_work import ConvertWork
+
+_NODE = "convert"
+# Failures of a piece, which cannot be left out, until the run stops.
+_STRIKES = 5
+
+
+class _Pieces:
+    """As `engines.driver.Streams`: a piece is known to its work, and has no rows that could be left out."""
+
+    def read_by(self, task: Task) -> tuple[Source, Task]:
+        """Nothing, as the work knows what it reads."""
+        return Source(), task
+
+    def named(self, node: str, bad: BadRow) -> BadRow:
+        """The row as it is."""
+        del node
+        return bad
+
+    def counts(self, node: str) -> bool:
+        """As every other node."""
+        del node
+        return True
+
+
+@dataclass(frozen=True)
+class InputConversion:
+    """Converts sources to datasets.
+
+    Attributes:
+        engine: Whose workers do it.
+        threads: Of one worker.
+    """
+
+    engine: Engine
+    threads: int
+
+    def __call__(self, source: str, target: Path, rejects: Path) -> None:
+        """Convert a source.
+
+        Args:
+            source: Its path, as the recipe has it.
+            target: The dataset to make, a directory.
+            rejects: A file for the rows that cannot be read, if there are any.
+        """
+        pieces = tuple(pieces_of(source))
+        if len(pieces) < 2:  # noqa: PLR2004 - workers would only cost their start
+            jinx.convert(source, target, overwrite=True, on_error="skip", rejects=rejects)
+            return
+        work = ConvertWork(source, pieces, self.threads)
+        with WorkDir(target.with_name(f"{target.name}{UNFINISHED}")) as work_dir, _ledger(work_dir, work) as ledger:
+            ledger.claim()
+            ledger.sweep()
+            self._run(work, ledger)
+            _join(ledger, len(pieces), target, rejects)
+
+    def _run(self, work: ConvertWork, ledger: Ledger) -> None:
+        paths = tuple(dict.fromkeys(piece.path for piece in work.pieces))
+        workers = self.engine.workers(ledger.directory, paths, [])
+        try:
+            graph = Graph((Node(_NODE, work.pool, strikes=_STRIKES),))
+            driver = Driver(graph, _Pieces(), WorkerPool(workers), self.engine.counts(), ledger)
+            driver.begin(_NODE, dict.fromkeys(range(len(work.pieces)), 1), {_NODE: work})
+            driver.run()
+        finally:
+            workers.close()
+
+
+def _ledger(work_dir: WorkDir, work: ConvertWork) -> Ledger:
+    """The ledger of a conversion that was interrupted, or a new one."""
+    plan: dict[str, Any] = {"pieces": [asdict(piece) for piece in work.pieces], "version": jinx.__version__}
+    directory = work_dir.current()
+    if directory is not None:
+        ledger = Ledger(directory)
+        if ledger.header.plan == plan:
+            return ledger
+    with work_dir.new_run() as directory:
+        RunLog.create(directory.log, directory.run, plan)
+    return Ledger(directory)
+
+
+def _join(ledger: Ledger, pieces: int, target: Path, rejects: Path) -> None:
+    """Make one dataset of all pieces; what a call before has begun is finished."""
+    node, parts = _NODE, ledger.directory.parts
+    lines: list[str] = []
+    samples = 0
+    for number in range(pieces):
+        (piece,) = ledger.pieces(node, number)
+        part = parts / str(piece.part)
+        lines += [json.dumps(record, ensure_ascii=False) for record in _rejected(signatures_path(part), samples)]
+        samples += piece.rows_out
+    if lines:
+        publish_text(rejects, "".join(f"{line}\n" for line in lines))
+    target.mkdir(exist_ok=True)
+    for number in range(pieces):
+        part = parts / ledger.parts(node, number)[0]
+        if part.exists():
+            part.rename(target / f".part-{number:05}-of-{pieces:05}")
+    jinx.merge(target)
+
+
+def _rejected(path: Path, samples_before: int) -> Iterator[dict[str, Any]]:
+    """The rows of a piece that cannot be read, with the samples before them in the whole source."""
+    if not path.exists():
+        return
+    for line in path.read_bytes().splitlines():
+        record = json.loads(line)
+        yield {"samples_before": record["samples_before"] + samples_before, "reason": record["reason"]}

@@ -1,0 +1,94 @@
+"""A run that is open: it executes the graph of its plan, and publishes what comes of it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinx.errors import JinxError
+from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.engines.engine import Engine
+from jinx_pipeline.engines.worker_pool import WorkerPool
+from jinx_pipeline.execute.executor import Executor, Job
+from jinx_pipeline.plan.inputs import Input, refuse_replaced_inputs
+from jinx_pipeline.plan.planner import joined_paths, pools_of_plan, refuse_impossible, with_pools
+from jinx_pipeline.plan.probe import measured_bytes
+from jinx_pipeline.publish.publication import Publication
+from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.run_plan import plan_of, publication_of
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Published
+from jinx_pipeline.runlog.work_dir import WorkDir
+from jinx_pipeline.schedule.task import Limits
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run whose log is open and claimed.
+
+    Attributes:
+        recipe: What to do.
+        export: What to make of it.
+        work_dir: Where its unfinished work is.
+        ledger: What is committed.
+        inputs: What it reads.
+        engine: Whose workers do it.
+        limits: Of the scheduler.
+        progress: How to show progress.
+        on_tick: Called about twice a second; what it raises ends the run.
+    """
+
+    recipe: Recipe
+    export: Export
+    work_dir: WorkDir
+    ledger: Ledger
+    inputs: Sequence[Input]
+    engine: Engine
+    limits: Limits
+    progress: str
+    on_tick: Callable[[], None]
+
+    def publish(self, before: Published | None) -> Published:
+        """Do what is not done, and publish it; `before` is what the output holds."""
+        publication = publication_of(self.recipe, self.export, self.ledger)
+        if before is not None and publication.is_directory:
+            publication.first_block = before.end_block
+        self.ledger.sweep()
+        try:
+            self._execute(publication)
+            done = publication.finish()
+        except (JinxError, OSError, StoppedError):
+            # An error of a part that shows rows of an input which is another one now does not say so.
+            refuse_replaced_inputs(self.inputs)
+            raise
+        # Workers of a cluster do not end at once: attempts that lost may still write.
+        with suppress(OSError):
+            self.ledger.sweep()
+        return done
+
+    def _execute(self, publication: Publication) -> None:
+        """Run the graph of the plan."""
+        recipe, ledger, inputs = self.recipe, self.ledger, self.inputs
+        plan = with_pools(recipe, plan_of(ledger))
+        # A run that is resumed may be on another machine.
+        refuse_impossible(recipe, lacks=self.engine.lacks, columns=None)
+        engine = self.engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
+        others = [str(Path(path).absolute()) for path in (*joined_paths(recipe), Path(self.export.path).parent)]
+        modules = [type(step.operator).__module__ for step in recipe.steps]
+        with self.work_dir.events_path.open("a", encoding="utf-8") as events:
+            workers = engine.workers(ledger.directory, (*(one.path for one in inputs), *others), modules)
+            progress = Progress(self.progress, plan.rows, events, on_tick=self.on_tick)
+            job = Job(recipe, plan, inputs, ledger, self.work_dir.answers, publication.first_block, publication)
+            try:
+                Executor(
+                    job,
+                    WorkerPool(workers),
+                    engine.counts(),
+                    progress,
+                    limits=self.limits,
+                    memory=engine.memory().get("cpu"),
+                ).run()
+            finally:
+                workers.close()
+                progress.close()

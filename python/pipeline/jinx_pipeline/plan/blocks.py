@@ -1,0 +1,94 @@
+"""The size of blocks: it follows from the input alone, so that the blocks are the same for any number of workers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from jinx._sizes import natural_size
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+BLOCK_BYTES: Final = 64_000_000
+MAX_BLOCK_ROWS: Final = 20_000
+MIN_BLOCK_ROWS: Final = 500
+# So that a small input keeps all cores busy, too.
+MIN_BLOCKS: Final = 64
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """The mean size of a sample.
+
+    Attributes:
+        row_bytes: What the input itself holds of it.
+        media_bytes: The files that it names as its images, audios or videos, where operators read them.
+    """
+
+    row_bytes: float = 1.0
+    media_bytes: float = 0.0
+
+    @property
+    def bytes(self) -> float:
+        """Both together."""
+        return max(self.row_bytes + self.media_bytes, 1.0)
+
+
+@dataclass(frozen=True)
+class BlockSize:
+    """How many rows a block has.
+
+    Attributes:
+        rows: That many, but for the last block.
+        reason: Why, for people.
+    """
+
+    rows: int
+    reason: str
+
+
+def block_size(rows: int, sample: SampleSize, option: int | None = None) -> BlockSize:
+    """The size of blocks.
+
+    Args:
+        rows: All rows that are read.
+        sample: How large they are.
+        option: The number of rows that the recipe asks for.
+    """
+    if option is not None:
+        return BlockSize(option, "set by block_rows")
+    by_bytes = max(int(BLOCK_BYTES / sample.bytes), 1)
+    for_all_cores = max(-(-rows // MIN_BLOCKS), MIN_BLOCK_ROWS)
+    most = min(by_bytes, for_all_cores, MAX_BLOCK_ROWS)
+    if most == by_bytes:
+        media = f", {natural_size(int(sample.media_bytes))} of it in media files" if sample.media_bytes else ""
+        return BlockSize(
+            most, f"about {natural_size(BLOCK_BYTES)}, at {natural_size(int(sample.bytes))} a sample{media}"
+        )
+    reason = "small enough for all cores to have some" if most == for_all_cores else "the most that a block has"
+    return BlockSize(most, reason)
+
+
+def cut(rows: int, rows_per_block: int) -> list[int]:
+    """Rows of each block."""
+    return [min(rows_per_block, rows - first) for first in range(0, rows, rows_per_block)]
+
+
+def cut_groups(bounds: "npt.NDArray[np.int64]", rows_per_block: int) -> list[int]:
+    """Groups of each block: as many as have no more rows together than a block, but one at least.
+
+    Args:
+        bounds: Where each group begins among the rows of all groups, and the end; int64 of shape (groups + 1,).
+        rows_per_block: Rows of a block.
+    """
+    return list(_groups_of_blocks(bounds, rows_per_block))
+
+
+def _groups_of_blocks(bounds: "npt.NDArray[np.int64]", rows_per_block: int) -> Iterator[int]:
+    first, groups = 0, len(bounds) - 1
+    while first < groups:
+        end = int(bounds.searchsorted(bounds[first] + rows_per_block, side="right")) - 1
+        end = min(max(end, first + 1), first + rows_per_block)  # many groups may be empty
+        yield end - first
+        first = end

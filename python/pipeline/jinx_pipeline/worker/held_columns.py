@@ -1,0 +1,83 @@
+"""Columns of batches until their part is written: a few in memory, all others on the disk."""
+
+import pickle
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+
+from jinx_pipeline.operators.api.batch import REMOVED
+
+Columns = Mapping[str, list[Any]]
+
+HELD_BYTES: Final = 16_000_000
+_NUMBERS: Final = frozenset({int, float, bool, type(None), type(REMOVED)})
+
+
+class HeldColumns:
+    """Columns by number. What no longer fits into memory is in a file that has no name, and ends with this process.
+
+    Args:
+        folder: The directory of the file.
+        memory: Bytes of values that stay in memory, besides the last ones and what only memory can hold.
+    """
+
+    def __init__(self, folder: Path, memory: int = HELD_BYTES) -> None:
+        self._folder = folder
+        self._free = memory
+        self._file: IO[bytes] | None = None
+        self._held: list[Columns | int] = []
+
+    def add(self, columns: Columns) -> int:
+        """Hold columns; returns their number."""
+        self._held.append(self._placed(columns))
+        return len(self._held) - 1
+
+    def get(self, number: int) -> Columns:
+        """The columns of a number."""
+        held = self._held[number]
+        if not isinstance(held, int):
+            return held
+        if self._file is None:
+            raise ValueError("the columns are closed")
+        self._file.seek(held)
+        return pickle.load(self._file)  # noqa: S301 - written by this process
+
+    def close(self) -> None:
+        """Forget all."""
+        self._held.clear()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _placed(self, columns: Columns) -> Columns | int:
+        """The columns themselves, or where they are in the file."""
+        sizes = [_size(values) for values in columns.values()]
+        size = sum(0 if size is None else size for size in sizes)
+        if size <= self._free or None in sizes:
+            self._free -= size
+            return columns
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
+        place = self._file.seek(0, 2)
+        pickle.dump(dict(columns), self._file, protocol=5)
+        return place
+
+
+def _size(value: Any) -> int | None:
+    """The bytes of a value; None of one that may be more than its data."""
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return value.nbytes
+    if type(value) in _NUMBERS:
+        return 8
+    if not isinstance(value, list | dict):
+        return None
+    elements: Any = value if isinstance(value, list) else value.values()
+    if set(map(type, elements)) <= _NUMBERS:
+        return 8 * len(value)
+    sizes = [_size(element) for element in elements]
+    return None if None in sizes else sum(size or 0 for size in sizes)

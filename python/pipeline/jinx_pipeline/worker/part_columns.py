@@ -1,0 +1,127 @@
+"""Which columns a part has in place of those of its source, and next to them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
+from jinx_pipeline.operators.api.sample_source import absent_columns
+from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.plan.stage import Stage
+
+
+class _Kept:
+    """The type of `KEPT`."""
+
+    def __reduce__(self) -> str:
+        return "KEPT"
+
+
+KEPT: Final = _Kept()
+"""As a value of a column to write: the row has its stored value."""
+
+
+class PartColumns:
+    """Tells what a stage writes of batches.
+
+    The bytes of a row depend on the row and the stage alone, never on the batch that it was in, so that every schedule
+    gives the same output. Columns that operators declare to write are therefore written for every row; of others, those
+    whose value differs from the stored one.
+
+    Args:
+        stage: The stage.
+        source: Where the rows of the batches are.
+    """
+
+    def __init__(self, stage: Stage, source: OpenSource) -> None:
+        self._stage = stage
+        self._source = source
+        self._dataset = source.dataset
+        self.stored = set(self._dataset.column_names)
+        writing = [] if stage.measure_only else stage.operators
+        writes = {stage.roles.column(name) for operator in writing for name in operator.writes}
+        self._declared = [name for name in sorted(writes) if name in self.stored]
+
+    def samples(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
+        """Samples that are not rows of the dataset."""
+        return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats))
+
+    def of(self, batch: Batch) -> dict[str, list[Any]]:
+        """The columns to write in place of the stored ones; REMOVED where a row keeps or lacks its stored value."""
+        # Measuring changes nothing: what mappers made was for the filters after them.
+        changed = {} if self._stage.measure_only else batch.changed
+        columns: dict[str, list[Any]] = {}
+        for name in self._declared:
+            columns[name] = _listed(changed[name]) if name in changed else self._values(batch, name)
+            if None in columns[name]:
+                columns[name] = self._absent_kept(batch, name, columns[name])
+        # In an order that does not depend on which sample of the batch came first with a column.
+        for name in sorted(changed.keys() - columns.keys()):
+            columns[name] = self._changed_only(batch, name, _listed(changed[name]))
+        if not self._stage.keep_stats:
+            if STATS in self.stored:
+                columns[STATS] = [REMOVED] * len(batch)
+        elif batch.stats:
+            columns[STATS] = batch.stats_column(self._stage.stat_order)
+        return columns
+
+    def with_absent(self, batch: Batch, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """The same, and what samples lack of the stored columns that are not written."""
+        absent = absent_columns(self._dataset, self._source.local(batch.positions)) or []
+        for name in dict.fromkeys(name for names in absent for name in names):
+            if name not in columns:
+                columns[name] = [REMOVED if name in names else KEPT for names in absent]
+        return columns
+
+    def whole(self, batch: Batch, name: str, values: list[Any] | None) -> list[Any]:
+        """The values of a column that is the view's own, those that did not change included."""
+        if values is not None and not any(one is KEPT for one in values):
+            return values
+        stored = self._values(batch, name)
+        return (
+            stored if values is None else [old if new is KEPT else new for new, old in zip(values, stored, strict=True)]
+        )
+
+    def _values(self, batch: Batch, name: str) -> list[Any]:
+        """The stored values of a column; REMOVED where a sample has none."""
+        if name not in self.stored:
+            return [REMOVED] * len(batch)
+        positions = self._source.local(batch.positions)
+        samples = self._dataset.take(positions, [name])
+        values = [sample.get(name, REMOVED) for sample in samples]
+        absent = absent_columns(self._dataset, positions)
+        if absent is None:
+            return values
+        return [REMOVED if name in names else value for value, names in zip(values, absent, strict=True)]
+
+    def _absent_kept(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
+        """A row that had no such column, and was given None by an operator that took it for that, still has none."""
+        stored = self._values(batch, name)
+        return [old if new is None and old is REMOVED else new for new, old in zip(values, stored, strict=True)]
+
+    def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
+        # A dropped column of large blobs is not read to be dropped.
+        if name not in self.stored or all(one is REMOVED for one in values):
+            return values
+        stored = self._values(batch, name)
+        return [KEPT if _is_same(new, old) else new for new, old in zip(values, stored, strict=True)]
+
+
+def _is_same(new: Any, old: Any) -> bool:
+    """Whether a value would be stored in the same bytes, as far as that is cheap to tell."""
+    if type(new) is not type(old):
+        return False
+    if isinstance(new, str | bytes | bool | int) or new is None:
+        return new == old
+    if isinstance(new, list):
+        return len(new) == len(old) and all(map(_is_same, new, old))
+    if isinstance(new, dict):
+        return list(new) == list(old) and all(_is_same(new[name], old[name]) for name in new)
+    return False
+
+
+def _listed(values: Any) -> list[Any]:
+    if isinstance(values, list):
+        return values
+    if hasattr(values, "to_pylist"):
+        return values.to_pylist()
+    return values.tolist() if getattr(values, "ndim", 0) == 1 else list(values)

@@ -1,0 +1,63 @@
+"""What identifies sources that are converted first."""
+
+import os
+
+import pytest
+
+import jinx
+from jinx_pipeline.plan import file_digest as module
+from jinx_pipeline.plan.file_digest import file_digest
+from jinx_pipeline.plan.inputs import find_input
+from jinx_pipeline.recipe.model import SourceSpec
+
+
+def convert(source, target, rejects):
+    jinx.convert(source, target, on_error="skip", rejects=rejects)
+
+
+def samples(source, inputs) -> list:
+    return [sample["n"] for sample in jinx.open(find_input(SourceSpec(str(source)), inputs, convert).path)]
+
+
+def test_a_file_is_read_again_only_if_it_may_have_changed(tmp_path, monkeypatch):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"n": 1}\n')
+    read = []
+    digest = module.head_digest
+    monkeypatch.setattr(module, "head_digest", lambda path, size: read.append(size) or digest(path, size))
+    first = file_digest(str(path), tmp_path)
+    assert file_digest(str(path), tmp_path) == first  # it was written a moment ago
+    assert read == [9, 9]
+    monkeypatch.setattr(module, "_SETTLED_SECONDS", -1.0)
+    assert [file_digest(str(path), tmp_path) for _ in range(3)] == [first] * 3
+    assert len(read) == 3
+    (tmp_path / "other").write_text('{"n": 2}\n')
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    os.utime(tmp_path / "other", ns=times)
+    (tmp_path / "other").replace(path)
+    assert path.stat().st_mtime_ns == times[1]
+    assert file_digest(str(path), tmp_path).sha256 != first.sha256
+    (next(tmp_path.glob("*.digest"))).write_text("{")
+    assert file_digest(str(path), tmp_path).size == 9
+
+
+def test_a_file_of_lines_that_took_the_place_of_another_is_converted_anew(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"n": 1}\n')
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    assert samples(path, tmp_path / "inputs") == [1]
+    path.write_text('{"n": 2}\n')
+    os.utime(path, ns=times)
+    assert samples(path, tmp_path / "inputs") == [2]
+
+
+def test_another_content_at_a_url_is_another_source(tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("bucket/in.jsonl", b'{"n": 1}\n')
+    assert samples("memory://bucket/in.jsonl", tmp_path) == [1]
+    assert samples("memory://bucket/in.jsonl", tmp_path) == [1]
+    memory.pipe("bucket/in.jsonl", b'{"n": 22}\n')
+    assert samples("memory://bucket/in.jsonl", tmp_path) == [22]
+    memory.rm("bucket", recursive=True)
+    with pytest.raises(FileNotFoundError, match=r"memory://bucket/in\.jsonl: no such file"):
+        samples("memory://bucket/in.jsonl", tmp_path)
