@@ -9,6 +9,7 @@ from jinx.errors import LimitError
 from jinx.torch._encoding import TrainingSample
 
 Oversize = Literal["truncate", "drop", "error"]
+_REMEDY = "oversize='error' names the first one, oversize='truncate' accepts it"
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class Tally:
     dropped: int = 0
     skipped: int = 0
     empty: int = 0
+    # Of those truncated, the ones that the plan cuts.
+    cut_as_planned: int = 0
 
     def add(self, other: "Tally") -> None:
         """Count those of other batches too."""
@@ -34,7 +37,7 @@ class Tally:
 
     def has_losses(self) -> bool:
         """Whether a sample, or a part of one, was left out because it did not fit."""
-        return self.dropped > 0 or self.truncated > 0
+        return self.dropped > 0 or self.truncated > self.cut_as_planned
 
     def warn_of_losses(self, where: str, why: str, by_plan: str | None = None) -> None:
         """Tell the user what was left out, if anything was, in one warning.
@@ -47,11 +50,21 @@ class Tally:
         losses = [] if by_plan is None else [by_plan]
         if self.has_losses():
             losses.append(
-                f"{where}: {self.dropped:,} samples were left out and {self.truncated:,} lost their end, because they "
-                f"are longer than {why}; oversize='error' names the first one, oversize='truncate' accepts it"
+                f"{where}: {self.dropped:,} samples were left out and {self.truncated - self.cut_as_planned:,} lost "
+                f"their end, because they are longer than {why}; {_REMEDY}"
             )
         if losses:
             warnings.warn(". ".join(losses), stacklevel=4)
+
+    def warn_of_first_loss(self, where: str) -> None:
+        """Tell the user that something was left out, where nobody knows when all samples have been asked for."""
+        if self.has_losses():
+            what = "was left out" if self.dropped else "lost its end"
+            warnings.warn(
+                f"{where}: a sample {what}, because it is longer than it was planned; of others in this epoch there is "
+                f"no warning; {_REMEDY}",
+                stacklevel=4,
+            )
 
 
 @dataclass(frozen=True)
@@ -62,11 +75,13 @@ class Fitting:
         max_length: Tokens that a pack may hold.
         oversize: What to do with a sample that no longer fits: cut its end off, leave it out, or raise.
         skips_errors: Whether a sample that cannot be read or encoded is left out; otherwise its error is raised.
+        truncates: Whether a sample longer than a pack was planned with its first tokens.
     """
 
     max_length: int
     oversize: Oversize
     skips_errors: bool
+    truncates: bool = False
 
     def pack(
         self, samples: Sequence[TrainingSample | Exception], tally: Tally, skipped: list[Any]
@@ -117,4 +132,5 @@ class Fitting:
             tally.dropped += 1
             return None
         tally.truncated += 1
+        tally.cut_as_planned += self.truncates and left == self.max_length
         return sample.cut(left)

@@ -86,8 +86,16 @@ class PackMaker:
         return made
 
 
-def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple[Dataset, PackMaker]:
+def pack_maker(
+    dataset: Dataset, max_length: int, options: PackOptions, *, truncates: bool = False
+) -> tuple[Dataset, PackMaker]:
     """The dataset with the columns that are read, and what makes batches of its samples.
+
+    Args:
+        dataset: The dataset.
+        max_length: The tokens of a pack.
+        options: Of the loader.
+        truncates: Whether the plan gives a pack to the first `max_length` tokens of a longer sample.
 
     Raises:
         TypeError: An option does not exist.
@@ -128,7 +136,8 @@ def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple
         filler_image=options.get("filler_image"),
         axes=_axes(options.get("position_fn")),
     )
-    fitting = Fitting(max_length, options.get("oversize", "truncate"), options.get("on_error", "raise") == "skip")
+    skips_errors = options.get("on_error", "raise") == "skip"
+    fitting = Fitting(max_length, options.get("oversize", "truncate"), skips_errors, truncates)
     maker = PackMaker(encoding, fitting, options.get("collate_fn") or collator)
     return chosen if decode is None else chosen.decode(decode), maker
 
