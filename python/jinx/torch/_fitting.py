@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from jinx.errors import LimitError
 from jinx.torch._encoding import TrainingSample
 
@@ -75,13 +78,13 @@ class Fitting:
         max_length: Tokens that a pack may hold.
         oversize: What to do with a sample that no longer fits: cut its end off, leave it out, or raise.
         skips_errors: Whether a sample that cannot be read or encoded is left out; otherwise its error is raised.
-        truncates: Whether a sample longer than a pack was planned with its first tokens.
+        cut: The samples that were planned with their first `max_length` tokens; None: none.
     """
 
     max_length: int
     oversize: Oversize
     skips_errors: bool
-    truncates: bool = False
+    cut: npt.NDArray[np.int64] | None = None
 
     def pack(
         self, samples: Sequence[TrainingSample | Exception], tally: Tally, skipped: list[Any]
@@ -132,5 +135,11 @@ class Fitting:
             tally.dropped += 1
             return None
         tally.truncated += 1
-        tally.cut_as_planned += self.truncates and left == self.max_length
+        tally.cut_as_planned += left == self.max_length and self._is_cut(sample.position)
         return sample.cut(left)
+
+    def _is_cut(self, position: int) -> bool:
+        if self.cut is None or not len(self.cut):
+            return False
+        place = min(int(np.searchsorted(self.cut, position)), len(self.cut) - 1)
+        return bool(self.cut[place] == position)

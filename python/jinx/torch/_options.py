@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from jinx._dataset.dataset import Dataset
 from jinx._suggest import hint
@@ -87,7 +88,7 @@ class PackMaker:
 
 
 def pack_maker(
-    dataset: Dataset, max_length: int, options: PackOptions, *, truncates: bool = False
+    dataset: Dataset, max_length: int, options: PackOptions, cut: npt.NDArray[np.int64] | None = None
 ) -> tuple[Dataset, PackMaker]:
     """The dataset with the columns that are read, and what makes batches of its samples.
 
@@ -95,7 +96,7 @@ def pack_maker(
         dataset: The dataset.
         max_length: The tokens of a pack.
         options: Of the loader.
-        truncates: Whether the plan gives a pack to the first `max_length` tokens of a longer sample.
+        cut: The samples of which the plan takes only the first `max_length` tokens.
 
     Raises:
         TypeError: An option does not exist.
@@ -137,7 +138,7 @@ def pack_maker(
         axes=_axes(options.get("position_fn")),
     )
     skips_errors = options.get("on_error", "raise") == "skip"
-    fitting = Fitting(max_length, options.get("oversize", "truncate"), skips_errors, truncates)
+    fitting = Fitting(max_length, options.get("oversize", "truncate"), skips_errors, cut)
     maker = PackMaker(encoding, fitting, options.get("collate_fn") or collator)
     return chosen if decode is None else chosen.decode(decode), maker
 

@@ -45,9 +45,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         if not isinstance(plan, PackPlan) and "oversize" not in plan:
             Tally().warn_of_losses("", "", left_out_by(self._plan))
         self._tally = Tally()
-        self._dataset, self._maker = pack_maker(
-            whole, self._plan.max_length, options, truncates=self._plan.config.oversize == "truncate"
-        )
+        self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options, self._plan.cut)
 
     @property
     def plan(self) -> PackPlan:

@@ -167,7 +167,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
                 "that a pack holds, as {'num_images': 1}"
             )
         made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
-        chosen, maker = pack_maker(whole, made.max_length, options, truncates=made.config.oversize == "truncate")
+        chosen, maker = pack_maker(whole, made.max_length, options, made.cut)
         self._without_images: WithoutImages = without_images
         self._warns = "oversize" not in options
         self._tells_plan = not isinstance(plan, PackPlan) and "oversize" not in plan

@@ -70,7 +70,7 @@ pub fn convert(
         Some(schema) => schema,
         None => infer(&origin, known.media, spec, &options, progress)?,
     };
-    let target = ParquetTarget::new(file, with_lengths(schema, &known.meta), spec.parquet()?)?;
+    let target = ParquetTarget::new(file, with_lengths(schema, || Ok(known.meta))?, spec.parquet()?)?;
     run(origin.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
 }
 
@@ -161,7 +161,7 @@ fn write(
         )),
         Format::Parquet => {
             let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
-            let schema = with_lengths(schema, &known.meta);
+            let schema = with_lengths(schema, || Ok(known.meta))?;
             let file = StreamOut::create(out, spec.overwrite)?;
             run(source, ParquetTarget::new(file, schema, spec.parquet()?)?, options, progress)
         }

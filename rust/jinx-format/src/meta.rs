@@ -157,26 +157,28 @@ impl Meta {
 
 /// A way of counting after columns were replaced; `null` if no length is left that was counted so.
 fn way_after(way: &str, replaced: &[String]) -> String {
-    let Ok(mut way) = serde_json::from_str::<Map<String, Json>>(way) else { return "null".to_owned() };
-    let named = |way: &Map<String, Json>, member: &str| -> Vec<String> {
-        let names = way.get(member).and_then(Json::as_array).into_iter().flatten();
+    let Ok(mut known) = serde_json::from_str::<Map<String, Json>>(way) else { return way.to_owned() };
+    let named = |member: &str| -> Vec<String> {
+        let names = known.get(member).and_then(Json::as_array).into_iter().flatten();
         names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
     };
-    let mut made = named(&way, MADE);
+    let (mut made, mut stale) = (named(MADE), named(LOOKED_AT));
+    if !made.iter().chain(&stale).any(|name| replaced.contains(name)) {
+        return way.to_owned();
+    }
     made.retain(|name| !replaced.contains(name));
     if !made.iter().any(|name| LENGTHS.contains(&name.as_str())) {
         return "null".to_owned();
     }
-    let mut stale = named(&way, LOOKED_AT);
     stale.retain(|name| replaced.contains(name));
-    stale.extend(named(&way, REPLACED));
+    stale.extend(named(REPLACED));
     stale.sort();
     stale.dedup();
-    way.insert(MADE.to_owned(), made.into());
+    known.insert(MADE.to_owned(), made.into());
     if !stale.is_empty() {
-        way.insert(REPLACED.to_owned(), stale.into());
+        known.insert(REPLACED.to_owned(), stale.into());
     }
-    Json::Object(way).to_string()
+    Json::Object(known).to_string()
 }
 
 impl Default for Meta {
@@ -279,7 +281,13 @@ mod tests {
             meta.replace_columns(&names(replaced));
             meta
         };
-        assert_eq!(after(&["score"]).lengths(), Meta::parse(text).unwrap().lengths());
+        assert_eq!(
+            after(&["score"]).as_str(),
+            r#"{"a":1,"annotate":"#.to_owned() + after(&[]).lengths().unwrap() + "}"
+        );
+        let mut others = Meta::parse(r#"{"annotate":[{"rule":4},7,null]}"#).unwrap();
+        others.replace_columns(&names(&["text", "num_tokens"]));
+        assert_eq!(others.as_str(), r#"{"annotate":[{"rule":4},7,null]}"#);
         let stale = |counts: &str| {
             format!(
                 r#"{{"a":1,"annotate":{{"rule":4,"columns":["text","image"],"counts":[{counts}],"replaced":["text"]}}}}"#

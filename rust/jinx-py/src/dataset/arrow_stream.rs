@@ -61,7 +61,7 @@ fn schema_of_samples(view: &View, mixed_json: bool) -> Result<SchemaRef> {
         Some(names) if schema.fields().is_empty() && !names.is_empty() && view.count() > 0 => {
             Err(Error::invalid(format!("none of the columns {names:?} occurs")))
         }
-        _ => Ok(with_lengths(schema, &view.rows.meta()?)),
+        _ => with_lengths(schema, || view.rows.meta()),
     }
 }
 
@@ -132,10 +132,9 @@ fn type_name(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Null => "None",
         DataType::Boolean => "bool",
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => "bytes",
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            "bytes"
+        }
         DataType::List(_)
         | DataType::LargeList(_)
         | DataType::ListView(_)
