@@ -141,6 +141,8 @@ fn type_name(data_type: &DataType) -> &'static str {
         | DataType::LargeListView(_)
         | DataType::FixedSizeList(..)
         | DataType::Map(..) => "list",
+        // What media are in Arrow.
+        DataType::Struct(fields) if fields.iter().map(|field| field.name()).eq(["bytes", "path"]) => "bytes",
         DataType::Struct(_) => "dict",
         DataType::Dictionary(_, values) => type_name(values),
         DataType::RunEndEncoded(_, values) => type_name(values.data_type()),
