@@ -73,7 +73,8 @@ def _counted(dataset: Reader) -> list[Counted]:
         return _after(found, file._stored_names() if file._base_len() else []) or own
     if recipe.lengths is not None:
         return _ways(path_of(dataset), json.loads(recipe.lengths))
-    return _after([one for part in recipe.parts for one in _counted(part)], [name for name, _ in recipe.own])
+    replaced = [name for name, _ in recipe.own] if len(dataset) else []
+    return _after([one for part in recipe.parts for one in _counted(part)], replaced)
 
 
 def _after(found: list[Counted], replaced: list[str]) -> list[Counted]:
