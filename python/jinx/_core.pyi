@@ -206,6 +206,8 @@ class Reader:
         """What a view with columns of its own, or of several datasets, is made of; None for files alone."""
     def _hides(self, name: str) -> bool: ...
     def _schema_text(self) -> str: ...
+    def _column_types(self) -> list[tuple[str, str]]:
+        """The columns of the Arrow schema, and what their values are for Python."""
     def _is_saved_view(self) -> bool:
         """Whether the only file is a saved view whose bases are not open."""
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
@@ -520,9 +522,12 @@ def move_pair(main: str, target: str, overwrite: bool) -> None: ...
 def move_directory(source: str, target: str, overwrite: bool) -> None: ...
 def remove_pair(main: str) -> None: ...
 def remove_directory(directory: str) -> None: ...
-def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
+def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], lengths: str | None) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
-    name, and without the `dropped` ones."""
+    name. `lengths` says as JSON text how those of them that are lengths were counted."""
+
+def lengths_after(lengths: str, replaced: Sequence[str]) -> str | None:
+    """How lengths were counted (JSON text) after columns of the samples were replaced; None if none is left."""
 
 def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
     """A saved view over its bases."""

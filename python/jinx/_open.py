@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Shard = tuple[str, int | None, str | None]
 
 Source = str | os.PathLike[str]
-_PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
+PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _GLOB = frozenset("*?[")
 _ATTEMPTS = 20
 
@@ -197,7 +197,7 @@ def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
             raise missing(path)
         return _shards(matches, split)
     lower = path.lower()
-    if lower.endswith(_PLAIN):
+    if lower.endswith(PLAIN):
         if lower.endswith(".json") and _core.sniff(path)[0] == "a JSON array":
             explain_foreign(path)
         return [(path, None, None)], True

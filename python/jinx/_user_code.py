@@ -70,6 +70,11 @@ class FileFunction:
         if not callable(self._function):
             raise TypeError(f"{path}: {name!r} is not a function")
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self._function
+
     def __reduce__(self) -> tuple[type["FileFunction"], tuple[str, str]]:
         return type(self), (self._path, self.__qualname__)
 

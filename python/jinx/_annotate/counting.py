@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinx._annotate.encoder import Encoded, Encoder
 from jinx._annotate.image_size import ShortHeaderError
-from jinx._annotate.lengths import COUNTS, IDS, MASK, Block, ids_dtype
+from jinx._annotate.lengths import COUNTS, IDS, MASK, TOKENS, Block, ids_dtype, require_same_counts
 from jinx._dataset.reopened import reopened
 from jinx.errors import InvalidError
 
@@ -30,6 +30,8 @@ class TokenCounter:
         self.dataset = dataset.select_columns(encoder.columns)
         self._heads = reopened(self.dataset, value_head=_HEAD_BYTES) if encoder.image_column else self.dataset
         self._encoder = encoder
+        self.names = encoder.counts
+        """What is counted of each sample."""
         self._dtype = ids_dtype(encoder.vocabulary) if tokens else None
 
     def count(self, start: int, stop: int) -> Block:
@@ -45,12 +47,13 @@ class TokenCounter:
         for i, one in zip(short, self._encoder.encode(self.dataset.take([start + i for i in short])), strict=True):
             found[i] = one
         encoded = [_checked(one, start + i) for i, one in enumerate(found)]
-        counts = [(len(one.input_ids), int(one.is_label.sum()), one.num_images, one.num_patches) for one in encoded]
-        table = np.array(counts, dtype=np.int64).reshape(-1, len(COUNTS)).T
+        rows = [(len(one.input_ids), int(one.is_label.sum()), one.num_images, one.num_patches) for one in encoded]
+        table = dict(zip(COUNTS, np.array(rows, dtype=np.int64).reshape(-1, len(COUNTS)).T, strict=True))
+        counts = {name: table[name] for name in self.names}
         if self._dtype is None:
-            return Block(table)
+            return Block(start, counts)
         ids = np.concatenate([one.input_ids for one in encoded]).astype(self._dtype)
-        return Block(table, ids, np.concatenate([one.is_label for one in encoded]))
+        return Block(start, counts, ids, np.concatenate([one.is_label for one in encoded]))
 
 
 class FunctionCounter:
@@ -64,6 +67,8 @@ class FunctionCounter:
 
     def __init__(self, dataset: "Dataset", function: Callable[[Any], Any], *, tokens: bool) -> None:
         self.dataset = dataset
+        self.names = (TOKENS, "num_label_tokens") if tokens else (TOKENS,)
+        """What is counted of each sample at least."""
         self._function = function
         self._tokens = tokens
 
@@ -79,11 +84,14 @@ class FunctionCounter:
                 raise
             except Exception as error:
                 raise at_sample(error, i) from error
-        counts = [[one.get(name, 0) for name in COUNTS] for one in found]
-        table = np.array(counts, dtype=np.int64).reshape(-1, len(COUNTS)).T
+        names = [name for name in COUNTS if name in found[0]]
+        for i, one in enumerate(found, start):
+            require_same_counts(names, start, [name for name in COUNTS if name in one], i)
+        counts = {name: np.array([one[name] for one in found], dtype=np.int64) for name in names}
         if not self._tokens:
-            return Block(table)
-        return Block(table, np.concatenate([one[IDS] for one in found]), np.concatenate([one[MASK] for one in found]))
+            return Block(start, counts)
+        ids, masks = ([one[name] for one in found] for name in (IDS, MASK))
+        return Block(start, counts, np.concatenate(ids), np.concatenate(masks))
 
     def _called(self, sample: Any) -> dict[str, Any]:
         """What the function returns for a sample, checked."""
@@ -95,7 +103,7 @@ class FunctionCounter:
             raise
         except (Exception, SystemExit) as error:
             raise ValueError(f"{type(error).__name__} in the function: {error}") from error
-        found: dict[str, Any] = {**returned} if isinstance(returned, Mapping) else {"num_tokens": returned}
+        found: dict[str, Any] = {**returned} if isinstance(returned, Mapping) else {TOKENS: returned}
         unknown = [name for name in found if name not in {*COUNTS, IDS, MASK}]
         if unknown:
             raise ValueError(
@@ -104,19 +112,19 @@ class FunctionCounter:
         if IDS in found:
             ids = np.asarray(found[IDS], dtype=np.int64)
             mask = np.array(found.get(MASK, np.ones(len(ids))), dtype=np.bool_)
-            if len(mask) != len(ids) or found.get("num_tokens", len(ids)) != len(ids):
+            if len(mask) != len(ids) or found.get(TOKENS, len(ids)) != len(ids):
                 raise ValueError(
                     "the function returned token ids, label mask and number of tokens of different lengths"
                 )
             mask[:1] = False
-            found = {"num_label_tokens": int(mask.sum()), **found, "num_tokens": len(ids), IDS: ids, MASK: mask}
+            found = {"num_label_tokens": int(mask.sum()), **found, TOKENS: len(ids), IDS: ids, MASK: mask}
         elif self._tokens:
             raise ValueError(f"the function returned no {IDS}, which are to be kept")
-        if "num_tokens" not in found:
-            raise ValueError("the function returned no num_tokens")
+        if TOKENS not in found:
+            raise ValueError(f"the function returned no {TOKENS}")
         for name in COUNTS:
-            value = found.get(name, 0)
-            if not _is_count(value):
+            if not _is_count(found.get(name, 0)):
+                value = found[name]
                 raise ValueError(
                     f"the function returned {name}={value!r}; counts are whole numbers from 0 to 2**32 - 1"
                 )

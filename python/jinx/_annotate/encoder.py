@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jinx._annotate.conversation import conversation_of, find_columns, images_of, with_placeholders
 from jinx._annotate.image_rules import parse_image_rule
 from jinx._annotate.image_size import size_of
+from jinx._annotate.lengths import COUNTS
 from jinx._annotate.tokenizer import TextTokenizer
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class Encoder:
         self.rule = parse_image_rule(image_rule)
         self.text_column, images = find_columns(columns, text_column, image_column)
         self.image_column = images if self.rule is not None else None
+        # Without a rule nothing looks for images, so that nothing is known of them.
+        self.counts = COUNTS if self.rule is not None else COUNTS[:2]
+        """What is counted of each sample."""
         self._image_token = self.tokenizer.image_token(image_token) if self.image_column else None
         if self.image_column and self._image_token is None:
             raise ValueError(

@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
+from jinx._annotate.recipe import told_function
 from jinx._suggest import hint
 
 _YES = {"yes", "true", "1"}
 _NO = {"no", "false", "0"}
 _MAX_ASPECT = 200
+_HASH_DIGITS = 12
 
 
 class ImageRule(Protocol):
@@ -162,7 +164,8 @@ class FunctionRule:
 
     @property
     def text(self) -> str:
-        return f"function {getattr(self.function, '__qualname__', type(self.function).__name__)}"
+        told = told_function(self.function)
+        return f"function {told['name']} ({told['hash'][:_HASH_DIGITS]})"
 
 
 _RULES = {rule.kind: rule for rule in (FixedRule, TilesRule, PatchesRule)}

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
 _NAMED = 5
+# The lengths that training needs, and where Arrow tables say how they were counted.
+_LENGTHS = frozenset({"num_tokens", "input_ids"})
+_ARROW_LENGTHS = b"jinx.annotate"
 # How many values of a list its type is told by.
 _LOOKED_AT = 1000
 _OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes"}
@@ -210,11 +213,11 @@ def with_columns(dataset: D, added: Any, on: str | None, missing: Missing) -> D:
     return _added(dataset, own)
 
 
-def _added(dataset: D, own: "list[tuple[str, Any]]") -> D:
+def _added(dataset: D, own: "list[tuple[str, Any]]", lengths: str | None = None) -> D:
     for name, values in own:
         if len(values) != len(dataset):
             raise ValueError(f"the column {name!r} has {len(values)} values for {len(dataset)} samples")
-    recipe = Recipe((dataset._derive(transforms=[], decoders=None),), tuple(own))
+    recipe = Recipe((dataset._derive(transforms=[], decoders=None),), tuple(own), lengths)
     return dataset._derive(rows=recipe.rows(), indices=None, columns=None, recipe=recipe)
 
 
@@ -287,7 +290,21 @@ def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
         warnings.warn("; ".join(told), stacklevel=4)
     if missing == "drop":
         dataset, at = at_positions(dataset, positions(at >= 0, len(dataset))), at[at >= 0]
-    return _added(dataset, take(at))
+    own = take(at)
+    names = {name for name, _ in own}
+    return _added(dataset, own, _lengths_of(table) if names & _LENGTHS else None)
+
+
+def _lengths_of(table: Any) -> str | None:
+    """How the lengths of a table were counted, as JSON text."""
+    if isinstance(table, Reader):
+        from jinx._views.meta import lengths_text
+
+        return lengths_text(table)
+    if isinstance(table, Mapping):
+        return None
+    metadata: dict[bytes, bytes] = _as_table(table).schema.metadata or {}
+    return metadata[_ARROW_LENGTHS].decode() if _ARROW_LENGTHS in metadata else None
 
 
 def _plain(values: Any) -> list[Any]:
@@ -324,6 +341,11 @@ def _told(what: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]")
     return [f"{len(places):,} {what.format(on=on)} ({few})"]
 
 
+def _as_table(table: Any) -> Any:
+    pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
+    return table if isinstance(table, pyarrow.Table) else pyarrow.table(table)
+
+
 def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[str, Any]]]]:
     """The keys of a table, and its other columns at some rows (-1: None)."""
     if isinstance(table, Reader):
@@ -345,8 +367,7 @@ def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[s
             f"a table to join is a dict of columns, a jinx dataset, or anything Arrow (pyarrow, polars, pandas), "
             f"not {type(table).__name__}"
         )
-    pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
-    known = table if isinstance(table, pyarrow.Table) else pyarrow.table(table)
+    pyarrow, known = require("pyarrow", extra="arrow", what="Joining an Arrow table"), _as_table(table)
     if on not in known.column_names:
         raise KeyError(f"the table has no column {on!r} to join by; it has {', '.join(known.column_names)}")
     others = [name for name in known.column_names if name != on]

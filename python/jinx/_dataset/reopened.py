@@ -16,7 +16,7 @@ def reopened(dataset: "Dataset", **options: Any) -> "Dataset":
         rebuild, (kind, paths, known, state) = dataset.__reduce__()
         return rebuild(kind, paths, {**known, **options}, state)
     if isinstance(recipe, Recipe):
-        whole = Recipe(tuple(reopened(part, **options) for part in recipe.parts), recipe.own)
+        whole = replace(recipe, parts=tuple(reopened(part, **options) for part in recipe.parts))
     else:
         whole = replace(recipe, options={**recipe.options, **options}, file=None)
     return dataset._derive(rows=whole.rows(), recipe=whole, indices=dataset._indices, columns=dataset._shown_columns)

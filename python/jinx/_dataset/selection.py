@@ -223,7 +223,7 @@ def _composed(parts: Sequence[D]) -> D:
     from jinx._dataset.recipe import Recipe
 
     first = parts[0]
-    recipe = Recipe(tuple(part._derive(transforms=[], decoders=None) for part in parts), ())
+    recipe = Recipe(tuple(part._derive(transforms=[], decoders=None) for part in parts))
     return first._derive(rows=recipe.rows(), recipe=recipe, indices=None, columns=None)
 
 

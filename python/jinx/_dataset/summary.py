@@ -75,8 +75,11 @@ def schema(dataset: Reader) -> dict[str, str]:
         return {name: types[name] for name in names}
     stats = {entry["path"][0]: entry for entry in dataset._path_stats() if len(entry["path"]) == 1}
     if dataset._transforms or not stats:
-        # An empty selection has the types of its files; files without samples have none to show.
+        # An empty selection has the types of its files.
         seen = dataset if len(dataset) or dataset._transforms else dataset._derive(indices=None)
+        if not len(seen) and not dataset._transforms:
+            found = dict(seen._column_types()) if names else {}
+            return {name: found.get(name, "None") for name in names}
         first: Any = seen[0] if len(seen) else {}
         return {name: type(first.get(name)).__name__ for name in names}
     return {name: type_summary(stats[name]) for name in names if name in stats}

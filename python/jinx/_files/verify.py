@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 
 from jinx import _core
-from jinx._open import expand_pattern, look, missing
+from jinx._open import PLAIN, expand_pattern, look, missing
 from jinx._outputs import output_name
 from jinx._results import Problem, RepairResult
 from jinx.mds._directories import find_directories
@@ -41,6 +41,8 @@ def verify(
 
 
 def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None) -> list[Problem]:
+    if name.lower().endswith(PLAIN) and _core.sniff(name)[0] == "an empty file":
+        return []  # JSON lines without a line
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**one) for one in _core.verify(name, progress, max_value_bytes)]

@@ -186,6 +186,15 @@ class Packs:
         }
 
     @property
+    def cut(self) -> "npt.NDArray[np.int64]":
+        """The samples of which a pack holds only the first tokens (`oversize="truncate"`), in order."""
+        import numpy as np
+
+        if self.config.oversize != "truncate":
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.stored_sizes.columns[TOKENS] > self.max_length)
+
+    @property
     def num_samples(self) -> tuple[int, ...]:
         """The number of samples of each source."""
         return self.stored_sizes.samples

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from jinx._core import Reader
+from jinx._core import Reader, parse_path
+from jinx._dataset.columns import column as read_column
 from jinx._dataset.columns import column_names, from_index, parse_name
+from jinx._dataset.columns import lengths as lengths_of
 from jinx._dataset.identity import identity_of
 from jinx._dataset.sort_order import parse_key
 from jinx._suggest import hint
@@ -65,22 +67,19 @@ def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence
     return Sizes(columns, tuple(len(one[TOKENS]) for one in read), sources, lengths)
 
 
-def held_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str, npt.NDArray[np.uint32]]":
-    """Those of some sizes that a dataset's index holds.
+def shown_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str, npt.NDArray[np.uint32]]":
+    """Those of some sizes that a dataset shows: from its index, or from columns that a view put in their place.
 
     Args:
-        dataset: The dataset.
+        dataset: The dataset; the functions of `map` are not called.
         names: Names of sizes.
         lengths: The column for `num_tokens`.
+
+    Raises:
+        InvalidError: A column has values that are not sizes, or a sample has none.
     """
-    indexed = _Indexed(dataset, lengths, "")
-    found: dict[str, npt.NDArray[np.uint32]] = {}
-    for name in names:
-        try:
-            found[name] = indexed.required(name)
-        except (InvalidError, KeyError):
-            continue
-    return found
+    shown = _Indexed(dataset._derive(transforms=[]) if dataset._transforms else dataset, lengths, "")
+    return {name: found for name in names if (found := shown.shown(name)) is not None}
 
 
 def datasets_in(source: Any) -> list[Reader]:
@@ -147,21 +146,50 @@ class _Indexed:
     def required(self, name: str) -> "npt.NDArray[np.uint32]":
         if not len(self._dataset):  # it may not even know its columns
             return checked([], name)
-        column = self._lengths if name == TOKENS else name
+        column, path, by_length = self._place(name)
         known = column_names(self._dataset)
-        path, by_length, _ = parse_key(column, known)
         if known and path not in known and "." not in path:
             raise KeyError(
                 f"{self._where}no column {path!r}{hint(path, known)}; `jinx annotate` adds the number of tokens, "
                 "images and patches"
             )
-        found = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
-        if found is None or isinstance(found[0], list):
+        found = self._indexed(path, by_length=by_length)
+        if found is None:
             raise InvalidError(
                 f"{self._where}{column!r} is not in the index as numbers, and a plan reads no samples: write it with "
                 f"Writer(..., indexed=[{path!r}]), add it with `jinx annotate`, or give an array of lengths"
             )
-        values, present = found
+        return self._sizes(column, *found)
+
+    def shown(self, name: str) -> "npt.NDArray[np.uint32] | None":
+        """The sizes as samples show them; None where they are hidden, or stored and not indexed."""
+        if not len(self._dataset):
+            return checked([], name)
+        column, path, by_length = self._place(name)
+        known = column_names(self._dataset)
+        top = path if path in known else parse_path(path)[0]
+        if top not in known:
+            return None
+        found = self._indexed(path, by_length=by_length)
+        if found is not None:
+            return self._sizes(column, *found)
+        if top not in self._dataset._roots()[2]:
+            return None
+        return checked(lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path), column)
+
+    def _place(self, name: str) -> tuple[str, str, bool]:
+        """The column of a size, its path, and whether the length of the value is meant."""
+        column = self._lengths if name == TOKENS else name
+        path, by_length, is_descending = parse_key(column, column_names(self._dataset))
+        if is_descending:
+            raise InvalidError(f"{self._where}{column!r}: lengths have no order; leave out the minus sign")
+        return column, path, by_length
+
+    def _indexed(self, path: str, *, by_length: bool) -> tuple[Any, Any] | None:
+        found = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
+        return None if found is None or isinstance(found[0], list) else found
+
+    def _sizes(self, column: str, values: Any, present: Any) -> "npt.NDArray[np.uint32]":
         if present is not None:
             sample = int(present.argmin())
             raise InvalidError(

@@ -11,7 +11,7 @@ from jinx._annotate.conversation import images_of
 from jinx._annotate.counting import at_sample
 from jinx._annotate.encoder import Encoded, Encoder
 from jinx._annotate.lengths import IDS, MASK
-from jinx._annotate.recipe import require_alike, require_recipe
+from jinx._annotate.recipe import require_recipe, require_tokens
 from jinx._suggest import unknown_column
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Encoding:
 
     Raises:
         KeyError: There is no such column, or there are no stored token ids.
-        MismatchError: The lengths of the dataset were counted with something else.
+        MismatchError: The lengths of the dataset were counted with something else, or of other values of a column.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Encoding:
             raise KeyError(
                 "this dataset has no token ids: give tokenizer= or encode=, or store them with jinx annotate --tokens"
             )
-        require_alike([dataset])
+        require_tokens(dataset)
         self.columns = [IDS, MASK, *([self._images] if self._images else [])]
 
     @property

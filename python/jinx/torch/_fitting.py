@@ -5,10 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from jinx.errors import LimitError
 from jinx.torch._encoding import TrainingSample
 
 Oversize = Literal["truncate", "drop", "error"]
+_REMEDY = "oversize='error' names the first one, oversize='truncate' accepts it"
 
 
 @dataclass(slots=True)
@@ -26,6 +30,8 @@ class Tally:
     dropped: int = 0
     skipped: int = 0
     empty: int = 0
+    # Of those truncated, the ones that the plan cuts.
+    cut_as_planned: int = 0
 
     def add(self, other: "Tally") -> None:
         """Count those of other batches too."""
@@ -34,7 +40,7 @@ class Tally:
 
     def has_losses(self) -> bool:
         """Whether a sample, or a part of one, was left out because it did not fit."""
-        return self.dropped > 0 or self.truncated > 0
+        return self.dropped > 0 or self.truncated > self.cut_as_planned
 
     def warn_of_losses(self, where: str, why: str, by_plan: str | None = None) -> None:
         """Tell the user what was left out, if anything was, in one warning.
@@ -47,11 +53,21 @@ class Tally:
         losses = [] if by_plan is None else [by_plan]
         if self.has_losses():
             losses.append(
-                f"{where}: {self.dropped:,} samples were left out and {self.truncated:,} lost their end, because they "
-                f"are longer than {why}; oversize='error' names the first one, oversize='truncate' accepts it"
+                f"{where}: {self.dropped:,} samples were left out and {self.truncated - self.cut_as_planned:,} lost "
+                f"their end, because they are longer than {why}; {_REMEDY}"
             )
         if losses:
             warnings.warn(". ".join(losses), stacklevel=4)
+
+    def warn_of_first_loss(self, where: str) -> None:
+        """Tell the user that something was left out, where nobody knows when all samples have been asked for."""
+        if self.has_losses():
+            what = "was left out" if self.dropped else "lost its end"
+            warnings.warn(
+                f"{where}: a sample {what}, because it is longer than it was planned; of others in this epoch there is "
+                f"no warning; {_REMEDY}",
+                stacklevel=4,
+            )
 
 
 @dataclass(frozen=True)
@@ -62,11 +78,13 @@ class Fitting:
         max_length: Tokens that a pack may hold.
         oversize: What to do with a sample that no longer fits: cut its end off, leave it out, or raise.
         skips_errors: Whether a sample that cannot be read or encoded is left out; otherwise its error is raised.
+        cut: The samples that were planned with their first `max_length` tokens; None: none.
     """
 
     max_length: int
     oversize: Oversize
     skips_errors: bool
+    cut: npt.NDArray[np.int64] | None = None
 
     def pack(
         self, samples: Sequence[TrainingSample | Exception], tally: Tally, skipped: list[Any]
@@ -117,4 +135,11 @@ class Fitting:
             tally.dropped += 1
             return None
         tally.truncated += 1
+        tally.cut_as_planned += left == self.max_length and self._is_cut(sample.position)
         return sample.cut(left)
+
+    def _is_cut(self, position: int) -> bool:
+        if self.cut is None or not len(self.cut):
+            return False
+        place = min(int(np.searchsorted(self.cut, position)), len(self.cut) - 1)
+        return bool(self.cut[place] == position)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from jinx._dataset.dataset import Dataset
 from jinx._suggest import hint
@@ -86,8 +87,16 @@ class PackMaker:
         return made
 
 
-def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple[Dataset, PackMaker]:
+def pack_maker(
+    dataset: Dataset, max_length: int, options: PackOptions, cut: npt.NDArray[np.int64] | None = None
+) -> tuple[Dataset, PackMaker]:
     """The dataset with the columns that are read, and what makes batches of its samples.
+
+    Args:
+        dataset: The dataset.
+        max_length: The tokens of a pack.
+        options: Of the loader.
+        cut: The samples of which the plan takes only the first `max_length` tokens.
 
     Raises:
         TypeError: An option does not exist.
@@ -128,7 +137,8 @@ def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple
         filler_image=options.get("filler_image"),
         axes=_axes(options.get("position_fn")),
     )
-    fitting = Fitting(max_length, options.get("oversize", "truncate"), options.get("on_error", "raise") == "skip")
+    skips_errors = options.get("on_error", "raise") == "skip"
+    fitting = Fitting(max_length, options.get("oversize", "truncate"), skips_errors, cut)
     maker = PackMaker(encoding, fitting, options.get("collate_fn") or collator)
     return chosen if decode is None else chosen.decode(decode), maker
 

@@ -29,8 +29,8 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
     Args:
         dataset: As for `PackedDataLoader`.
         plan: As for `PackedDataLoader`.
-        **options: As for `PackedDataLoader`; the warning of what did not fit comes with the first pack that it happens
-            to in an epoch, from the first worker.
+        **options: As for `PackedDataLoader`; the warning of what did not fit comes with the first sample that it
+            happens to in an epoch, from the first worker.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         if not isinstance(plan, PackPlan) and "oversize" not in plan:
             Tally().warn_of_losses("", "", left_out_by(self._plan))
         self._tally = Tally()
-        self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
+        self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options, self._plan.cut)
 
     @property
     def plan(self) -> PackPlan:
@@ -73,7 +73,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         made = [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], self._tally, [])) for pack in chosen]
         worker = get_worker_info()
         if self._warns and not had_losses and (worker is None or worker.id == 0):
-            self._tally.warn_of_losses(f"epoch {self._plan.epoch}, so far", "they were planned")
+            self._tally.warn_of_first_loss(f"epoch {self._plan.epoch}")
         return made
 
     def to_hf(self) -> Any:

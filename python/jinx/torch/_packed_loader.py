@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from jinx._annotate.recipe import require_alike
 from jinx._dataset.dataset import Dataset
 from jinx._pack.plan import PackPlan
 from jinx._results import Result
-from jinx.errors import InvalidError
+from jinx.errors import InvalidError, MismatchError
 from jinx.torch._fitting import Tally
 from jinx.torch._options import Made, PackOptions, pack_maker
 from jinx.torch._plan_of import left_out_by, plan_of, whole_of
@@ -36,7 +37,8 @@ class PackedStats(Result):
         label_tokens: Those that count in the loss.
         images: Their images.
         occupancy: The part of the packs that is tokens.
-        truncated: Samples whose end did not fit, because they are longer than they were planned.
+        truncated: Samples whose end did not fit, because they are longer than they were planned, or because the plan
+            cuts long ones (`oversize="truncate"`).
         dropped: Samples left out for that reason.
         empty: Samples that were encoded as no tokens; they are in their packs and take no room.
         skipped: Samples left out because of an error (`on_error="skip"`).
@@ -165,7 +167,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
                 "that a pack holds, as {'num_images': 1}"
             )
         made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
-        chosen, maker = pack_maker(whole, made.max_length, options)
+        chosen, maker = pack_maker(whole, made.max_length, options, made.cut)
         self._without_images: WithoutImages = without_images
         self._warns = "oversize" not in options
         self._tells_plan = not isinstance(plan, PackPlan) and "oversize" not in plan
@@ -193,6 +195,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         """What this loader delivered so far."""
         counted = asdict(self._tally)
         capacity = counted.pop("capacity")
+        del counted["cut_as_planned"]
         return PackedStats(**counted, occupancy=self._tally.tokens / capacity if capacity else 0.0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -210,6 +213,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
                 if self._warns:
                     lost.dropped = self._tally.dropped - before.dropped
                     lost.truncated = self._tally.truncated - before.truncated
+                    lost.cut_as_planned = self._tally.cut_as_planned - before.cut_as_planned
                 by_plan = left_out_by(plan) if self._tells_plan else None
                 lost.warn_of_losses(f"epoch {plan.epoch}, rank 0", "they were planned", by_plan)
 
@@ -233,14 +237,20 @@ class PackedDataLoader(ScheduledLoader[Made]):
         super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})
 
     def _finished(self, made: Made, step: int) -> Any:
-        self._tally.add(made.tally)
         self.skipped += made.skipped
-        batch = made.batch
+        batch, tally = made.batch, made.tally
         if isinstance(batch, dict):
-            self._tally.label_tokens += batch.get("num_label_tokens", 0)  # pyright: ignore[reportUnknownMemberType]
+            tally.label_tokens = int(batch.get(_LABELS, 0))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             total = self._labels_of_step(step)
             if total is not None:
+                if tally.label_tokens > total:
+                    raise MismatchError(
+                        f"a batch has {tally.label_tokens:,} labels, and {_LABELS} says {total:,} for its whole "
+                        "optimiser step: the column does not count what samples are encoded to; run jinx annotate "
+                        "again, or drop it"
+                    )
                 batch["num_label_tokens_step"] = total
+        self._tally.add(tally)
         return batch  # pyright: ignore[reportUnknownVariableType]
 
     def _labels_of_step(self, step: int) -> int | None:
@@ -265,7 +275,10 @@ class PackedDataLoader(ScheduledLoader[Made]):
         if self._without_images == "keep":
             return plan
         if not plan.has_images:
-            raise InvalidError(f"without_images={self._without_images!r} needs {_IMAGES}: run jinx annotate")
+            raise InvalidError(
+                f"without_images={self._without_images!r} needs {_IMAGES} of all samples, which the plan lacks: "
+                "plan with lengths that jinx annotate counted with an image rule, or of a function that returns it"
+            )
         has_any = plan.totals(_IMAGES) > 0
         if self._without_images == "drop":
             return plan.only({_IMAGES: 1})
@@ -278,4 +291,17 @@ class PackedDataLoader(ScheduledLoader[Made]):
 def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
     if _LABELS not in dataset.column_names:
         return None
-    return np.asarray(dataset.column(_LABELS), dtype=np.int64)
+    require_alike([dataset])
+    found = dataset.column(_LABELS)
+    # A list: some value is no number.
+    lacking = np.ma.getmaskarray(found) if hasattr(found, "dtype") else np.array([not _is_int(one) for one in found])
+    if lacking.any():
+        raise InvalidError(
+            f"sample {int(lacking.argmax())} has no {_LABELS}, and others have: count all of them with jinx annotate, "
+            "or drop the column, which leaves num_label_tokens_step out of the batches"
+        )
+    return np.asarray(found, dtype=np.int64)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -11,8 +11,8 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.identity import identity_of, require_identity
 from jinx._pack.pack import pack
 from jinx._pack.plan import PackPlan
-from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, held_sizes
-from jinx.errors import MismatchError
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, shown_sizes
+from jinx.errors import InvalidError, MismatchError
 
 _KEYWORDS = {TOKENS: "max_length", IMAGES: "max_images", PATCHES: "max_patches"}
 
@@ -79,11 +79,18 @@ def plan_of(
         columns = {name: column[start:stop] for name, column in planned.columns.items()}
         if source is not None:
             require_identity(source, identity_of(part), f"the plan{where}")
-            _require_sizes(columns, held_sizes(part, list(columns), planned.lengths), where)
+            _require_sizes(columns, _shown(part, list(columns), planned.lengths, where), where)
         else:
-            _require_lengths(columns[TOKENS], held_sizes(part, [TOKENS], TOKENS).get(TOKENS), where, encodes=encodes)
+            _require_lengths(columns[TOKENS], _shown(part, [TOKENS], TOKENS, where).get(TOKENS), where, encodes=encodes)
         start = stop
     return plan
+
+
+def _shown(part: Dataset, names: Sequence[str], lengths: str, where: str) -> Mapping[str, Any]:
+    try:
+        return shown_sizes(part, names, lengths)
+    except InvalidError as error:
+        raise MismatchError(f"the plan was made of other lengths{where} than this dataset has: {error}") from error
 
 
 def left_out_by(plan: PackPlan) -> str | None:

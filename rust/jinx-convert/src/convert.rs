@@ -4,6 +4,7 @@ use crate::arrow::features::MediaPath;
 use crate::arrow::infer::{InferOptions, SchemaInference};
 use crate::arrow::project;
 use crate::arrow::schema::encode_schema;
+use crate::arrow::with_lengths;
 use crate::filters::condition::Condition;
 use crate::inputs::Selected;
 use crate::inputs::filtered::Filtered;
@@ -69,7 +70,7 @@ pub fn convert(
         Some(schema) => schema,
         None => infer(&origin, known.media, spec, &options, progress)?,
     };
-    let target = ParquetTarget::new(file, schema, spec.parquet()?)?;
+    let target = ParquetTarget::new(file, with_lengths(schema, || Ok(known.meta))?, spec.parquet()?)?;
     run(origin.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
 }
 
@@ -87,7 +88,7 @@ pub fn convert_rows(
 ) -> Result<Summary> {
     spec.check(out, output_format)?;
     let options = spec.engine()?;
-    let known = Known::of_schema(schema.clone());
+    let known = Known::of_schema(schema);
     project::check(known.names.as_deref(), &options)?;
     let known = projected(known, spec, &options);
     write(source, known, out, output_format, spec, &options, progress)
@@ -160,6 +161,7 @@ fn write(
         )),
         Format::Parquet => {
             let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
+            let schema = with_lengths(schema, || Ok(known.meta))?;
             let file = StreamOut::create(out, spec.overwrite)?;
             run(source, ParquetTarget::new(file, schema, spec.parquet()?)?, options, progress)
         }
@@ -185,7 +187,11 @@ fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
 fn projected(known: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Known {
     let mut media = known.media;
     media.extend(spec.embedded_media());
+    let mut meta = known.meta;
+    let renamed: Vec<String> = options.rename.iter().map(|(_, new)| new.clone()).collect();
+    meta.replace_columns(&renamed);
     Known {
+        meta,
         // Files instead of paths, or paths instead of files, have other types.
         schema: known
             .schema

@@ -48,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::handle::RowsHandle>()?;
     module.add_function(wrap_pyfunction!(view::compose::compose, module)?)?;
     module.add_function(wrap_pyfunction!(view::compose::compose_saved, module)?)?;
+    module.add_function(wrap_pyfunction!(view::compose::lengths_after, module)?)?;
     module.add_class::<mds::writer::MdsWriter>()?;
     module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
     module.add_function(wrap_pyfunction!(sample::lazy_dict::_sample_of, module)?)?;

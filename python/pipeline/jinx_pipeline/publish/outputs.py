@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import jinx
-from jinx._views.meta import kept_meta
+from jinx._views.meta import COUNTED, kept_meta
 from jinx._views.save import save as save_view
 from jinx.errors import MismatchError
 from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
@@ -232,8 +232,10 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], writer: 
         columns["id" if "id" not in whole.column_names else "__dj__id__"] = dataset.column(ID)
     if columns:
         view = view.with_columns(columns)
-    # What the inputs say of themselves is found in them.
-    meta = {**kept_meta(view), MEMBER: writer["meta"][MEMBER]}
+    # What the inputs say of themselves is found in them. Of which values lengths were counted, the plan says: parts
+    # have the columns that an input which is a view has of its own, whether they were changed or not.
+    told = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
+    meta = {**kept_meta(view), **told}
     done = save_view(view, export.path, overwrite=export.overwrite, meta=meta)
     return Written(export.path, done.samples, done.bytes, done.shards)
 

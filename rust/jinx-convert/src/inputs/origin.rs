@@ -2,6 +2,7 @@
 
 use crate::arrow::features::{Features, MediaFeature, MediaPath, media_of};
 use crate::arrow::schema::decode_schema;
+use crate::arrow::take_lengths;
 use crate::arrow::unify::unify;
 use crate::inputs::arrow::FileRows;
 use crate::inputs::arrow_ipc::IpcSource;
@@ -41,10 +42,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub(crate) fn of_schema(schema: SchemaRef) -> Self {
+    pub(crate) fn of_schema(schema: &SchemaRef) -> Self {
+        let (schema, meta) = take_lengths(schema);
         let media = Features::from_schema(&schema).media_paths();
         let names = schema.fields().iter().map(|field| field.name().clone()).collect();
-        Self { schema: Some(schema), names: Some(names), media, ..Self::default() }
+        Self { schema: Some(schema), names: Some(names), media, meta, ..Self::default() }
     }
 }
 
@@ -76,12 +78,8 @@ impl Origin {
                 let what = format!("{} cannot be read from standard input; give a file", format.name());
                 return Err(Error::invalid(what));
             }
-            Format::Parquet => {
-                Known::of_schema(whole_schema(&files, |file| Ok(ParquetSource::open(file)?.schema()))?)
-            }
-            Format::Arrow => {
-                Known::of_schema(whole_schema(&files, |file| Ok(IpcSource::open(file)?.schema()))?)
-            }
+            Format::Parquet => known_of_schemas(&files, |file| Ok(ParquetSource::open(file)?.schema()))?,
+            Format::Arrow => known_of_schemas(&files, |file| Ok(IpcSource::open(file)?.schema()))?,
             Format::Jinx => known_of_shards(&files)?,
             Format::Tar => Known { media: media_in_tar(&files)?, ..Known::default() },
             Format::Mds => known_of_mds(&files)?,
@@ -197,17 +195,20 @@ fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
     Ok(media.into_iter().map(|(name, kind)| (vec![Some(name)], MediaFeature::of(kind))).collect())
 }
 
-/// The common schema of all files.
-fn whole_schema(files: &[PathBuf], schema_of: impl Fn(&Path) -> Result<SchemaRef>) -> Result<SchemaRef> {
+/// The common schema of all files, and how their lengths were counted.
+fn known_of_schemas(files: &[PathBuf], schema_of: impl Fn(&Path) -> Result<SchemaRef>) -> Result<Known> {
     let (first, others) = files.split_first().ok_or_else(|| Error::invalid("there is no input"))?;
-    let mut whole = schema_of(first)?;
+    let (mut whole, mut meta) = take_lengths(&schema_of(first)?);
     for file in others {
-        let schema = schema_of(file)?;
+        let (schema, other) = take_lengths(&schema_of(file)?);
         if schema != whole {
             whole = Arc::new(unify(&whole, &schema).map_err(|error| error.in_file(file))?);
         }
+        if other != meta {
+            meta.keep_common(&other);
+        }
     }
-    Ok(whole)
+    Ok(Known { meta, ..Known::of_schema(&whole) })
 }
 
 /// The facts in the footers of all shards; a schema only if all of them have the same.

@@ -293,6 +293,11 @@ impl Reader {
         py.detach(|| arrow_stream::schema_text(&self.view)).into_py_result()
     }
 
+    /// The columns of that schema, and what their values are for Python.
+    fn _column_types(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
+        py.detach(|| arrow_stream::column_types(&self.view)).into_py_result()
+    }
+
     #[getter]
     fn _decoders(&self, py: Python<'_>) -> Option<Py<PyDict>> {
         self.decoders.dict(py)

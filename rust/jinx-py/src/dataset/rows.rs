@@ -11,6 +11,7 @@ use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;
 use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::write::inherit::Inherited;
 use jinx_format::write::numbers::NumberColumn;
@@ -127,6 +128,14 @@ pub trait Rows: Send + Sync {
     /// Read errors.
     fn inherited(&self, _wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
         Ok(Inherited::default())
+    }
+
+    /// What writers kept of the samples, as far as it holds for all of them.
+    ///
+    /// # Errors
+    /// Read errors.
+    fn meta(&self) -> Result<Meta> {
+        Ok(Meta::default())
     }
 
     /// What the footers of all files say together, as JSON text for [`Rows::assume`]; `None` if there are no footers.

@@ -15,6 +15,7 @@ use jinx_format::expression::ValueKind;
 use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::key::FormatVersion;
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
@@ -162,6 +163,10 @@ impl Rows for JinxDataset {
 
     fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
         Ok(self.facts.inherited(&*self.shards.get()?)?.of_columns(wanted))
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        Ok(self.facts.inherited(&*self.shards.get()?)?.meta.clone())
     }
 
     fn facts(&self) -> Result<Option<String>> {

@@ -10,6 +10,7 @@ use jinx_convert::arrow::united_text;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, merge};
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
@@ -219,7 +220,23 @@ impl Rows for ConcatRows {
     }
 
     fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
-        self.unite(|part| part.inherited(wanted), |all, more| all.unite(more))
+        let mut inherited: Inherited =
+            self.unite(|part| part.inherited(wanted), |all, more| all.unite(more))?;
+        inherited.meta = self.meta()?;
+        Ok(inherited)
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        let mut all: Option<Meta> = None;
+        for part in self.telling() {
+            let one = part.meta()?;
+            match &mut all {
+                None => all = Some(one),
+                Some(all) if *all != one => all.keep_common(&one),
+                Some(_) => {}
+            }
+        }
+        Ok(all.unwrap_or_default())
     }
 
     fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {

@@ -12,6 +12,7 @@ use jinx_core::sink::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::write::numbers::NumberColumn;
 use pyo3::prelude::*;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub struct MemoryColumns {
     files: Files,
     columns: Vec<(String, Values)>,
+    meta: Meta,
 }
 
 /// The values of a column.
@@ -62,11 +64,16 @@ pub struct MemoryRows {
 
 impl MemoryRows {
     /// Takes columns from Python. `column[i]` returns a value. `column.numbers()` returns all values as dtype, bytes
-    /// and validity bits, or None if they are not numbers.
+    /// and validity bits, or None if they are not numbers. `meta` is what is known of them.
     ///
     /// # Errors
     /// Errors of `numbers`.
-    pub fn new(py: Python<'_>, samples: u64, columns: Vec<(String, Py<PyAny>)>) -> PyResult<Self> {
+    pub fn new(
+        py: Python<'_>,
+        samples: u64,
+        columns: Vec<(String, Py<PyAny>)>,
+        meta: Meta,
+    ) -> PyResult<Self> {
         let files = Files { paths: Vec::new(), base: std::path::PathBuf::new(), samples };
         let columns = columns.into_iter().map(|(name, column)| {
             let values = match numbers(column.bind(py))? {
@@ -75,7 +82,7 @@ impl MemoryRows {
             };
             Ok((name, values))
         });
-        let all = MemoryColumns { files, columns: columns.collect::<PyResult<_>>()? };
+        let all = MemoryColumns { files, columns: columns.collect::<PyResult<_>>()?, meta };
         Ok(Self { all: Arc::new(all), projection: Projection::default() })
     }
 
@@ -166,6 +173,10 @@ impl Rows for MemoryRows {
 
     fn footer(&self, _file: usize) -> Result<String> {
         Err(Error::invalid("columns in memory have no footer"))
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        Ok(self.all.meta.clone())
     }
 
     fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {

@@ -18,6 +18,7 @@ use jinx_core::value::TreeBuilder;
 use jinx_core::{Error, Result};
 use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
 use jinx_format::write::numbers::NumberColumn;
@@ -349,10 +350,22 @@ impl Rows for ViewRows {
         if let Some(own) = &self.own {
             let more = own.inherited(wanted)?;
             inherited.media.extend(more.media);
-            inherited.meta.add(&more.meta);
         }
+        inherited.meta = self.meta()?;
         inherited.arrow_schema = self.arrow_types()?.schema;
         Ok(inherited)
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        let mut meta = self.base.meta()?;
+        if let Some(own) = &self.own {
+            // The file of an empty view names all columns as its own.
+            if self.files.samples > 0 {
+                meta.replace_columns(&self.own_names);
+            }
+            meta.add(&own.meta()?);
+        }
+        Ok(meta)
     }
 
     fn taken_together(&self, positions: &[u64]) -> usize {

@@ -97,7 +97,7 @@ fn media_struct() -> DataType {
     DataType::Struct(Fields::from_iter(members))
 }
 
-fn number(range: Range) -> Result<DataType> {
+pub(super) fn number(range: Range) -> Result<DataType> {
     if range.floats {
         return match range.inexact {
             None => Ok(DataType::Float64),
