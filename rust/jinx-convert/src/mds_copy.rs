@@ -1,12 +1,12 @@
 //! Samples of MDS directories into another one, with their values as they are stored.
 
 use crate::options::ConvertSpec;
-use crate::ordered::{Commit, ordered};
-use crate::rows::Summary;
+use crate::ordered_threads::{Commit, ordered};
+use crate::row_traits::Summary;
 use crate::run::Progress;
 use crate::{ConvertOptions, Format};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use jinx_mds::columns::Columns;
 use jinx_mds::read::directory::Directory;
 use jinx_mds::write::writer::{SampleEncoder, Writer, WrittenColumn};

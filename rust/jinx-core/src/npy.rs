@@ -3,9 +3,9 @@
 //! numpy's own reader evaluates the header as a Python literal and trusts the shape; this one accepts three names and
 //! compares the shape with the size of the payload.
 
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use crate::num::to_u64;
-use crate::sink::Payload;
+use crate::events::Payload;
 
 /// Bytes that hold the length of the header.
 pub const PREFIX_BYTES: usize = 12;

@@ -3,9 +3,9 @@
 //! The reader needs it to know which paths are plain JSON; a person needs it to know what is in a file.
 
 use crate::write::address_map::AddressMap;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::MAX_DEPTH;
-use jinx_core::num::to_u64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -10,10 +10,10 @@
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::write::dataset::Summary;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::ops::{FileOps, RealOps};
+use jinx_core::io::fs_calls::{FileOps, RealOps};
 use jinx_core::io::{DirectoryAppend, publish_on, sidecar_path};
-use jinx_core::num::to_u64;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

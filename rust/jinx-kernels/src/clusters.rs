@@ -1,7 +1,7 @@
 //! Groups of positions: positions with equal keys are in one group.
 
+use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_usize;
 
 /// A union-find over positions. The name of a group is its smallest position.
 pub struct Clusters {
@@ -64,7 +64,7 @@ impl Clusters {
     /// # Errors
     /// None for positions that were joined.
     pub fn roots(&mut self) -> Result<Vec<u64>> {
-        for position in 0..jinx_core::num::to_u64(self.parents.len()) {
+        for position in 0..jinx_core::checked_math::to_u64(self.parents.len()) {
             // A parent is never larger than its child, so its root is already known.
             let parent = *self.parent(position)?;
             let root = *self.parent(parent)?;

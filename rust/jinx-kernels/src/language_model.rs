@@ -1,10 +1,10 @@
 //! N-gram language models with back-off from ARPA files, and the probability of texts under them.
 
-use crate::rows::fill;
+use crate::per_text::fill;
 use crate::trie::{BEGIN, END, ROOT, Trie, UNKNOWN, Units, for_each_unit};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::num::to_u64;
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
 

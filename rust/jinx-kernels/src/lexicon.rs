@@ -1,10 +1,10 @@
 //! Counts the words of a text that are in a list.
 
+use crate::per_text::fill;
 use crate::repetition::hash_lowercase;
-use crate::rows::fill;
 use crate::words::{Split, for_each_word};
 use jinx_core::Result;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use std::collections::HashSet;
 
 /// A list of words, and how to look for them.

@@ -1,6 +1,6 @@
 //! Replaces matches of regular expressions in texts, with a limit on backtracking.
 
-use crate::rows::map;
+use crate::per_text::map;
 use fancy_regex::{Captures, Regex, RegexBuilder};
 use jinx_core::Result;
 use jinx_core::error::Error;

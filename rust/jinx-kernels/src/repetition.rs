@@ -1,6 +1,6 @@
 //! Measures repetition in texts, by n-grams of characters or of words.
 
-use crate::rows::map;
+use crate::per_text::map;
 use crate::words::{Split, for_each_word};
 use jinx_core::Result;
 use twox_hash::XxHash3_64;

@@ -1,7 +1,7 @@
 //! Encodes sort keys of any kind as bytes. Comparing the bytes of two samples compares their keys.
 
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 

@@ -3,12 +3,12 @@
 
 use crate::position_list::PositionList;
 use crate::stored_column::StoredColumn;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::Result;
 use jinx_core::interrupt;
-use jinx_core::num::{to_u64, to_usize};
 use jinx_core::permutation::mix;
-use jinx_format::in_order::in_order;
+use jinx_format::ordered_blocks::in_order;
 use std::ops::Range;
 use std::path::Path;
 

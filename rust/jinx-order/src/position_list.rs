@@ -1,7 +1,7 @@
 //! A list of positions in bounded memory. A long list is stored in an unnamed file.
 
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize};
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Best fit decreasing: puts each sample into the fullest pack with room, largest samples first.
 
-use crate::classes::Classes;
+use crate::budget_shares::{Decreasing, Shares};
 use crate::open_packs::{NONE, OpenPacks};
-use crate::shares::{Decreasing, Shares};
+use crate::second_budget::Classes;
 use crate::window::{Assignment, Packer, Window};
 
 /// For plans whose only budget is tokens.

@@ -6,9 +6,9 @@
 //! tokens to images that all unpacked samples have. Large samples are preferred. One or two samples that end the pack
 //! exactly come last.
 
-use crate::classes::Classes;
+use crate::budget_shares::{Shares, WHOLE};
 use crate::lengths::Lengths;
-use crate::shares::{Shares, WHOLE};
+use crate::second_budget::Classes;
 use crate::window::{Assignment, Packer, Window};
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! First fit decreasing: puts each sample into the first pack with room, largest samples first. A tree over what packs
 //! have left finds that pack.
 
-use crate::shares::{Decreasing, Shares};
+use crate::budget_shares::{Decreasing, Shares};
 use crate::window::{Assignment, Packer, Window};
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use crate::errors::IntoPy;
 use crate::kernels::{array, on_texts, unknown};
 use jinx_core::Error;
 use jinx_kernels::language_model::{Model, score};
-use jinx_kernels::train::Counts;
+use jinx_kernels::language_model_training::Counts;
 use jinx_kernels::trie::Units;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};

@@ -5,11 +5,11 @@ use crate::dataset::reader::Reader;
 use crate::dataset::rows::ColumnData;
 use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::fields::Measure;
 use jinx_order::{
-    ColumnKind, Direction, KeyBytes, KeyValue, Order, Permutation, Plan, SidecarValues, Sorted, Sorter,
+    ColumnKind, Direction, KeyBytes, KeyValue, Order, Passes, Permutation, SidecarValues, Sorted, Sorter,
     StoredColumn,
 };
 use pyo3::prelude::*;
@@ -58,15 +58,15 @@ pub fn plan_order(
     memory: u64,
     values: Option<(u64, PathBuf)>,
 ) -> (Option<u64>, u64) {
-    let plan = py.detach(|| {
+    let passes = py.detach(|| {
         let values = values.as_ref().map(|(mean, largest)| SidecarValues { mean: *mean, largest });
-        Plan::choose(samples, bytes, memory, values)
+        Passes::choose(samples, bytes, memory, values)
     });
-    let runs = match plan {
-        Plan::OnePass => None,
-        Plan::TwoPasses { runs } => Some(runs),
+    let runs = match passes {
+        Passes::One => None,
+        Passes::Two { runs } => Some(runs),
     };
-    (runs, plan.temporary_bytes(samples, bytes))
+    (runs, passes.temporary_bytes(samples, bytes))
 }
 
 /// Sorts samples by keys. Add the keys in the order of the samples.

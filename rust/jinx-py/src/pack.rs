@@ -2,7 +2,7 @@
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
-use jinx_pack::{Oversize, Request, Source, Strategy, Stream, permutation};
+use jinx_pack::{MixtureSource, Oversize, Request, Strategy, Stream, permutation};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -55,7 +55,7 @@ pub fn pack<'py>(
         oversize: if truncate { Oversize::Truncate } else { Oversize::Drop },
         sources: sources
             .into_iter()
-            .map(|(samples, draws, start)| Source { samples, draws, start })
+            .map(|(samples, draws, start)| MixtureSource { samples, draws, start })
             .collect(),
         seed,
         epoch,

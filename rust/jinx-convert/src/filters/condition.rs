@@ -2,10 +2,10 @@
 
 use crate::RowChunk;
 use crate::suggest::no_such_column;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::npy;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use jinx_format::expression::numpy_scalar;
 use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, PathText, Sample, characters};

@@ -4,9 +4,9 @@
 use crate::inputs::Input;
 use crate::inputs::json_lines::{JsonChunk, JsonLines, Numbers};
 use crate::{RowChunk, RowSource};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::MAX_ROW_BYTES;
-use jinx_core::num::to_u64;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;

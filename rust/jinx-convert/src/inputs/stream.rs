@@ -127,7 +127,7 @@ struct Counted<R> {
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buf)?;
-        self.read.fetch_add(jinx_core::num::to_u64(count), Ordering::Relaxed);
+        self.read.fetch_add(jinx_core::checked_math::to_u64(count), Ordering::Relaxed);
         Ok(count)
     }
 }

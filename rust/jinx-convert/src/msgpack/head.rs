@@ -1,7 +1,7 @@
 //! The first bytes of a value: its type, and how much follows.
 
+use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_usize;
 use rmp::Marker;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

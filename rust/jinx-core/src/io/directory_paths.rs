@@ -1,8 +1,8 @@
 //! The paths around one directory of shards, and what a dead writer left there.
 
-use super::contents::Contents;
+use super::directory_contents::Contents;
+use super::fs_calls::{FileOps, if_there, look};
 use super::lock::Lock;
-use super::ops::{FileOps, if_there, look};
 use super::pair_names::hidden;
 use crate::error::{Error, Result};
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
 //! The files around one pair STEM.jinx + STEM.binx: which belong together, and which are leftovers.
 
-use super::neighbours::other_owner;
-use super::ops::{FileOps, is_same, look};
+use super::fs_calls::{FileOps, is_same, look};
 use super::pair_names::{PairIdentity, hidden, is_id, second_name, split_second_name};
+use super::sidecar_owner::other_owner;
 use crate::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::fs;

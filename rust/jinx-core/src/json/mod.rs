@@ -1,16 +1,16 @@
 //! JSON text as events.
 
 use crate::error::{Error, Result};
+use crate::events::Sink;
 use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
-use crate::sink::Sink;
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
 pub mod blocks;
 mod duplicate_keys;
 pub mod markers;
 pub mod scan;
+pub mod swar;
 pub mod text;
-pub mod words;
 pub mod write;
 
 pub use duplicate_keys::{check_unique, emit_unique, has_duplicates};

@@ -4,10 +4,10 @@
 //! `memchr` and over lists and objects 64 bytes at a time, and stops where the caller stops. It checks only what it
 //! needs to stay inside the line; the conversion of a value parses it fully.
 
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::json::blocks::{Block, Scan, Vectors, scanned};
-use crate::json::words::{eight, zero_bytes};
-use crate::num::to_u64;
+use crate::json::swar::{eight, zero_bytes};
 use std::ops::Range;
 
 /// Groups of eight bytes that are searched before a string counts as long.

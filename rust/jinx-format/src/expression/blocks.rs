@@ -6,8 +6,8 @@ use crate::expression::tree::{Cell, Comparison, Condition, Literal, Operand, Tes
 use crate::expression::truth::Truth;
 use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use crate::read::shard::Shard;
+use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, u64_at};
 use std::borrow::Cow;
 
 /// Rows of one shard: consecutive rows, or a list of any rows.

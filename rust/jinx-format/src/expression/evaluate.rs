@@ -5,8 +5,8 @@ use crate::expression::failure::shortened;
 use crate::expression::numbers::{compute, negated, order};
 use crate::expression::tree::{Cell, Comparison, Condition, Operand, Test, TestKind};
 use crate::expression::truth::Truth;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use std::borrow::Cow;
 
 /// The values of a sample that an expression needs. A path is an index into [`Expression::paths`].

@@ -3,9 +3,9 @@
 
 use super::tree::Cell;
 use super::{Expression, Sample, ValueKind, characters};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::json;
-use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 
 /// A sample as JSON.

@@ -2,14 +2,14 @@
 
 use crate::fields::FieldNode;
 use crate::footer::Footer;
-use crate::in_order::in_order;
 use crate::index::Array;
 use crate::key::FormatVersion;
+use crate::ordered_blocks::in_order;
 use crate::read::shard::{OpenOptions, Shard};
 use crate::sniff::{FileKind, sniff_source};
+use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
-use jinx_core::num::{to_u64, to_usize, u64_at};
 use std::path::Path;
 
 /// What a thread scans at once.

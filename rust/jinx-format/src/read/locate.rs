@@ -5,10 +5,10 @@ use crate::key::FormatVersion;
 use crate::read::options::OpenOptions;
 use crate::sidecar::{self, Header};
 use crate::sniff::{FileKind, sniff_source};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Access, Source, plain_component, second_name, sidecar_path};
 use jinx_core::limits::MAX_TRAILER_BYTES;
-use jinx_core::num::to_u64;
 use std::path::{Path, PathBuf};
 
 /// Reads and parses the footer of a main file.

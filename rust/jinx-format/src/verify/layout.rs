@@ -4,9 +4,9 @@ use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::read::shard::Shard;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
 use crate::view::ViewInfo;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
-use jinx_core::num::to_u64;
 
 /// How much of a sidecar is accounted for.
 #[derive(Debug)]

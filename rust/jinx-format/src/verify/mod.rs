@@ -1,10 +1,10 @@
 //! Checks a whole dataset, continues after a problem, and reports where each one is.
 
-mod compare;
+mod footer;
 mod layout;
 mod pair;
+mod row;
 mod view;
-mod walk;
 
 use crate::read::open::{ShardRef, entries};
 use jinx_core::error::{Cause, Error, Result};
@@ -12,7 +12,7 @@ use jinx_core::limits::Limits;
 use jinx_core::problem::{Problem, Problems};
 use std::path::Path;
 
-pub(super) use walk::check_row;
+pub(super) use row::check_row;
 
 /// Receives the bytes of rows checked so far and the total; an error stops the check.
 pub type OnProgress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;

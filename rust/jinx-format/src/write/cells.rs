@@ -1,8 +1,8 @@
 //! Collects the cells of an indexed column in bounded memory. A cell is a tag and eight bytes.
 
 use crate::write::spool::Spool;
+use jinx_core::checked_math::u64_at;
 use jinx_core::error::Result;
-use jinx_core::num::u64_at;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a cell without its tag; `TAGGED` includes the tag.

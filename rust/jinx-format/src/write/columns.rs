@@ -7,8 +7,8 @@ use crate::write::cells::Cells;
 use crate::write::line_block::BlockColumn;
 use crate::write::options::ColumnChoice;
 use crate::write::spool::Spool;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::Result;
-use jinx_core::num::to_u64;
 use std::path::PathBuf;
 use std::sync::Arc;
 

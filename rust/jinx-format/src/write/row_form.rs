@@ -8,12 +8,12 @@ use crate::write::columns::{
 };
 use crate::write::encode::RowEncoder;
 use crate::write::line_block::kind_fact;
-use crate::write::numbers::NumberColumn;
+use crate::write::numeric_rows::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
 use crate::write::plain_lines::PlainLines;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
-use jinx_core::num::to_u64;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;

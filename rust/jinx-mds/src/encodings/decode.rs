@@ -6,9 +6,9 @@ use crate::encodings::ndarray;
 use crate::read::shard::Row;
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Blob, Dtype as Suffix, Number, Payload, Sink};
 use jinx_core::json;
 use jinx_core::limits::MAX_INT_DIGITS;
-use jinx_core::sink::{Blob, Dtype as Suffix, Number, Payload, Sink};
 
 impl Row {
     /// Emits the columns that `is_projected` accepts as one dict.
@@ -128,7 +128,7 @@ fn scalar(dtype: Dtype, data: &[u8], sink: &mut impl Sink) -> Result<()> {
             sink.scalar(Suffix::Float32, Number::Float(f32::from_le_bytes(exactly(data)?).into()))
         }
         Dtype::Float16 | Dtype::Float64 => {
-            if jinx_core::num::to_u64(data.len()) != dtype.size() {
+            if jinx_core::checked_math::to_u64(data.len()) != dtype.size() {
                 return Err(Error::corrupt(format!("a {} of {} bytes", dtype.name(), data.len())));
             }
             let payload = [dtype.descr().as_bytes(), &[0], data].concat();

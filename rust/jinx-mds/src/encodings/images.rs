@@ -2,8 +2,8 @@
 
 use crate::encodings::names::{Dtype, Image};
 use crate::encodings::ndarray::ArrayHead;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize};
 use std::ops::Range;
 
 /// Width, height and mode of a `pil` value, and where its pixels begin.

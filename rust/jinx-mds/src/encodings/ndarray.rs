@@ -1,9 +1,9 @@
 //! The three forms of arrays.
 
 use crate::encodings::names::Dtype;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::npy::data_len;
-use jinx_core::num::{to_u64, to_usize};
 
 /// The header of an array's data.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Directories with an index as one sequence of samples; shards are opened when they are used.
 
 use crate::encodings::names::Encoding;
-use crate::index::{INDEX_NAME, ShardInfo, parse};
+use crate::index_json::{INDEX_NAME, ShardInfo, parse};
 use crate::read::directory_path::DirectoryPath;
 use crate::read::shard::{Row, Shard};
 use crate::read::unpack;

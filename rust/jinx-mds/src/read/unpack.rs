@@ -2,12 +2,12 @@
 
 use crate::compression::{Algorithm, Compression};
 use crate::hash::Hashers;
-use crate::index::ShardInfo;
+use crate::index_json::ShardInfo;
 use crate::read::directory_path::DirectoryPath;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, FileOps, Source, mark_unfinished, sweep_unfinished};
-use jinx_core::num::{to_u64, to_usize};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -220,10 +220,10 @@ pub(crate) fn read_vec(reader: &mut dyn Read, length: u64) -> Result<Vec<u8>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::index::{INDEX_NAME, parse};
+    use crate::index_json::{INDEX_NAME, parse};
     use crate::write::writer::{Settings, Writer};
     use jinx_core::io::RealOps;
-    use jinx_core::io::ops::Call;
+    use jinx_core::io::fs_calls::Call;
     use std::fs;
     use std::sync::atomic::AtomicUsize;
 

@@ -4,10 +4,10 @@ use crate::dataset::rows::{ColumnData, Rows};
 use crate::dataset::view::View;
 use crate::errors::IntoPy;
 use jinx_core::Result;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
+use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::expression::parallel::in_blocks;
-use jinx_format::expression::rows::RowFilter;
 use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, Sample, ValueKind};
 use jinx_format::fields::Measure;
@@ -98,9 +98,9 @@ impl<R: Rows + ?Sized> OneSample<'_, R> {
         let names = &self.filter.paths()[path];
         let Some(first) = names.first() else { return Ok(Value::Null) };
         let mut tree = TreeBuilder::without_bytes();
-        jinx_core::sink::Sink::begin_dict(&mut tree, 1)?;
+        jinx_core::events::Sink::begin_dict(&mut tree, 1)?;
         self.rows.emit_members(self.position, &|name| name == first, &mut tree)?;
-        jinx_core::sink::Sink::end_dict(&mut tree)?;
+        jinx_core::events::Sink::end_dict(&mut tree)?;
         let mut value = tree.take()?;
         for name in names {
             let Value::Dict(members) = value else { return Ok(Value::Null) };

@@ -6,7 +6,7 @@ use crate::dataset::view::View;
 use crate::errors::IntoPy;
 use crate::prefetch::iteration::IterationPrefetch;
 use crate::sample::lazy_dict::LazyDict;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;

@@ -3,10 +3,10 @@
 use crate::dataset::rows::Rows;
 use crate::dataset::view::View;
 use crate::errors::IntoPy;
+use jinx_core::checked_math::{to_u64, u64_at};
+use jinx_core::events::{Number, Sink};
 use jinx_core::fingerprint::{Fingerprint, Seen};
-use jinx_core::num::{to_u64, u64_at};
-use jinx_core::sink::{Number, Sink};
-use jinx_core::sizes::SizeOfSample;
+use jinx_core::sample_size::SizeOfSample;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::expression::parallel::in_blocks;

@@ -5,15 +5,15 @@ use crate::dataset::filter::sample_by_sample;
 use crate::dataset::projection::Projection;
 use crate::sample::stored::StoredSample;
 use jinx_convert::arrow::MediaPath;
-use jinx_core::sink::Sink;
+use jinx_core::events::Sink;
 use jinx_core::value::Value;
 use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;
-use jinx_format::expression::rows::RowFilter;
+use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::write::inherit::Inherited;
-use jinx_format::write::numbers::NumberColumn;
+use jinx_format::write::numeric_rows::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 

@@ -2,9 +2,9 @@
 
 use crate::dataset::rows::ColumnData;
 use crate::mds::sample;
+use jinx_core::checked_math::to_u64;
+use jinx_core::events::{Number, Payload};
 use jinx_core::npy;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, Media};

@@ -8,7 +8,7 @@ use jinx_core::io::{Access, Identity, Source, base_of};
 use jinx_core::limits::Limits;
 use jinx_mds::columns::Columns;
 use jinx_mds::compression::Compression;
-use jinx_mds::index::{FileInfo, ShardInfo};
+use jinx_mds::index_json::{FileInfo, ShardInfo};
 use jinx_mds::read::shard::Shard;
 
 use jinx_core::{Error, Result};

@@ -3,9 +3,9 @@
 use super::message::{BatchBlock, FILE_MARK, MAX_METADATA_BYTES, ends_early};
 use crate::inputs::Input;
 use arrow_buffer::Buffer;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::FIRST_RESERVATION_BYTES;
-use jinx_core::num::{to_u64, to_usize};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -3,14 +3,14 @@
 mod crash;
 mod directories;
 mod model;
-mod neighbours;
 mod pairs;
 mod power_cuts;
+mod sidecar_owner;
 mod sources;
 mod sweeps;
 
 use super::PairWriter;
-use super::ops::{Call, FileOps, RealOps};
+use super::fs_calls::{Call, FileOps, RealOps};
 use super::pair_names::{PairIdentity, second_name, sidecar_path};
 use crate::error::Result;
 use std::fs;
