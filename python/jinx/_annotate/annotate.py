@@ -107,7 +107,7 @@ def annotate(
         if tokenizer is not None or any(value is not None for value in options.values()):
             raise ValueError("a function counts by itself: it takes no tokenizer, image rule, image token or columns")
         counter, vocabulary = FunctionCounter(plain, function, tokens=tokens), 1 << 32
-        recipe: dict[str, Any] = {"function": getattr(function, "__qualname__", type(function).__name__)}
+        settings: dict[str, Any] = {"function": getattr(function, "__qualname__", type(function).__name__)}
     elif tokenizer is None:
         raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
     else:
@@ -115,7 +115,7 @@ def annotate(
         columns = plain.column_names or ([] if len(plain) else _usual_columns(text_column, image_column))
         encoder = Encoder(columns, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
         counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
-        recipe = encoder.recipe()
+        settings = encoder.settings()
     folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
     with Gathered(folder, vocabulary if tokens else None) as gathered:
         done = 0
@@ -125,7 +125,7 @@ def annotate(
             if progress is not None:
                 progress(done, 0, None)
         view = with_columns(source._derive(decoders=None), gathered.columns(), None, "null")
-        return save(view, target, overwrite=overwrite, meta={COUNTED: recipe})
+        return save(view, target, overwrite=overwrite, meta={COUNTED: settings})
 
 
 def _usual_columns(text: str | None, image: str | None) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from jinx._annotate.encoder import Encoded, Encoder
 from jinx._annotate.image_size import ShortHeaderError
 from jinx._annotate.lengths import COUNTS, IDS, MASK, Block, ids_dtype
-from jinx._dataset.reopened import reopened
+from jinx._dataset.reopen_with import reopen_with
 from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class TokenCounter:
 
     def __init__(self, dataset: "Dataset", encoder: Encoder, *, tokens: bool) -> None:
         self.dataset = dataset.select_columns(encoder.columns)
-        self._heads = reopened(self.dataset, value_head=_HEAD_BYTES) if encoder.image_column else self.dataset
+        self._heads = reopen_with(self.dataset, value_head=_HEAD_BYTES) if encoder.image_column else self.dataset
         self._encoder = encoder
         self._dtype = ids_dtype(encoder.vocabulary) if tokens else None
 

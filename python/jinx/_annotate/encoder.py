@@ -92,8 +92,8 @@ class Encoder:
         """How many token ids there are."""
         return self.tokenizer.vocabulary
 
-    def recipe(self) -> dict[str, Any]:
-        """What its lengths depend on; equal recipes give equal lengths."""
+    def settings(self) -> dict[str, Any]:
+        """What its lengths depend on; equal settings give equal lengths."""
         return {
             "tokenizer": {"name": self.tokenizer.name, "hash": self.tokenizer.hash},
             "chat_template": None if self.template is None else {"hash": self.template.hash},

@@ -4,11 +4,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jinx._annotate.recipe import require_alike
-from jinx._pack import stages
+from jinx._annotate.counting_settings import require_one_way_of_counting
+from jinx._pack import batching_methods
+from jinx._pack.chart_rows import IMAGE_TOKENS, Row, rows_of
 from jinx._pack.config import PackConfig
 from jinx._pack.packs import Packs
-from jinx._pack.rows import IMAGE_TOKENS, Row, rows_of
 from jinx._pack.schedule import PackSchedule
 from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, datasets_in, read_sizes
 from jinx._results import Result
@@ -81,7 +81,7 @@ class PackComparison(Result):
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
         """Write all numbers as JSON, those of the picture too. An existing file is replaced."""
-        from jinx._pack.published import write_json
+        from jinx._pack.atomic_write import write_json
 
         write_json(path, self.to_dict())
 
@@ -129,18 +129,18 @@ def compare_packing(
     limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
     budgets = {name: limit for name, limit in limits.items() if limit is not None}
     sizes = read_sizes(source, list(budgets), lengths, also=(IMAGES, PATCHES, IMAGE_TOKENS))
-    require_alike(datasets_in(source))
+    require_one_way_of_counting(datasets_in(source))
     total = len(sizes.columns[TOKENS])
     if not total:
         raise InvalidError("there are no samples to compare")
     config = PackConfig(budgets=budgets, window=window, seed=seed)
     config.check(len(sizes.samples))
     order = np.random.Generator(np.random.PCG64(seed)).permutation(total)
-    best = stages.knapsack(sizes, config)
+    best = batching_methods.knapsack(sizes, config)
     found = _all_stages(sizes, config, batch_size, order, best)
     chosen = np.sort(order[:show])
     part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),), (None,))
-    shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), stages.knapsack(part, config))
+    shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), batching_methods.knapsack(part, config))
     cost = next((name for name in (PATCHES, IMAGES) if name in sizes.columns), f"{TOKENS}^2")
     before, after = _schedule(best, None), _schedule(best, cost)
     return PackComparison(
@@ -156,17 +156,17 @@ def compare_packing(
 
 def _all_stages(
     sizes: Sizes, config: PackConfig, batch_size: int, order: "npt.NDArray[np.int64]", best: Packs
-) -> dict[str, stages.Batching]:
+) -> dict[str, batching_methods.Batching]:
     return {
-        "naive_padding": stages.naive_padding(sizes, order, batch_size),
-        "constrained_padding": stages.constrained_padding(sizes, order, config.budgets[TOKENS]),
-        "greedy": stages.batching_of(stages.greedy(sizes, config)),
-        "bin_packing": stages.batching_of(stages.bin_packing(sizes, config)),
-        "knapsack": stages.batching_of(best),
+        "naive_padding": batching_methods.naive_padding(sizes, order, batch_size),
+        "constrained_padding": batching_methods.constrained_padding(sizes, order, config.budgets[TOKENS]),
+        "greedy": batching_methods.batching_of(batching_methods.greedy(sizes, config)),
+        "bin_packing": batching_methods.batching_of(batching_methods.bin_packing(sizes, config)),
+        "knapsack": batching_methods.batching_of(best),
     }
 
 
-def _stage(name: str, batching: stages.Batching, sizes: Sizes) -> Stage:
+def _stage(name: str, batching: batching_methods.Batching, sizes: Sizes) -> Stage:
     import numpy as np
 
     tokens = int(sizes.columns[TOKENS][batching.positions].sum(dtype=np.uint64))

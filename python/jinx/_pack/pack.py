@@ -4,7 +4,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jinx._annotate.recipe import require_alike
+from jinx._annotate.counting_settings import require_one_way_of_counting
 from jinx._arguments import require_type
 from jinx._pack.config import Oversize, PackConfig, Strategy
 from jinx._pack.plan import PackPlan
@@ -76,7 +76,7 @@ def pack(
     chosen |= {name: operator.index(limit) for name, limit in (budgets or {}).items()}
     sizes = read_sizes(source, list(chosen), lengths)
     if lengths == TOKENS or {IMAGES, PATCHES} & chosen.keys():
-        require_alike(datasets_in(source))
+        require_one_way_of_counting(datasets_in(source))
     config = PackConfig(
         budgets=chosen,
         strategy=strategy,

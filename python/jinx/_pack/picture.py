@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinx._optional import require
+from jinx._pack.atomic_write import published
+from jinx._pack.batching_methods import batching_of
+from jinx._pack.chart_rows import rows_of
 from jinx._pack.packs import Packs
-from jinx._pack.published import published
-from jinx._pack.rows import rows_of
 from jinx._pack.sizes import IMAGES, TOKENS
-from jinx._pack.stages import batching_of
 
 # Bin packing looks like greedy packing with fewer rows; its numbers are in the table.
 _PANELS = {

@@ -10,9 +10,9 @@ from jinx._dataset.dataset import Dataset
 from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
 from jinx.torch._collate import collate
-from jinx.torch._options import Read
-from jinx.torch._plan_of import required
-from jinx.torch._scheduled import ScheduledLoader, Workers
+from jinx.torch._loader_plan import required
+from jinx.torch._pack_options import Read
+from jinx.torch._scheduled_loader import ScheduledLoader, Workers
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from jinx._annotate.conversation import images_of
 from jinx._annotate.counting import at_sample
+from jinx._annotate.counting_settings import require_one_way_of_counting, require_same_settings
 from jinx._annotate.encoder import Encoded, Encoder
 from jinx._annotate.lengths import IDS, MASK
-from jinx._annotate.recipe import require_alike, require_recipe
 from jinx._suggest import unknown_column
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Encoding:
         self._images = image_column or next((name for name in _IMAGES if name in names), None)
         if encode is not None:
             self._encoder = Encoder(names, image_column=image_column, **encode)
-            require_recipe(dataset, self._encoder.recipe())
+            require_same_settings(dataset, self._encoder.settings())
             self._images = self._encoder.image_column
             self.columns = self._encoder.columns
             return
@@ -105,7 +105,7 @@ class Encoding:
             raise KeyError(
                 "this dataset has no token ids: give tokenizer= or encode=, or store them with jinx annotate --tokens"
             )
-        require_alike([dataset])
+        require_one_way_of_counting([dataset])
         self.columns = [IDS, MASK, *([self._images] if self._images else [])]
 
     @property

@@ -16,7 +16,7 @@ from jinx._dataset.decode_media import DecodeSpec
 from jinx._dataset.identity import identity_of, require_identity
 from jinx.errors import InvalidError
 from jinx.torch._collate import collate
-from jinx.torch._plan_of import required
+from jinx.torch._loader_plan import required
 
 __all__ = ["Loader"]
 

@@ -11,9 +11,9 @@ from jinx._dataset.dataset import Dataset
 from jinx._optional import require
 from jinx._pack.plan import PackPlan
 from jinx.torch._encoding import TrainingSample
-from jinx.torch._fitting import Tally
-from jinx.torch._options import PackOptions, pack_maker
-from jinx.torch._plan_of import left_out_by, plan_of, whole_of
+from jinx.torch._loader_plan import left_out_by, plan_of, whole_of
+from jinx.torch._oversize import Tally
+from jinx.torch._pack_options import PackOptions, pack_maker
 
 
 class PackedDataset(TorchDataset[dict[str, Any]]):

@@ -12,10 +12,10 @@ from jinx._dataset.dataset import Dataset
 from jinx._pack.plan import PackPlan
 from jinx._results import Result
 from jinx.errors import InvalidError
-from jinx.torch._fitting import Tally
-from jinx.torch._options import Made, PackOptions, pack_maker
-from jinx.torch._plan_of import left_out_by, plan_of, whole_of
-from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums, required_state
+from jinx.torch._loader_plan import left_out_by, plan_of, whole_of
+from jinx.torch._oversize import Tally
+from jinx.torch._pack_options import Made, PackOptions, pack_maker
+from jinx.torch._scheduled_loader import ScheduledLoader, Workers, pack_sums, required_state
 
 if TYPE_CHECKING:
     from jinx._pack.schedule import Balance
@@ -104,8 +104,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
         **options: How samples become tokens and packs become batches:
 
             - `tokenizer`, `chat_template`, `image_rule`, `image_token`, `text_column`, `image_column`: as for
-              `jinx.annotate`. Another recipe than that of the lengths is an error. Without a tokenizer, the token ids
-              that `jinx annotate --tokens` stored are taken.
+              `jinx.annotate`. An error if the lengths were counted with other settings. Without a tokenizer, the token
+              ids that `jinx annotate --tokens` stored are taken.
             - `encode`: in place of a tokenizer, a function of the sample that returns a dict with `input_ids`, and
               perhaps `labels` and `images`.
             - `image_fn`: applied to each image, for instance a processor that makes a tensor of it.

@@ -12,10 +12,10 @@ from torch.utils.data import IterableDataset, get_worker_info
 from jinx._annotate.counting import at_sample
 from jinx._pack.pack import pack as make_plan
 from jinx.errors import InvalidError
+from jinx.torch._distributed import rank_and_world
 from jinx.torch._encoding import TrainingSample
-from jinx.torch._fitting import Tally
-from jinx.torch._options import PackOptions, pack_maker
-from jinx.torch._ranks import rank_and_world
+from jinx.torch._oversize import Tally
+from jinx.torch._pack_options import PackOptions, pack_maker
 
 if TYPE_CHECKING:
     from jinx._pack.config import Strategy
@@ -195,7 +195,7 @@ def _require_source(source: Any) -> None:
 class _Columns:
     """What `Encoding` asks of a dataset, for a stream: names, and no files that say how lengths were counted."""
 
-    _recipe: Mapping[str, Any] | None = None
+    _definition: Mapping[str, Any] | None = None
 
     def __init__(self, names: list[str]) -> None:
         self.column_names = names

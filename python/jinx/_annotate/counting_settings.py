@@ -19,23 +19,23 @@ _PARTS = {
 }
 
 
-def require_recipe(dataset: Reader, mine: Mapping[str, Any]) -> None:
+def require_same_settings(dataset: Reader, mine: Mapping[str, Any]) -> None:
     """Refuse lengths that were counted otherwise than samples will be encoded, or of some of which nothing is known.
 
     Raises:
         MismatchError: They differ; the message names each difference.
     """
     found = counted(dataset)
-    if all(one.recipe is None for one in found):
+    if all(one.settings is None for one in found):
         return
-    require_alike([dataset])
+    require_one_way_of_counting([dataset])
     told: list[str] = []
     for one in found:
         which = f" of {one.file}" if len(found) > 1 else ""
-        if one.recipe is None:
+        if one.settings is None:
             told.append(f"{one.file} does not say how its lengths were counted")
             continue
-        parts = [_difference(name, one.recipe.get(name), mine.get(name)) for name in _differing(one.recipe, mine)]
+        parts = [_difference(name, one.settings.get(name), mine.get(name)) for name in _differing(one.settings, mine)]
         told += (
             [f"the lengths{which or ' of this dataset'} were counted otherwise: {'; '.join(parts)}"] if parts else []
         )
@@ -43,15 +43,15 @@ def require_recipe(dataset: Reader, mine: Mapping[str, Any]) -> None:
         raise MismatchError(f"{'; '.join(told)}; use the same here, or run jinx annotate again")
 
 
-def require_alike(datasets: Iterable[Reader]) -> None:
+def require_one_way_of_counting(datasets: Iterable[Reader]) -> None:
     """Refuse lengths of several files that were counted in different ways.
 
     Raises:
         MismatchError: They were; the message names the files and what differs.
     """
-    known = [one for dataset in datasets for one in counted(dataset) if one.recipe is not None]
+    known = [one for dataset in datasets for one in counted(dataset) if one.settings is not None]
     for one in known[1:]:
-        first, other = known[0].recipe or {}, one.recipe or {}
+        first, other = known[0].settings or {}, one.settings or {}
         told = [
             f"{_PARTS[name]} {_shown(first.get(name))} and {_shown(other.get(name))}"
             for name in _differing(first, other)

@@ -1,4 +1,4 @@
-"""Which part each sample goes to: numbers in, numbers out.
+"""Assigns samples to the parts of a split, with numbers alone: by shares, limits, strata and groups.
 
 Every function returns the part of each sample, an int64 array of shape (n,) of numbers from 0.
 """
@@ -108,11 +108,13 @@ def grouped_and_stratified(order: "Ints", groups: "Ints", strata: "Ints", shares
     starts = np.searchsorted(pairs, np.arange(len(order) + 1) * len(totals))
     part_of = np.empty(len(order), dtype=np.int64)
     for group in order.tolist():
-        mine = slice(starts[group], starts[group + 1])
-        columns = pairs[mine] - group * len(totals)
-        size = counts[mine].sum()
-        part = int(np.argmax(lacks[:, columns] @ (counts[mine] / totals[columns]) + all_lacks * (size / len(strata))))
-        lacks[part, columns] -= counts[mine]
+        group_pairs = slice(starts[group], starts[group + 1])
+        columns = pairs[group_pairs] - group * len(totals)
+        size = counts[group_pairs].sum()
+        part = int(
+            np.argmax(lacks[:, columns] @ (counts[group_pairs] / totals[columns]) + all_lacks * (size / len(strata)))
+        )
+        lacks[part, columns] -= counts[group_pairs]
         all_lacks[part] -= size
         part_of[group] = part
     return part_of

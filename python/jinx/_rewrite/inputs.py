@@ -1,4 +1,4 @@
-"""What a rewriting command reads: datasets of any format, opened as one."""
+"""Opens the inputs of `concat`, `select`, `split`, `dedup` and `compact`, of any formats, as one dataset."""
 
 import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from jinx._convert.formats import CODECS
 from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.expression import matching
-from jinx._dataset.reopened import reopened
+from jinx._dataset.reopen_with import reopen_with
 from jinx._directories import has_manifest
 from jinx._disk_space import require_space, unpacked_bytes
 from jinx._open import open
@@ -66,35 +66,35 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
 
 
 def _parts(source: Any, input_format: str | None, split: str | None) -> list[Dataset | Inputs]:
-    """Datasets, and neighbouring files of the same other format together."""
+    """Datasets, and runs of consecutive files of one other format."""
     is_one = isinstance(source, Dataset | Mapping) or is_paths(source) or not isinstance(source, Iterable)
     sources: list[Any] = [source] if is_one else list(cast("Iterable[Any]", source))
-    found: list[Dataset | Inputs] = []
-    for one in sources:
-        if isinstance(one, Dataset):
-            if one._transforms:
+    parts: list[Dataset | Inputs] = []
+    for item in sources:
+        if isinstance(item, Dataset):
+            if item._transforms:
                 raise TypeError(
                     "samples are taken as they are stored, without the functions given to map or with_transform; write "
                     "them first: jinx.convert(ds, 'new.jinx')"
                 )
-            found.append(reopened(one, verify="full"))
+            parts.append(reopen_with(item, verify="full"))
             continue
-        if not is_paths(one):
+        if not is_paths(item):
             raise TypeError(
-                f"inputs are datasets and paths, not {type(one).__name__}; write samples first: "
+                f"inputs are datasets and paths, not {type(item).__name__}; write samples first: "
                 "jinx.convert(samples, 'new.jinx')"
             )
-        for path in paths_of(one):
+        for path in paths_of(item):
             dataset = openable(path, split, input_format)
             part = find_inputs([path], input_format) if dataset is None else dataset
-            last = found[-1] if found else None
+            last = parts[-1] if parts else None
             if isinstance(part, Inputs) and isinstance(last, Inputs) and part.format == last.format:
-                found[-1] = Inputs([*last.files, *part.files], part.format)
+                parts[-1] = Inputs([*last.files, *part.files], part.format)
             else:
-                found.append(part)
-    if not found:
+                parts.append(part)
+    if not parts:
         raise ValueError("there is no input: the list is empty")
-    return found
+    return parts
 
 
 def openable(path: str, split: str | None, input_format: str | None) -> Dataset | None:

@@ -1,6 +1,6 @@
-"""Unpickling: pickles name this module and `jinx`, and no other module of ours.
+"""Functions that pickles call when they are loaded. Pickles name this module and `jinx`, no other module of ours.
 
-The names here never change, so that later versions read the pickles of this one, wherever their classes are defined.
+The names here must not change: later versions read the pickles of this one, even after classes have moved.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ _MODULES = {
     "FunctionColumn": "jinx._dataset.added_columns",
     "JoinedColumn": "jinx._dataset.added_columns",
     "ListColumn": "jinx._dataset.added_columns",
-    "Recipe": "jinx._dataset.recipe",
+    "ViewDefinition": "jinx._dataset.view_definition",
     "SavedView": "jinx._views.open",
     "KeepColumns": "jinx._dataset.transforms",
     "MediaDecoder": "jinx._dataset.decode_media",
@@ -25,7 +25,7 @@ _MODULES = {
 
 
 def rebuild(name: str, *arguments: Any) -> Any:
-    """Make an object of one of our classes from its arguments."""
+    """Make an object of the class `name` from its arguments."""
     return getattr(import_module(_MODULES[name]), name)(*arguments)
 
 
@@ -42,28 +42,28 @@ def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], sta
 
 
 def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identities: list[tuple[int, str]]) -> D:
-    """Open files of which it is known what they must be. Many files are compared one by one, at their first access.
+    """Open files, which must have these identities. Many files are compared one by one, at their first access.
 
     Raises:
-        MismatchError: The files are others now.
+        MismatchError: The files have changed.
     """
-    # The split decides which shards count, so with a split all are opened now; otherwise each at its first access. Of
-    # MDS only the index is read.
+    # With a split, all shards are opened now, because it decides which of them count. Otherwise each is opened and
+    # compared at its first access. For MDS only the index is read.
     expected = identities if options.get("split") is None and options.get("mds") is None else None
     opened = kind(paths, **options, expected=expected)
-    known = sum(samples for samples, _ in identities)
-    if opened._base_len() != known or (expected is None and opened._identities() != identities):
+    expected_samples = sum(samples for samples, _ in identities)
+    if opened._base_len() != expected_samples or (expected is None and opened._identities() != identities):
         from jinx._dataset.summary import path_of
 
         raise MismatchError(f"{path_of(opened)}: the files changed since they were first opened; open them again")
     return opened
 
 
-def reopen_view(kind: type[D], recipe: Any, state: dict[str, Any]) -> D:
-    """Make a pickled view of several datasets, or one with columns of its own, again."""
+def reopen_view(kind: type[D], definition: Any, state: dict[str, Any]) -> D:
+    """Make a view of several datasets, or one with columns of its own, from its pickle."""
     return kind()._derive(
-        rows=recipe.rows(),
-        recipe=recipe,
+        rows=definition.rows(),
+        definition=definition,
         lazy=state["lazy"],
         indices=state["indices"],
         columns=state["columns"],

@@ -1,11 +1,11 @@
-"""`jinx shuffle` and `jinx sort`."""
+"""`jinx shuffle` and `jinx sort`: write a dataset in another order."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from jinx._cli.keywords import keyword_options
+from jinx._cli.options_from_keywords import keyword_options
 from jinx._cli.parameters import AT_LEAST_ONE, PATH, SEED, examples, names, print_json
 from jinx._rewrite.options import OrderOptions
 

@@ -1,12 +1,12 @@
-"""Arrays of positions: made for datasets, joined, inverted and sliced, as MLDataForge's `index` commands do."""
+"""Operations on arrays of positions, as MLDataForge's `index` commands have them: slice, invert, shuffle, subtract."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jinx._convert.convert import stream
 from jinx._convert.inputs import find_inputs
+from jinx._rewrite.inputs import openable
 from jinx._rewrite.positions_file import Origin
-from jinx._rewrite.source import openable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 def samples_of(paths: Sequence[str], split: str | None, input_format: "FormatName | None") -> Origin:
     """The samples of inputs of any format, counted, and their id where they can be read in place."""
     datasets = [openable(path, split, input_format) for path in paths]
-    known = [one for one in datasets if one is not None]
-    if len(known) == len(datasets):
+    opened = [dataset for dataset in datasets if dataset is not None]
+    if len(opened) == len(datasets):
         from jinx._dataset.dataset import Dataset
 
-        return Origin.of(known[0] if len(known) == 1 else Dataset.concat(known))
+        return Origin.of(opened[0] if len(opened) == 1 else Dataset.concat(opened))
     if split is not None:
         raise ValueError("splits are told apart in JINX and MDS; convert the input first: jinx convert IN OUT")
     counts = [
-        _count(path, input_format) if one is None else len(one) for path, one in zip(paths, datasets, strict=True)
+        _count(path, input_format) if dataset is None else len(dataset)
+        for path, dataset in zip(paths, datasets, strict=True)
     ]
     return Origin("", sum(counts))
 
@@ -44,7 +45,7 @@ def sliced(
     percentage: float | None = None,
     number: int | None = None,
 ) -> "npt.NDArray[np.int64]":
-    """Every n-th value, of these those from `offset` on, of these the first ones.
+    """Every n-th value; of these, those from `offset` on; of these, the first ones.
 
     Args:
         values: Positions.
@@ -79,13 +80,13 @@ def inverted(values: "npt.NDArray[np.int64]") -> "npt.NDArray[np.int64]":
     """
     import numpy as np
 
-    # The range first: counting takes as much memory as the greatest value says.
+    # Check the range first: the memory for counting grows with the largest value.
     is_within = not len(values) or bool(values.min() >= 0 and values.max() < len(values))
     if not is_within or not (np.bincount(values, minlength=len(values)) == 1).all():
         raise ValueError("only an order of all samples can be reversed: every position from 0 on, each once")
-    found = np.empty_like(values)
-    found[values] = np.arange(len(values))
-    return found
+    inverse = np.empty_like(values)
+    inverse[values] = np.arange(len(values))
+    return inverse
 
 
 def without(values: "npt.NDArray[np.int64]", taken: Any) -> "npt.NDArray[np.int64]":

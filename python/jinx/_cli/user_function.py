@@ -1,4 +1,4 @@
-"""Functions of the user, from a file that is named on the command line."""
+"""A function of the user, from `--code FILE.py:NAME` on the command line."""
 
 import sys
 from pathlib import Path
@@ -9,10 +9,10 @@ from jinx._user_code import FileFunction
 
 
 def function_from(text: str) -> FileFunction:
-    """The function that `FILE.py:NAME` names; the file is run.
+    """Run a file and return the function that `FILE.py:NAME` names.
 
     Raises:
-        click.UsageError: The text, the file or the function is not there.
+        click.UsageError: The text has another form, or there is no such file or function.
         ValueError: The file cannot be run.
     """
     file, _, name = text.rpartition(":")
@@ -21,7 +21,7 @@ def function_from(text: str) -> FileFunction:
         raise click.UsageError(f"--code {text!r}: write FILE.py:FUNCTION")
     if not path.exists():
         raise click.UsageError(f"--code {text!r}: there is no file {file}")
-    # The file may import its neighbours, also in processes, which get the path.
+    # The file may import modules next to it, also in worker processes, which inherit sys.path.
     sys.path.insert(0, str(path.parent.resolve()))
     try:
         return FileFunction(file, name)

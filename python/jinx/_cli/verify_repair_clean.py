@@ -1,4 +1,4 @@
-"""`jinx verify`, `jinx repair` and `jinx clean`."""
+"""`jinx verify`, `jinx repair` and `jinx clean`: find damage, save intact samples, remove leftover files."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,9 @@ def verify(paths: tuple[str, ...], max_value_bytes: str | None, progress: str, a
             def show(done: int, total: int, number: int = number) -> None:
                 bar(number, done, total)
 
-            found = check(path, progress=show, max_value_bytes=limit)
-            problems += found
-            if not as_json and not found:
+            file_problems = check(path, progress=show, max_value_bytes=limit)
+            problems += file_problems
+            if not as_json and not file_problems:
                 click.echo(f"{path}: intact")
     if as_json:
         print_json([problem.to_dict() for problem in problems])
@@ -85,6 +85,6 @@ def _loss(loss: dict[str, Any]) -> str:
 
 
 def _line(problem: "Problem") -> str:
-    found = {"sample": problem.sample, "column": problem.column, "byte": problem.byte}
-    places = [f"{name} {place}" for name, place in found.items() if place is not None]
+    location = {"sample": problem.sample, "column": problem.column, "byte": problem.byte}
+    places = [f"{name} {place}" for name, place in location.items() if place is not None]
     return f"{problem.file}: {', '.join(places)}{': ' if places else ''}{problem.what}"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jinx._pack.batching_methods import Batching
 from jinx._pack.sizes import IMAGES, TOKENS, Sizes
-from jinx._pack.stages import Batching
 from jinx._results import Result
 
 if TYPE_CHECKING:

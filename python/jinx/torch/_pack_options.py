@@ -11,8 +11,8 @@ import numpy as np
 from jinx._dataset.dataset import Dataset
 from jinx._suggest import hint
 from jinx.torch._encoding import Encoding, TrainingSample, positions_of
-from jinx.torch._fitting import Fitting, Oversize, Tally
 from jinx.torch._loader import pinned
+from jinx.torch._oversize import Fitting, Oversize, Tally
 from jinx.torch._packed_batch import Mask, PackedCollator
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`jinx get` and `jinx extract`: stored values out of the file."""
+"""`jinx get` and `jinx extract`: write values of one column to standard output or to files."""
 
 import os
 from collections.abc import Mapping
@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from jinx._cli.head_cat import json_text
 from jinx._cli.parameters import COUNT, PATH, WHERE, examples, write_all, write_out
-from jinx._cli.rows import json_text
 from jinx._media_types import media_bytes, suffix_of
 
 
@@ -77,10 +77,10 @@ def extract(path: str, directory: str, column: str, where: str | None, limit: in
 
 
 def _value_at(sample: Any, path: list[str]) -> Any:
-    """The value that a path leads to.
+    """The value at a path.
 
     Raises:
-        KeyError: A name on the way does not exist.
+        KeyError: A name in the path does not exist.
     """
     from jinx._suggest import unknown_column
 
@@ -115,7 +115,7 @@ def _write_file(path: str, data: bytes) -> None:
 
 
 def as_bytes(value: Any) -> bytes:
-    """A value as it is written out."""
+    """The bytes to write for a value."""
     media = media_bytes(value)
     if media is not None:
         return media

@@ -20,10 +20,10 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.identity import identity_of, require_identity
 from jinx._pack.plan import PackPlan
 from jinx.errors import InvalidError
-from jinx.torch._ahead import ahead
+from jinx.torch._background_iterator import ahead
+from jinx.torch._distributed import rank_and_world
 from jinx.torch._loader import pinned, spare_cores
-from jinx.torch._options import Read
-from jinx.torch._ranks import rank_and_world
+from jinx.torch._pack_options import Read
 
 if TYPE_CHECKING:
     from jinx._pack.schedule import Balance, PackSchedule

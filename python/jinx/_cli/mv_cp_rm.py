@@ -1,4 +1,4 @@
-"""`jinx mv`, `jinx cp` and `jinx rm`: datasets as a whole, their sidecars with them."""
+"""`jinx mv`, `cp` and `rm` for datasets with their sidecars, and `jinx rebase` for saved views of moved datasets."""
 
 import click
 
@@ -69,7 +69,7 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
         raise click.UsageError(f"{to}: to take several datasets this must be a directory that exists")
     # Views come last, so that they follow what was moved with them.
     sources.sort(key=views.__getitem__)
-    return [(one, os.path.join(to, os.path.basename(one.rstrip("/"))) if inside else to) for one in sources]  # noqa: PTH118, PTH119
+    return [(path, os.path.join(to, os.path.basename(path.rstrip("/"))) if inside else to) for path in sources]  # noqa: PTH118, PTH119
 
 
 def _absolute(source: str, target: str) -> dict[str, str]:

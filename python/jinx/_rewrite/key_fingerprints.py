@@ -1,4 +1,4 @@
-"""Keys of all samples as fingerprints: 8 or 16 bytes each, whatever the values are."""
+"""Fingerprints of the keys of all samples: 8 or 16 bytes each, for values of any type."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -29,7 +29,7 @@ def key_paths(dataset: Reader, names: str | Sequence[str]) -> list[list[str]]:
         raise ValueError("name at least one column")
     for path in paths:
         if len(path) > 1 and len(dataset):
-            require_path(dataset, path, there=_is_there(dataset, path))
+            require_path(dataset, path, exists=_is_there(dataset, path))
     return paths
 
 
@@ -45,7 +45,7 @@ def check_missing(missing: Missing, count: int, first: int, paths: list[list[str
     """Refuse samples without a key, if they are to be refused.
 
     Raises:
-        KeyError: There are some.
+        KeyError: A sample has no key, and `missing` is `"fail"`.
     """
     if missing == "fail" and count:
         names = ", ".join(map(path_text, paths))
@@ -56,7 +56,7 @@ def check_missing(missing: Missing, count: int, first: int, paths: list[list[str
 
 
 def checked_policy(missing: str) -> None:
-    """Refuse a policy that there is not."""
+    """Refuse an unknown policy for missing keys."""
     if missing not in MISSING:
         raise ValueError(f"missing={missing!r} is not known; use one of {', '.join(map(repr, MISSING))}")
 
@@ -70,14 +70,14 @@ def hashes(dataset: Reader, paths: list[list[str]]) -> "npt.NDArray[np.uint64]":
     """64 bits of the key of each sample, of shape (n,); 0 where it has none."""
     import numpy as np
 
-    found = np.empty(len(dataset), dtype=np.uint64)
+    result = np.empty(len(dataset), dtype=np.uint64)
     start = 0
     for part in chunks(dataset):
         pairs = np.frombuffer(part._fingerprints(paths), dtype="<u8").reshape(-1, 2)
         is_missing = ~pairs.any(axis=1)
-        found[start : start + len(pairs)] = np.where(is_missing, 0, np.maximum(pairs[:, 0], 1))
+        result[start : start + len(pairs)] = np.where(is_missing, 0, np.maximum(pairs[:, 0], 1))
         start += len(pairs)
-    return found
+    return result
 
 
 def sizes(dataset: Reader) -> "npt.NDArray[np.int64]":

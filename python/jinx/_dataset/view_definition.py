@@ -1,25 +1,25 @@
-"""What a view in memory is made of: datasets, and columns of its own."""
+"""The definition of a view in memory: the datasets that it shows, and its own columns."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from jinx import _core
 from jinx._dataset.summary import schema_of_all
-from jinx._reopen import rebuild
+from jinx._unpickle import rebuild
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
-    """What a view with columns of its own, or of several datasets, is made of; it travels in pickles."""
+class ViewDefinition:
+    """The datasets and own columns of a view, from which it can be made again after unpickling."""
 
     parts: tuple[Any, ...]
     own: tuple[tuple[str, Any], ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("Recipe", self.parts, self.own)
+        return rebuild, ("ViewDefinition", self.parts, self.own)
 
     def rows(self) -> _core.Rows:
-        """The samples."""
+        """The samples, for `_derive`."""
         return _core.compose(list(self.parts), list(self.own), [])
 
     def schema(self) -> dict[str, str]:

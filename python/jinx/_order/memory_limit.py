@@ -1,4 +1,4 @@
-"""How much memory a command may use."""
+"""The memory limit of shuffling and sorting: as given, or a share of what the machine or container has."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`jinx split`, `concat`, `select`, `dedup` and `compact`: whole datasets as new ones, or as views."""
+"""`jinx split`, `concat`, `select`, `dedup` and `compact`: write datasets again, or save views of them."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from jinx._cli.keywords import keyword_options
+from jinx._cli.options_from_keywords import keyword_options
 from jinx._cli.parameters import AT_LEAST_ONE, PATH, examples, names, pairs, print_json
 from jinx._rewrite.options import RewriteOptions
 from jinx._sizes import counted
@@ -31,15 +31,15 @@ def _progress(mode: str, *, as_json: bool) -> Generator[Any]:
 
 
 def _ends(paths: Sequence[str], command: str) -> tuple[list[str], str]:
-    """The inputs and the output."""
+    """Divide the paths on the command line into inputs and output."""
     if len(paths) < 2:  # noqa: PLR2004
         example = paths[0] if paths else "in.jinx"
         raise click.UsageError(f"where to? For instance: jinx {command} {example} out.jinx")
     return list(paths[:-1]), paths[-1]
 
 
-def _say(done: Any, bar: Any, *, as_json: bool, more: Sequence[str] = ()) -> None:
-    """The result, as JSON on standard output or in words on standard error."""
+def _say(done: Any, bar: Any, *, as_json: bool, extra: Sequence[str] = ()) -> None:
+    """Print the result: as JSON on standard output, or in words on standard error."""
     if as_json:
         print_json({**done.to_dict(), "seconds": round(bar.seconds, 3)})
         return
@@ -47,7 +47,7 @@ def _say(done: Any, bar: Any, *, as_json: bool, more: Sequence[str] = ()) -> Non
     from jinx._sizes import natural_size
 
     size = sum(part.bytes for part in done.parts) if hasattr(done, "parts") else done.bytes
-    facts = [counted(done.samples, "sample"), natural_size(size), *more, f"in {natural_seconds(bar.seconds)}"]
+    facts = [counted(done.samples, "sample"), natural_size(size), *extra, f"in {natural_seconds(bar.seconds)}"]
     click.echo(f"{done.path}: {', '.join(facts)}", err=True)
 
 
@@ -120,7 +120,7 @@ def split(paths: tuple[str, ...], fractions: tuple[str, ...], progress: str, as_
     inputs, out = _ends(paths, "split")
     with _progress(progress, as_json=as_json) as bar:
         done = run(inputs, out, fractions=_shares(fractions), progress=bar, **options)
-    _say(done, bar, as_json=as_json, more=[counted(len(done.parts), "part")])
+    _say(done, bar, as_json=as_json, extra=[counted(len(done.parts), "part")])
     if not as_json:
         for part in done.parts[:_MAX_PARTS]:
             click.echo(f"  {part.path}: {counted(part.samples, 'sample')}", err=True)
@@ -147,9 +147,9 @@ def _shares(given: Sequence[str]) -> dict[str, float] | list[float] | None:
 
 def _say_missing(count: int, missing: str) -> None:
     if count:
-        what = "was left out" if missing == "drop" else "was kept"
-        what = what if count == 1 else what.replace("was", "were")
-        click.echo(f"{counted(count, 'sample')} without a key {what} (--missing)", err=True)
+        outcome = "was left out" if missing == "drop" else "was kept"
+        outcome = outcome if count == 1 else outcome.replace("was", "were")
+        click.echo(f"{counted(count, 'sample')} without a key {outcome} (--missing)", err=True)
 
 
 @click.command(
@@ -172,7 +172,7 @@ def dedup(paths: tuple[str, ...], by: tuple[str, ...], progress: str, as_json: b
     inputs, out = _ends(paths, "dedup")
     with _progress(progress, as_json=as_json) as bar:
         done = run(inputs, out, by=names(by), progress=bar, **options)
-    _say(done, bar, as_json=as_json, more=[f"{counted(done.duplicates, 'duplicate')} left out"])
+    _say(done, bar, as_json=as_json, extra=[f"{counted(done.duplicates, 'duplicate')} left out"])
     if not as_json:
         _say_missing(done.missing, options["missing"])
 
@@ -192,4 +192,4 @@ def compact(paths: tuple[str, ...], progress: str, as_json: bool, **options: Any
     inputs, out = _ends(paths, "compact")
     with _progress(progress, as_json=as_json) as bar:
         done = run(inputs, out, progress=bar, **options)
-    _say(done, bar, as_json=as_json, more=[f"{counted(done.shards_before, 'file')} before, {done.shards:,} now"])
+    _say(done, bar, as_json=as_json, extra=[f"{counted(done.shards_before, 'file')} before, {done.shards:,} now"])
