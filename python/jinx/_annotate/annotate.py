@@ -1,4 +1,4 @@
-"""`jinx.annotate`: lengths of all samples as a saved view."""
+"""`jinx.annotate`: counts the lengths of all samples and saves them as a view."""
 
 import os
 import pickle
@@ -76,7 +76,7 @@ def annotate(
             that training need not tokenize.
         workers: Processes; one per core if not given. Few samples, and functions that the script itself defines, are
             counted in this process.
-        overwrite: Replace an existing view, at the end and at once.
+        overwrite: Replace an existing view, in one step when the new one is complete.
         progress: Called with samples done, bytes (0) and None.
 
     Raises:
@@ -139,7 +139,7 @@ def _blocks(counter: _Counter, workers: int | None, least: int) -> Iterator[Bloc
     processes = max(least, _processes(total) if workers is None else workers)
     sent = _pickled(counter, required=workers is not None or least > 0) if processes else None
     if sent is None:
-        yield from (counter.count(*one) for one in ranges)
+        yield from (counter.count(*bounds) for bounds in ranges)
         return
     free: SimpleQueue[Worker] = SimpleQueue()
     started: list[Worker] = []
@@ -157,8 +157,8 @@ def _blocks(counter: _Counter, workers: int | None, least: int) -> Iterator[Bloc
             started.append(Worker(sent))
             free.put(started[-1])
         waiting: deque[Future[Block]] = deque()
-        for one in ranges:
-            waiting.append(pool.submit(count, *one))
+        for bounds in ranges:
+            waiting.append(pool.submit(count, *bounds))
             if len(waiting) >= _BLOCKS_AHEAD * processes:
                 yield waiting.popleft().result()
         while waiting:
@@ -176,10 +176,10 @@ def _processes(samples: int) -> int:
 
 
 def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
-    """What is sent to processes; None where functions of the caller cannot be.
+    """The pickled counter for worker processes; None if it holds functions that cannot be pickled.
 
     Raises:
-        TypeError: They cannot, and processes were asked for.
+        TypeError: The counter cannot be pickled, and processes were asked for.
     """
     try:
         data = pickle.dumps(counter)

@@ -1,4 +1,4 @@
-"""The columns of lengths, gathered in order; token ids are kept on disk until they are saved."""
+"""Collects the columns of lengths in order; token ids are kept on disk until they are saved."""
 
 import os
 import tempfile
@@ -96,7 +96,7 @@ class Gathered:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what waited; the columns are gone with it."""
+        """Remove the temporary file; the columns of token ids can no longer be read."""
         for spool in self._spools.values():
             spool.close()
 
@@ -108,10 +108,10 @@ class Gathered:
 
         empty = np.zeros((len(COUNTS), 0), dtype=np.int64)
         counts = np.concatenate([empty, *self._counts], axis=1)
-        found: dict[str, Any] = dict(zip(COUNTS, counts, strict=True))
+        named: dict[str, Any] = dict(zip(COUNTS, counts, strict=True))
         for name, spool in self._spools.items():
-            found[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
-        return found
+            named[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
+        return named
 
 
 def ids_dtype(vocabulary: int) -> str:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writes files that appear complete or not at all."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def published(path: str | os.PathLike[str]) -> Generator[str]:
-    """A name next to `path` to write to; the file takes its place when the block ends without an error."""
+    """A temporary name to write to; the file is renamed to `path` when the block ends without an error."""
     target = Path(os.fsdecode(path))
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".jinx-") as work:
         temporary = Path(work) / target.name
@@ -22,6 +22,6 @@ def published(path: str | os.PathLike[str]) -> Generator[str]:
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """A value as a JSON file."""
+    """Write a value as a JSON file."""
     with published(path) as temporary:
         Path(temporary).write_text(json.dumps(value, indent=1) + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""Sequences with their samples, as pictures show them."""
+"""The rows of charts: sequences with the tokens and images of their samples."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

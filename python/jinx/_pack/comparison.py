@@ -1,4 +1,4 @@
-"""What five ways to batch the same samples waste, as numbers and for a picture."""
+"""`jinx.compare_packing`: the padding of five ways to batch the same samples, as numbers and for a picture."""
 
 import os
 from dataclasses import dataclass
@@ -56,9 +56,9 @@ class PackComparison(Result):
         budgets: What a sequence of the knapsack may hold.
         stages: The five ways.
         shown: For each of them, the sequences that some of the samples make; the picture shows them.
-        cost: The size that ranks pay for.
-        costs: What each of 8 ranks pays in up to 64 steps, `before` and `after` balancing: lists of 8 numbers.
-        imbalance: What the slowest rank pays over the mean, on average over the epoch, `before` and `after`.
+        cost: The size that counts as the cost of a pack.
+        costs: The cost of each of 8 ranks in up to 64 steps, `before` and `after` balancing: lists of 8 numbers.
+        imbalance: The cost of the slowest rank over the mean, on average over the epoch, `before` and `after`.
     """
 
     samples: int
@@ -99,7 +99,7 @@ def compare_packing(
     lengths: str = TOKENS,
     tokens_per_image: int = 0,
 ) -> PackComparison:
-    """Batch samples in five ways, and say what each of them wastes. No sample is read.
+    """Batch samples in five ways, and compare how much padding each needs. No sample is read.
 
     Naive padding pads each batch to its longest sample. Constrained padding drops samples over `max_length` and pads
     the others to it. Greedy packing puts samples into sequences as they come. Bin packing takes the longest first. The
@@ -137,7 +137,7 @@ def compare_packing(
     config.check(len(sizes.samples))
     order = np.random.Generator(np.random.PCG64(seed)).permutation(total)
     best = batching_methods.knapsack(sizes, config)
-    found = _all_stages(sizes, config, batch_size, order, best)
+    batchings = _all_stages(sizes, config, batch_size, order, best)
     chosen = np.sort(order[:show])
     part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),), (None,))
     shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), batching_methods.knapsack(part, config))
@@ -146,7 +146,7 @@ def compare_packing(
     return PackComparison(
         samples=total,
         budgets=budgets,
-        stages=[_stage(name, batching, sizes) for name, batching in found.items()],
+        stages=[_stage(name, batching, sizes) for name, batching in batchings.items()],
         shown={name: rows_of(batching, part, chosen, tokens_per_image) for name, batching in shown.items()},
         cost=cost,
         costs={"before": before.step_costs(cost)[:_STEPS].tolist(), "after": after.step_costs(cost)[:_STEPS].tolist()},

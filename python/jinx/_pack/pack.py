@@ -1,4 +1,4 @@
-"""`jinx.pack`: from a dataset to a plan."""
+"""`jinx.pack`: makes a plan for a dataset."""
 
 import operator
 from collections.abc import Mapping, Sequence

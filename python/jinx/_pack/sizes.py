@@ -1,4 +1,4 @@
-"""What each sample takes of each budget: from the index of a dataset, or from arrays. Nothing is decoded."""
+"""Reads the sizes of samples (tokens, images, patches) from the index of a dataset or from arrays."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -57,16 +57,17 @@ def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence
     parts = _parts(source)
     names = {part: "" if len(parts) == 1 else f"source {part}: " for part in range(len(parts))}
     read = [_of_one(part, budgets, also, lengths, names[number]) for number, part in enumerate(parts)]
-    shared = [name for name in read[0] if all(name in one for one in read)]
+    shared = [name for name in read[0] if all(name in source_columns for source_columns in read)]
     columns = {
-        name: read[0][name] if len(read) == 1 else np.concatenate([one[name] for one in read]) for name in shared
+        name: read[0][name] if len(read) == 1 else np.concatenate([source_columns[name] for source_columns in read])
+        for name in shared
     }
     sources = tuple(identity_of(part) if isinstance(part, Reader) else None for part in parts)
-    return Sizes(columns, tuple(len(one[TOKENS]) for one in read), sources, lengths)
+    return Sizes(columns, tuple(len(source_columns[TOKENS]) for source_columns in read), sources, lengths)
 
 
 def held_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str, npt.NDArray[np.uint32]]":
-    """Those of some sizes that a dataset's index holds.
+    """The sizes that a dataset's index holds, of those with these names.
 
     Args:
         dataset: The dataset.
@@ -74,13 +75,13 @@ def held_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str
         lengths: The column for `num_tokens`.
     """
     indexed = _Indexed(dataset, lengths, "")
-    found: dict[str, npt.NDArray[np.uint32]] = {}
+    columns: dict[str, npt.NDArray[np.uint32]] = {}
     for name in names:
         try:
-            found[name] = indexed.required(name)
+            columns[name] = indexed.required(name)
         except (InvalidError, KeyError):
             continue
-    return found
+    return columns
 
 
 def datasets_in(source: Any) -> list[Reader]:
@@ -90,12 +91,12 @@ def datasets_in(source: Any) -> list[Reader]:
 
 def _parts(source: Any) -> list[Any]:
     """The sources that a plan was asked for: several in a list or tuple, or one."""
-    is_mixture = isinstance(source, list | tuple) and any(_is_source(one) for one in source)  # pyright: ignore[reportUnknownVariableType]
+    is_mixture = isinstance(source, list | tuple) and any(_is_source(part) for part in source)  # pyright: ignore[reportUnknownVariableType]
     return list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _is_source(one: Any) -> bool:
-    return isinstance(one, Reader | Mapping) or getattr(one, "ndim", 0) == 1 or isinstance(one, list | tuple)
+def _is_source(value: Any) -> bool:
+    return isinstance(value, Reader | Mapping) or getattr(value, "ndim", 0) == 1 or isinstance(value, list | tuple)
 
 
 def _of_one(
@@ -111,7 +112,7 @@ def _of_one(
     else:
         given = _Given({TOKENS: source}, where)
     columns = {name: given.required(name) for name in budgets}
-    columns |= {name: found for name in optional if (found := given.optional(name)) is not None}
+    columns |= {name: values for name in optional if (values := given.optional(name)) is not None}
     for name, column in columns.items():
         if len(column) != len(columns[TOKENS]):
             raise InvalidError(
@@ -148,20 +149,20 @@ class _Indexed:
         if not len(self._dataset):  # it may not even know its columns
             return checked([], name)
         column = self._lengths if name == TOKENS else name
-        known = column_names(self._dataset)
-        path, by_length, _ = parse_key(column, known)
-        if known and path not in known and "." not in path:
+        names = column_names(self._dataset)
+        path, by_length, _ = parse_key(column, names)
+        if names and path not in names and "." not in path:
             raise KeyError(
-                f"{self._where}no column {path!r}{hint(path, known)}; `jinx annotate` adds the number of tokens, "
+                f"{self._where}no column {path!r}{hint(path, names)}; `jinx annotate` adds the number of tokens, "
                 "images and patches"
             )
-        found = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
-        if found is None or isinstance(found[0], list):
+        stored = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
+        if stored is None or isinstance(stored[0], list):
             raise InvalidError(
                 f"{self._where}{column!r} is not in the index as numbers, and a plan reads no samples: write it with "
                 f"Writer(..., indexed=[{path!r}]), add it with `jinx annotate`, or give an array of lengths"
             )
-        values, present = found
+        values, present = stored
         if present is not None:
             sample = int(present.argmin())
             raise InvalidError(

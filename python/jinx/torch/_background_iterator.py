@@ -1,4 +1,4 @@
-"""An iterator that a thread runs ahead of its consumer."""
+"""Runs an iterator in a background thread, ahead of its consumer."""
 
 import queue
 import threading

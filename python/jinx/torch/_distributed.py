@@ -1,4 +1,4 @@
-"""Which rank of how many this process is."""
+"""The rank and world size of this process."""
 
 import os
 
@@ -6,7 +6,7 @@ import torch
 
 
 def rank_and_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """Rank and world size: as given, else of torch.distributed, else of the environment, else 0 of 1.
+    """Rank and world size: as given, else from torch.distributed, else from the environment, else 0 of 1.
 
     Raises:
         ValueError: Only one of them was given, the rank is not below the world size, or the environment

@@ -1,4 +1,4 @@
-"""`jinx.torch.ElasticLoader`: samples as they are, in a global random order that any number of ranks can resume."""
+"""`jinx.torch.ElasticLoader`: single samples in a global random order that any number of ranks can resume."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class _Batch:
     def __call__(self, packs: Read) -> tuple[Any, list[Exception]]:
         samples: list[Any] = []
         skipped: list[Exception] = []
-        for _, sample in (one for pack in packs for one in pack):
+        for _, sample in (item for pack in packs for item in pack):
             if not isinstance(sample, Exception):
                 samples.append(sample)
             elif self.skips_errors:
@@ -134,9 +134,9 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
                 packs = [pack or self._positions((shift + i) % len(self._plan)) for i, pack in enumerate(packs)]  # noqa: PLW2901
             yield packs
 
-    def _finished(self, made: tuple[Any, list[Exception]], step: int) -> Any:
+    def _finished(self, result: tuple[Any, list[Exception]], step: int) -> Any:
         del step
-        batch, skipped = made
+        batch, skipped = result
         self.skipped += skipped
         return batch
 

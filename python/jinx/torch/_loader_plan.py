@@ -1,4 +1,4 @@
-"""The plan of a loader: made from its dataset, or given and compared with it."""
+"""The plan of a loader: makes it from the dataset, or compares a given one with the dataset."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,28 +18,28 @@ _KEYWORDS = {TOKENS: "max_length", IMAGES: "max_images", PATCHES: "max_patches"}
 
 
 def required(dataset: Any) -> Dataset:
-    """The dataset that a loader was given.
+    """Check that the argument of a loader is a dataset.
 
     Raises:
-        TypeError: It is something else, for instance a path.
+        TypeError: The argument is something else, for instance a path.
     """
     if isinstance(dataset, Dataset):
         return dataset
-    what = f"dataset: give a jinx.Dataset, not {type(dataset).__name__}"
+    message = f"dataset: give a jinx.Dataset, not {type(dataset).__name__}"
     if isinstance(dataset, str | PathLike):
-        what += f"; open it first: jinx.open({os.fsdecode(cast('str', dataset))!r})"
-    raise TypeError(what)
+        message += f"; open it first: jinx.open({os.fsdecode(cast('str', dataset))!r})"
+    raise TypeError(message)
 
 
 def whole_of(dataset: Dataset | Sequence[Dataset]) -> Dataset:
-    """One dataset of the one or the several that a loader was given.
+    """The datasets of a loader, one or several, as one dataset.
 
     Raises:
-        TypeError: There is something else among them, for instance a path.
-        ValueError: There is none.
+        TypeError: One of them is something else, for instance a path.
+        ValueError: The list is empty.
     """
     if isinstance(dataset, list | tuple):
-        return Dataset.concat([required(one) for one in dataset])
+        return Dataset.concat([required(part) for part in dataset])
     return required(dataset)
 
 
@@ -61,7 +61,7 @@ def plan_of(
 
     Raises:
         MismatchError: The plan is for other samples, for these in another order, or was made of other lengths.
-        TypeError: It is neither a plan nor keywords.
+        TypeError: `plan` is neither a plan nor keywords.
     """
     if not isinstance(plan, PackPlan):
         if not isinstance(plan, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -87,7 +87,7 @@ def plan_of(
 
 
 def left_out_by(plan: PackPlan) -> str | None:
-    """What a plan left out because it is over a budget, to be told where nobody asked for it; None if nothing."""
+    """The warning about samples that a plan left out because they are over a budget; None if there are none."""
     count = plan.left_out.oversize
     if not count:
         return None
@@ -100,9 +100,9 @@ def left_out_by(plan: PackPlan) -> str | None:
     )
 
 
-def _require_sizes(planned: Mapping[str, Any], found: Mapping[str, Any], where: str) -> None:
+def _require_sizes(planned: Mapping[str, Any], current: Mapping[str, Any], where: str) -> None:
     """Refuse a plan that was made of other sizes than those that its dataset holds now."""
-    for name, column in found.items():
+    for name, column in current.items():
         differs = planned[name] != column
         if differs.any():
             first = int(differs.argmax())
@@ -113,11 +113,11 @@ def _require_sizes(planned: Mapping[str, Any], found: Mapping[str, Any], where: 
             )
 
 
-def _require_lengths(planned: Any, found: Any, where: str, *, encodes: bool) -> None:
+def _require_lengths(planned: Any, current: Any, where: str, *, encodes: bool) -> None:
     """Refuse arrays of lengths that are not those of the dataset, as far as it holds any."""
-    if found is None or np.array_equal(planned, found):
+    if current is None or np.array_equal(planned, current):
         return
-    if np.array_equal(np.sort(planned), np.sort(found)):
+    if np.array_equal(np.sort(planned), np.sort(current)):
         raise MismatchError(f"the plan is for these samples in another order{where}; make it from the dataset as it is")
     if not encodes:
         raise MismatchError(

@@ -1,4 +1,4 @@
-"""Keeping packs within their length when samples are not as long as they were planned, and counting what happens."""
+"""Handles samples that are longer than planned: truncates or drops them (`oversize=`), and counts what was lost."""
 
 import warnings
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Oversize = Literal["truncate", "drop", "error"]
 
 @dataclass(slots=True)
 class Tally:
-    """What happened to the packs of some batches."""
+    """Counts of packs, samples and tokens in some batches, and of what was lost."""
 
     packs: int = 0
     fillers: int = 0
@@ -28,7 +28,7 @@ class Tally:
     empty: int = 0
 
     def add(self, other: "Tally") -> None:
-        """Count those of other batches too."""
+        """Add the counts of other batches."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
@@ -40,7 +40,7 @@ class Tally:
         """Tell the user what was left out, if anything was, in one warning.
 
         Args:
-            where: An epoch, or what else these are counts of.
+            where: What these are counts of, such as an epoch.
             why: What the samples were longer than.
             by_plan: What the plan left out already.
         """
@@ -56,7 +56,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What becomes of a pack's samples.
+    """Fits samples into a pack of limited length.
 
     Args:
         max_length: Tokens that a pack may hold.
@@ -88,10 +88,10 @@ class Fitting:
                 continue
             size = len(sample.input_ids)
             if size > left:
-                one = self._shortened(sample, left, tally)
-                if one is None:
+                shortened = self._shortened(sample, left, tally)
+                if shortened is None:
                     continue
-                sample, size = one, left  # noqa: PLW2901 - the shorter one
+                sample, size = shortened, left  # noqa: PLW2901 - the shorter one
             left -= size
             kept.append(sample)
         tally.packs += 1

@@ -1,4 +1,4 @@
-"""What the loaders of packs have in common: how samples become tokens, and packs become batches."""
+"""Options that the loaders of packs share: how samples become tokens, and packs become batches."""
 
 import operator
 import os
@@ -58,7 +58,7 @@ _KNOWN = {
 
 @dataclass
 class Made:
-    """A batch and what happened on its way; from worker processes too."""
+    """A batch with its counts and errors; worker processes send it too."""
 
     batch: Any
     tally: Tally
@@ -71,19 +71,19 @@ class Made:
 
 @dataclass(frozen=True)
 class PackMaker:
-    """From the samples of some packs to a batch; pickled into worker processes."""
+    """Makes a batch of the samples of some packs; pickled into worker processes."""
 
     encoding: Encoding
     fitting: Fitting
     collate: Collate
 
     def __call__(self, packs: Read) -> Made:
-        """The batch."""
-        made = Made(None, Tally(), [])
-        encoded = iter(self.encoding([one for pack in packs for one in pack]))
-        rows = [self.fitting.pack([next(encoded) for _ in pack], made.tally, made.skipped) for pack in packs]
-        made.batch = self.collate(rows)
-        return made
+        """Make the batch."""
+        result = Made(None, Tally(), [])
+        encoded = iter(self.encoding([item for pack in packs for item in pack]))
+        rows = [self.fitting.pack([next(encoded) for _ in pack], result.tally, result.skipped) for pack in packs]
+        result.batch = self.collate(rows)
+        return result
 
 
 def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple[Dataset, PackMaker]:
@@ -96,9 +96,9 @@ def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple
     for name in options:
         if name not in PackOptions.__annotations__:
             raise TypeError(f"no option {name!r}{hint(name, PackOptions.__annotations__)}")
-    for name, known in _KNOWN.items():
-        if options.get(name, known[0] if name != "attention_mask" else "none") not in known:
-            raise ValueError(f"{name}={options.get(name)!r}: give {', '.join(map(repr, known))}")
+    for name, allowed in _KNOWN.items():
+        if options.get(name, allowed[0] if name != "attention_mask" else "none") not in allowed:
+            raise ValueError(f"{name}={options.get(name)!r}: give {', '.join(map(repr, allowed))}")
     given: Mapping[str, Any] = {name: value for name, value in options.items() if name in _ENCODER}
     for name in ("encode", "image_fn", "position_fn", "collate_fn"):
         if options.get(name) is not None and not callable(options.get(name)):

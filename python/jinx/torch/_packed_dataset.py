@@ -70,11 +70,11 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         flat = [position for pack in chosen for position in pack]
         encoded = iter(self._maker.encoding(list(zip(flat, self._dataset.take(flat), strict=True))))
         had_losses = self._tally.has_losses()
-        made = [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], self._tally, [])) for pack in chosen]
+        batch = [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], self._tally, [])) for pack in chosen]
         worker = get_worker_info()
         if self._warns and not had_losses and (worker is None or worker.id == 0):
             self._tally.warn_of_losses(f"epoch {self._plan.epoch}, so far", "they were planned")
-        return made
+        return batch
 
     def to_hf(self) -> Any:
         """A Hugging Face `datasets.Dataset` of the packs, each read when it is touched; for TRL, which takes no other.

@@ -164,8 +164,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
                 "a mask chose the packs of this plan, which says nothing about other epochs; give only() the least "
                 "that a pack holds, as {'num_images': 1}"
             )
-        made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
-        chosen, maker = pack_maker(whole, made.max_length, options)
+        epoch_plan = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
+        chosen, maker = pack_maker(whole, epoch_plan.max_length, options)
         self._without_images: WithoutImages = without_images
         self._warns = "oversize" not in options
         self._tells_plan = not isinstance(plan, PackPlan) and "oversize" not in plan
@@ -174,7 +174,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         self.skipped: list[Exception] = []
         super().__init__(
             chosen,
-            self._with_images(made),
+            self._with_images(epoch_plan),
             maker,
             batch_size=batch_size,
             accumulation=accumulation,
@@ -227,15 +227,15 @@ class PackedDataLoader(ScheduledLoader[Made]):
             MismatchError: The dataset or the plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader, or it has another `without_images`.
         """
-        theirs = required_state(state).get("without_images")
-        if theirs != self._without_images:
-            raise InvalidError(f"the saved loader had without_images={theirs!r}, this one has {self._without_images!r}")
+        saved = required_state(state).get("without_images")
+        if saved != self._without_images:
+            raise InvalidError(f"the saved loader had without_images={saved!r}, this one has {self._without_images!r}")
         super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})
 
-    def _finished(self, made: Made, step: int) -> Any:
-        self._tally.add(made.tally)
-        self.skipped += made.skipped
-        batch = made.batch
+    def _finished(self, result: Made, step: int) -> Any:
+        self._tally.add(result.tally)
+        self.skipped += result.skipped
+        batch = result.batch
         if isinstance(batch, dict):
             self._tally.label_tokens += batch.get("num_label_tokens", 0)  # pyright: ignore[reportUnknownMemberType]
             total = self._labels_of_step(step)

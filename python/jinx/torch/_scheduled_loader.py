@@ -1,4 +1,4 @@
-"""Batches of a plan, in the order of its schedule: on threads or in worker processes, with exact resumption."""
+"""The base of loaders that follow a plan's schedule: threads or worker processes, and exact resumption."""
 
 import itertools
 import operator
@@ -126,10 +126,10 @@ class ScheduledLoader(Generic[R]):
             MismatchError: The dataset or the plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader.
         """
-        known = required_state(state)
-        require_identity(known["dataset"], self._identity, "this state")
-        plan = self._planned(known["epoch"])
-        self._begin(plan, {name: value for name, value in known.items() if name not in _MEMBERS})
+        saved = required_state(state)
+        require_identity(saved["dataset"], self._identity, "this state")
+        plan = self._planned(saved["epoch"])
+        self._begin(plan, {name: value for name, value in saved.items() if name not in _MEMBERS})
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
@@ -141,18 +141,18 @@ class ScheduledLoader(Generic[R]):
             self._active = self._schedule(resume)
             self._done = 0
         schedule = self._active
-        made = self._in_processes(schedule) if self._uses_processes else self._in_threads(schedule)
-        for step, one in enumerate(made):
+        results = self._in_processes(schedule) if self._uses_processes else self._in_threads(schedule)
+        for step, result in enumerate(results):
             if self._active is not schedule:  # set_epoch or load_state_dict inside the loop
                 return
             self._done = step + 1
-            yield self._finished(one, step)
+            yield self._finished(result, step)
         self._begin(self._planned(self.epoch + 1), None)
 
-    def _finished(self, made: R, step: int) -> Any:
-        """What the loop gets."""
+    def _finished(self, result: R, step: int) -> Any:
+        """The object to yield for a batch."""
         del step
-        return made
+        return result
 
     @property
     def _uses_processes(self) -> bool:
@@ -171,8 +171,8 @@ class ScheduledLoader(Generic[R]):
         self._done = 0
 
     def _schedule(self, resume: Mapping[str, Any] | None, plan: PackPlan | None = None) -> "PackSchedule":
-        made = self._plan if plan is None else plan
-        return made.schedule(world_size=self.world_size, rank=self.rank, resume=resume, **self._layout)
+        epoch_plan = self._plan if plan is None else plan
+        return epoch_plan.schedule(world_size=self.world_size, rank=self.rank, resume=resume, **self._layout)
 
     @cached_property
     def _whole(self) -> "PackSchedule":
@@ -202,12 +202,12 @@ class ScheduledLoader(Generic[R]):
 
         depth = self.prefetch_factor * self.num_workers
         for outcomes in Batches(self.dataset, wanted(), None, self.num_workers, depth):
-            rest = iter(outcomes)
-            made = self._make([list(itertools.islice(rest, size)) for size in sizes.popleft()])
-            yield self._in_pinned(made) if self.pin_memory and torch.cuda.is_available() else made
+            remaining = iter(outcomes)
+            result = self._make([list(itertools.islice(remaining, size)) for size in sizes.popleft()])
+            yield self._in_pinned(result) if self.pin_memory and torch.cuda.is_available() else result
 
-    def _in_pinned(self, made: Any) -> Any:
-        return made.pin_memory() if hasattr(made, "pin_memory") else pinned(made)
+    def _in_pinned(self, batch: Any) -> Any:
+        return batch.pin_memory() if hasattr(batch, "pin_memory") else pinned(batch)
 
     def _in_processes(self, schedule: "PackSchedule") -> Iterator[R]:
         loader: DataLoader[Any] = DataLoader(
@@ -223,33 +223,33 @@ class ScheduledLoader(Generic[R]):
         with _clear_errors():
             iterator = iter(loader)
             try:
-                while (made := next(iterator, None)) is not None:
-                    if isinstance(made, _Failed):
-                        raise made.error
-                    yield made
+                while (result := next(iterator, None)) is not None:
+                    if isinstance(result, _Failed):
+                        raise result.error
+                    yield result
             finally:
                 # An error keeps the iterator alive, and torch would report its worker again, wherever the program is.
                 iterator._shutdown_workers()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
 def required_state(state: Any) -> Mapping[str, Any]:
-    """What `state_dict` returned.
+    """Check that a value is a state that `state_dict` returned.
 
     Raises:
-        InvalidError: It is something else, or of another version.
+        InvalidError: The value is something else, or has another version.
     """
     if not isinstance(state, Mapping) or not {"version", "epoch", "plan"} <= state.keys():  # pyright: ignore[reportUnknownMemberType]
-        what = "a dict of something else" if isinstance(state, Mapping) else type(state).__name__
-        raise InvalidError(f"this is not the state of a loader of packs, which state_dict returns, but {what}")
-    found: dict[str, Any] = {**state}
-    if found["version"] != _VERSION:
+        problem = "a dict of something else" if isinstance(state, Mapping) else type(state).__name__
+        raise InvalidError(f"this is not the state of a loader of packs, which state_dict returns, but {problem}")
+    saved: dict[str, Any] = {**state}
+    if saved["version"] != _VERSION:
         raise InvalidError(
-            f"this state has version {found['version']}; this loader knows version {_VERSION}: resume with the version "
+            f"this state has version {saved['version']}; this loader knows version {_VERSION}: resume with the version "
             "of jinx that saved it, or begin the epoch again"
         )
-    if type(found["epoch"]) is not int or not isinstance(found["plan"], Mapping) or "dataset" not in found:
+    if type(saved["epoch"]) is not int or not isinstance(saved["plan"], Mapping) or "dataset" not in saved:
         raise InvalidError("this state is damaged: its epoch is an integer, its plan and its dataset are dicts")
-    return found
+    return saved
 
 
 class _Counted:
@@ -299,7 +299,7 @@ class _ReadInProcess(TorchDataset[Any]):
 
 @contextmanager
 def _clear_errors() -> Generator[None]:
-    """Names the cause of what a killed worker leaves: torch's own error, or a broken pipe to the tensors that it sent.
+    """Replace the errors that a killed worker leaves (torch's own, or a broken pipe) by one that names the cause.
 
     Torch raises its error from a signal handler, wherever the program is: also while workers are shut down.
     """
@@ -308,12 +308,12 @@ def _clear_errors() -> Generator[None]:
     except (ConnectionError, EOFError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
             raise
-        what = "a worker process was ended by the system, perhaps for want of memory; try with fewer workers"
-        raise RuntimeError(f"{what} ({error})") from error
+        message = "a worker process was ended by the system, perhaps for want of memory; try with fewer workers"
+        raise RuntimeError(f"{message} ({error})") from error
 
 
-def _as_it_is(made: Any) -> Any:
-    return made
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 def pack_sums(plan: PackPlan, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
