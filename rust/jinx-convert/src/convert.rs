@@ -55,19 +55,19 @@ pub fn convert(
         return run(inputs.open()?, MdsTarget::new(writer), &options, &mut |now| progress(second_half(now)));
     }
     if output_format != Format::Parquet {
-        let known = projected(inputs.known.clone(), spec, &options);
-        let done = write(inputs.open()?, known.clone(), out, output_format, spec, &options, progress)?;
+        let facts = projected(inputs.known.clone(), spec, &options);
+        let done = write(inputs.open()?, facts.clone(), out, output_format, spec, &options, progress)?;
         let is_new =
-            output_format == Format::Jinx && done.rows == 0 && known.schema.is_none() && !spec.append;
-        return if is_new { with_columns(&inputs, known, out, spec, &options, done) } else { Ok(done) };
+            output_format == Format::Jinx && done.rows == 0 && facts.schema.is_none() && !spec.append;
+        return if is_new { with_columns(&inputs, facts, out, spec, &options, done) } else { Ok(done) };
     }
     // Checked before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
-    let known = projected(inputs.known.clone(), spec, &options);
-    let is_second = known.schema.is_none();
-    let schema = match known.schema {
+    let facts = projected(inputs.known.clone(), spec, &options);
+    let is_second = facts.schema.is_none();
+    let schema = match facts.schema {
         Some(schema) => schema,
-        None => infer(&inputs, known.media, spec, &options, progress)?,
+        None => infer(&inputs, facts.media, spec, &options, progress)?,
     };
     let target = ParquetTarget::new(file, schema, spec.parquet()?)?;
     run(inputs.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
@@ -87,10 +87,10 @@ pub fn convert_rows(
 ) -> Result<Summary> {
     spec.check(out, output_format)?;
     let options = spec.engine()?;
-    let known = Known::of_schema(schema.clone());
-    project::check(known.names.as_deref(), &options)?;
-    let known = projected(known, spec, &options);
-    write(source, known, out, output_format, spec, &options, progress)
+    let facts = Known::of_schema(schema.clone());
+    project::check(facts.names.as_deref(), &options)?;
+    let facts = projected(facts, spec, &options);
+    write(source, facts, out, output_format, spec, &options, progress)
 }
 
 /// The rows of files one by one, with only these columns if given, and only those that the expression
@@ -167,32 +167,32 @@ fn write(
 }
 
 /// How a JINX dataset is written, with the known facts about its rows.
-fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
-    let media = known.media.into_iter().map(|(path, media)| MediaField {
+fn jinx_options(spec: &ConvertSpec, facts: Known) -> Result<WriteOptions> {
+    let media = facts.media.into_iter().map(|(path, media)| MediaField {
         path,
         kind: media.kind,
         feature: media.feature_json,
     });
     Ok(WriteOptions {
-        split: spec.split.clone().or(known.split),
-        meta: spec.meta.clone().unwrap_or(known.meta),
-        arrow_schema: known.schema.map(|schema| encode_schema(&schema)),
+        split: spec.split.clone().or(facts.split),
+        meta: spec.meta.clone().unwrap_or(facts.meta),
+        arrow_schema: facts.schema.map(|schema| encode_schema(&schema)),
         media: media.collect(),
         ..spec.jinx()?
     })
 }
 
-fn projected(known: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Known {
-    let mut media = known.media;
+fn projected(facts: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Known {
+    let mut media = facts.media;
     media.extend(spec.embedded_media());
     Known {
         // Files instead of paths, or paths instead of files, have other types.
-        schema: known
+        schema: facts
             .schema
             .filter(|_| options.embed.is_none() && options.media_dir.is_none())
             .map(|schema| Arc::new(project::schema(&schema, options))),
         media: if options.media_dir.is_some() { Vec::new() } else { project::media(media, options) },
-        ..known
+        ..facts
     }
 }
 

@@ -380,6 +380,10 @@ impl ArrayRef {
 
 /// Compares bytes with a stored xxh3-64.
 pub fn check_x(bytes: &[u8], x: &str) -> Result<()> {
-    let found = format!("{:016x}", XxHash3_64::oneshot(bytes));
-    if found == x { Ok(()) } else { Err(Error::corrupt(format!("the checksum is {found}, {x} was stored"))) }
+    let computed = format!("{:016x}", XxHash3_64::oneshot(bytes));
+    if computed == x {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("the checksum is {computed}, {x} was stored")))
+    }
 }

@@ -52,10 +52,10 @@ impl Clusters {
     ///
     /// # Errors
     /// `Invalid` for a position that does not exist.
-    pub fn join(&mut self, one: u64, other: u64) -> Result<()> {
-        let (one, other) = (self.root(one)?, self.root(other)?);
-        let (least, most) = (one.min(other), one.max(other));
-        *self.parent(most)? = least;
+    pub fn join(&mut self, left: u64, right: u64) -> Result<()> {
+        let (left, right) = (self.root(left)?, self.root(right)?);
+        let (least, greatest) = (left.min(right), left.max(right));
+        *self.parent(greatest)? = least;
         Ok(())
     }
 

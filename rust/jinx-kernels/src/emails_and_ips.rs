@@ -103,12 +103,14 @@ fn next_ip(text: &str, from: usize) -> Option<(usize, usize)> {
         let length = bytes[at..].iter().take_while(|&&byte| is_of_ip(byte)).count();
         let (start, stop) = (at, at + length);
         at = stop;
-        let Some(found) = address_in(&text[start..stop]) else { continue };
-        let is_of_word = |edge: Option<char>| edge.is_some_and(|one| one.is_alphanumeric() || one == '_');
-        let continues_before = found.0 == 0 && is_of_word(text[..start].chars().next_back());
-        let continues_after = found.1 == length && is_of_word(text[stop..].chars().next());
+        let Some(span) = address_in(&text[start..stop]) else { continue };
+        let is_of_word = |edge: Option<char>| {
+            edge.is_some_and(|character| character.is_alphanumeric() || character == '_')
+        };
+        let continues_before = span.0 == 0 && is_of_word(text[..start].chars().next_back());
+        let continues_after = span.1 == length && is_of_word(text[stop..].chars().next());
         if !continues_before && !continues_after {
-            return Some((start + found.0, start + found.1));
+            return Some((start + span.0, start + span.1));
         }
     }
 }
@@ -141,8 +143,8 @@ fn address_in(run: &str) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn with(found: Vec<Option<String>>, text: &str) -> String {
-        found.into_iter().next().flatten().unwrap_or_else(|| text.to_owned())
+    fn with(replaced: Vec<Option<String>>, text: &str) -> String {
+        replaced.into_iter().next().flatten().unwrap_or_else(|| text.to_owned())
     }
 
     #[test]

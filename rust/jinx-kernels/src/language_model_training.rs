@@ -122,8 +122,8 @@ impl Counts {
         writeln!(out, "\\data\\")?;
         for order in 1..=self.order {
             let count = self.nodes.iter().filter(|node| node.order == order).count();
-            let more = usize::from(order == 1 && !is_unknown_counted);
-            writeln!(out, "ngram {order}={}", count + more)?;
+            let unknown = usize::from(order == 1 && !is_unknown_counted);
+            writeln!(out, "ngram {order}={}", count + unknown)?;
         }
         for order in 1..=self.order {
             writeln!(out, "\n\\{order}-grams:")?;
@@ -218,11 +218,11 @@ impl Estimates {
         // A node comes after its parent and its suffix.
         for (place, node) in counts.nodes.iter().enumerate().filter(|(_, node)| is_counted(node)) {
             let shorter = at(&estimates, node.suffix).map_or(0.0, |one| one.probability);
-            let found = at(&estimates, node.parent).map_or(0.0, |context| {
+            let interpolated = at(&estimates, node.parent).map_or(0.0, |context| {
                 (adjusted(node) as f64 - discount(node)) / context.total + context.backoff() * shorter
             });
             if let Some(estimate) = estimates.get_mut(place) {
-                estimate.probability = found;
+                estimate.probability = interpolated;
             }
         }
         Self { of_nodes: estimates, unknown: left * uniform }
@@ -243,10 +243,10 @@ fn discounts(counts: impl Iterator<Item = u64>) -> [f64; 3] {
     }
     let [one, two, three, four] = seen.map(|number| number as f64);
     let share = one / (one + 2.0 * two);
-    let found =
+    let values =
         [1.0 - 2.0 * share * two / one, 2.0 - 3.0 * share * three / two, 3.0 - 4.0 * share * four / three];
-    let is_usable = found.iter().zip([1.0, 2.0, 3.0]).all(|(&value, most)| value > 0.0 && value <= most);
-    if is_usable { found } else { [0.5, 1.0, 1.5] }
+    let is_usable = values.iter().zip([1.0, 2.0, 3.0]).all(|(&value, most)| value > 0.0 && value <= most);
+    if is_usable { values } else { [0.5, 1.0, 1.5] }
 }
 
 fn at<T>(values: &[T], place: u32) -> Option<&T> {

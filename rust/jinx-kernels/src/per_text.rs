@@ -84,9 +84,9 @@ pub fn map<T: Clone + Send, S>(
 }
 
 fn thread_count(texts: &[&str], threads: usize) -> usize {
-    let most = if threads == 0 { usable_cores() } else { threads };
+    let limit = if threads == 0 { usable_cores() } else { threads };
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
-    most.min(bytes / BYTES_PER_THREAD).min(texts.len().div_ceil(BLOCK)).max(1)
+    limit.min(bytes / BYTES_PER_THREAD).min(texts.len().div_ceil(BLOCK)).max(1)
 }
 
 #[cfg(test)]

@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     fn words(text: &str, split: Split) -> Vec<&str> {
-        let mut found = Vec::new();
-        for_each_word(text, split, |word| found.push(word));
-        found
+        let mut list = Vec::new();
+        for_each_word(text, split, |word| list.push(word));
+        list
     }
 
     #[test]

@@ -281,8 +281,8 @@ impl<'b> Buckets<'b> {
                 });
             }
             // The other threads do not notice an interrupt.
-            let told = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
-            told.inspect_err(|_| stop())
+            let outcome = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
+            outcome.inspect_err(|_| stop())
         })
     }
 }

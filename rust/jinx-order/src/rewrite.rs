@@ -53,11 +53,11 @@ pub struct Rewrite<'r> {
 
 impl Rewrite<'_> {
     /// Replaces the contents of `found` with the positions of the samples at the places `range` of the output.
-    pub(crate) fn positions(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
-        self.order.read(range, found)?;
+    pub(crate) fn positions(&self, range: Range<u64>, out: &mut Vec<u64>) -> Result<()> {
+        self.order.read(range, out)?;
         let count = self.samples.count();
         let samples = self.view.map_or(count, |view| to_u64(view.len()));
-        for sample in found {
+        for sample in out {
             if *sample >= samples {
                 return Err(Error::invalid(format!("sample {sample} of {samples}")));
             }

@@ -78,7 +78,8 @@ impl Request<'_> {
         let [tokens, ..] = self.sizes.as_slice() else {
             return Err(Error::invalid("a plan needs the number of tokens of each sample"));
         };
-        if self.sizes.len() != self.capacities.len() || self.sizes.iter().any(|one| one.len() != tokens.len())
+        if self.sizes.len() != self.capacities.len()
+            || self.sizes.iter().any(|sizes| sizes.len() != tokens.len())
         {
             return Err(Error::invalid("each budget needs one size for each sample"));
         }

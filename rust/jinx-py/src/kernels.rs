@@ -325,11 +325,11 @@ impl NgramIndex {
         texts: &Bound<'py, PyAny>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyByteArray>> {
-        let found = on_texts(texts, |texts| {
+        let matches = on_texts(texts, |texts| {
             let index = self.index.read().unwrap_or_else(std::sync::PoisonError::into_inner);
             index.find(texts, self.n, self.split, threads)
         })?;
-        Ok(array(py, found.into_iter().flatten().map(u64::to_le_bytes)))
+        Ok(array(py, matches.into_iter().flatten().map(u64::to_le_bytes)))
     }
 }
 

@@ -46,7 +46,7 @@ pub fn pack<'py>(
     threads: usize,
 ) -> PyResult<Packed<'py>> {
     // Copy the arrays: Python may change them while the GIL is released.
-    let columns = sizes.iter().map(|one| one.to_vec(py)).collect::<PyResult<Vec<_>>>()?;
+    let columns = sizes.iter().map(|column| column.to_vec(py)).collect::<PyResult<Vec<_>>>()?;
     let request = Request {
         sizes: columns.iter().map(Vec::as_slice).collect(),
         capacities,

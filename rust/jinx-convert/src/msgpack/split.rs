@@ -83,8 +83,8 @@ impl<R: Read> Rows<R> {
             if wanted <= bytes.len() {
                 return Ok(Some(wanted));
             }
-            let more = to_u64((wanted - bytes.len()).max(READ_BYTES));
-            (&mut self.source).take(more).read_to_end(bytes)?;
+            let missing = to_u64((wanted - bytes.len()).max(READ_BYTES));
+            (&mut self.source).take(missing).read_to_end(bytes)?;
             if bytes.len() == start {
                 return Ok(None);
             }
@@ -99,10 +99,10 @@ impl Scan {
     /// Scans up to the end of `bytes`; returns how many bytes are needed to continue, or the end of the row.
     fn advance(&mut self, bytes: &[u8]) -> Result<usize> {
         while self.values > 0 {
-            let Some((found, size)) = head(bytes.get(self.at..).unwrap_or_default())? else {
+            let Some((head_of_value, size)) = head(bytes.get(self.at..).unwrap_or_default())? else {
                 return Ok(bytes.len().max(self.at).saturating_add(1));
             };
-            let (length, values) = found.rest();
+            let (length, values) = head_of_value.rest();
             self.at = self.at.saturating_add(size).saturating_add(length);
             self.values = (self.values - 1).saturating_add(values);
         }

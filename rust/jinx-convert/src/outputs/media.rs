@@ -26,7 +26,8 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         let name = format!("{:032x}{}", XxHash3_128::oneshot(data), suffix(data));
         let path = self.directory.join(&name[..2]).join(&name);
         let failed = |error: std::io::Error| Error::io(&path, &error);
-        if path.metadata().is_ok_and(|there| there.len() == jinx_core::checked_math::to_u64(data.len())) {
+        if path.metadata().is_ok_and(|metadata| metadata.len() == jinx_core::checked_math::to_u64(data.len()))
+        {
             return Ok(self.shown(&name));
         }
         self.ops.create_directories(&self.directory.join(&name[..2])).map_err(failed)?;

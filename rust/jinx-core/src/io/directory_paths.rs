@@ -44,9 +44,9 @@ impl DirectoryPaths {
 
     /// Moves back an old directory that a dead writer set aside. Only under the lock.
     pub(crate) fn recover(&self, ops: &dyn FileOps) -> Result<()> {
-        let there = |path: &Path| look(path).map(|found| found.is_some());
+        let exists = |path: &Path| look(path).map(|found| found.is_some());
         let back = || {
-            if there(&self.target)? || !there(&self.aside)? {
+            if exists(&self.target)? || !exists(&self.aside)? {
                 return Ok(());
             }
             ops.rename(&self.aside, &self.target).and_then(|()| ops.sync_directory(&self.parent))

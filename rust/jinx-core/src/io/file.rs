@@ -237,8 +237,8 @@ impl Source {
                 if !bytes.is_empty() {
                     interrupt::check()?;
                 }
-                let more = bytes.len().max(first).min(wanted - bytes.len()).min(MAX_READ_BYTES);
-                bytes.try_reserve_exact(more).map_err(|_| self.no_memory(length))?;
+                let chunk = bytes.len().max(first).min(wanted - bytes.len()).min(MAX_READ_BYTES);
+                bytes.try_reserve_exact(chunk).map_err(|_| self.no_memory(length))?;
             }
             let at = offset + to_u64(bytes.len());
             match retry_on_intr(|| rustix::io::pread(&*file, spare_capacity(&mut bytes), at)) {

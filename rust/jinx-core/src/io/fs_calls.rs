@@ -117,10 +117,12 @@ pub trait FileOps: Send + Sync {
     }
 
     /// Swaps two names in one step.
-    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
-        self.permit(Call::Exchange(one, other))?;
+    fn exchange(&self, first: &Path, second: &Path) -> io::Result<()> {
+        self.permit(Call::Exchange(first, second))?;
         #[cfg(any(target_os = "linux", target_os = "macos"))]
-        return Ok(retry_on_intr(|| rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE))?);
+        return Ok(retry_on_intr(|| {
+            rustix::fs::renameat_with(CWD, first, CWD, second, RenameFlags::EXCHANGE)
+        })?);
         #[cfg(not(any(target_os = "linux", target_os = "macos")))]
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -196,6 +198,6 @@ pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
 }
 
 /// Whether two names, or a name and an open file, are of one inode.
-pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    one.dev() == other.dev() && one.ino() == other.ino()
+pub(crate) fn is_same(left: &Metadata, right: &Metadata) -> bool {
+    left.dev() == right.dev() && left.ino() == right.ino()
 }

@@ -99,8 +99,8 @@ impl Scratch {
     }
 
     fn is_at_path(&self, directory: &File) -> bool {
-        let found = look(&self.path).and_then(|named| Ok((named, directory.metadata()?)));
-        found.is_ok_and(|(named, held)| named.is_some_and(|named| is_same(&named, &held)))
+        let statuses = look(&self.path).and_then(|named| Ok((named, directory.metadata()?)));
+        statuses.is_ok_and(|(named, held)| named.is_some_and(|named| is_same(&named, &held)))
     }
 
     fn make(&self) -> io::Result<File> {

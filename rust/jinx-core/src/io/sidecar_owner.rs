@@ -20,9 +20,9 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
     };
     let directory = sidecar.parent().unwrap_or(Path::new("/"));
     let failed = |error: &std::io::Error| Error::io(directory, error);
-    let known = fs::metadata(main).ok();
+    let main_status = fs::metadata(main).ok();
     // Another file with the id of this dataset is a copy of its main file: few files have its length.
-    let copied = known.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
+    let copied = main_status.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
     for entry in fs::read_dir(directory).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?;
         if Path::new(&entry.file_name()).extension() != Some(OsStr::new("jinx"))
@@ -36,7 +36,10 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
         }
         interrupt::check()?;
         let needs = || identity.sidecar_of(&path).is_none_or(|found| found == sidecar);
-        if identity.main_id(&path).as_ref() == Some(&id) && !is_link_to(&entry, known.as_ref()) && needs() {
+        if identity.main_id(&path).as_ref() == Some(&id)
+            && !is_link_to(&entry, main_status.as_ref())
+            && needs()
+        {
             return Ok(Some(path));
         }
     }
@@ -45,9 +48,9 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
 
 /// Bytes of the file; links are followed.
 fn length_of(entry: &DirEntry) -> Option<u64> {
-    let found = entry.metadata().ok()?;
-    let found = if found.is_symlink() { fs::metadata(entry.path()).ok()? } else { found };
-    Some(found.len())
+    let metadata = entry.metadata().ok()?;
+    let metadata = if metadata.is_symlink() { fs::metadata(entry.path()).ok()? } else { metadata };
+    Some(metadata.len())
 }
 
 /// A link to the main file always has the sidecar of that file.

@@ -148,10 +148,12 @@ impl Expression {
                 value => negated(&value),
             },
             Operand::Arithmetic(left, operator, right) => {
-                let (one, other) = (self.value_of(left, sample)?, self.value_of(right, sample)?);
-                compute(&one, *operator, &other).map_err(|error| {
+                let (left_value, right_value) = (self.value_of(left, sample)?, self.value_of(right, sample)?);
+                compute(&left_value, *operator, &right_value).map_err(|error| {
                     let mut paths = Vec::new();
-                    for operand in if is_at_fault(&other, &one) { [right, left] } else { [left, right] } {
+                    for operand in
+                        if is_at_fault(&right_value, &left_value) { [right, left] } else { [left, right] }
+                    {
                         operand.add_paths(&mut paths);
                     }
                     self.naming(error, &paths)

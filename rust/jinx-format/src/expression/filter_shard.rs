@@ -91,8 +91,8 @@ impl<'e> RowFilter<'e> {
         }
         let open: Vec<usize> = (0..rows.len()).filter(|i| answers[*i].is_open()).collect();
         let numbers: Vec<u64> = open.iter().map(|i| rows.row(*i)).collect();
-        let selects = |row: u64, found: &[Option<FoundValue<'_>>]| {
-            let sample = RowSample { shard, columns, row, found };
+        let selects = |row: u64, values: &[Option<FoundValue<'_>>]| {
+            let sample = RowSample { shard, columns, row, found: values };
             self.expression.selects(&sample).map_err(|error| shard.here(error, row))
         };
         if tree.is_empty() {
@@ -103,9 +103,9 @@ impl<'e> RowFilter<'e> {
         }
         shard.each_line(&numbers, &mut |at, line| {
             let row = numbers[at];
-            let found = shard.find_paths(line, &tree).map_err(|error| shard.here(error, row))?;
-            found.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
-            selected[open[at]] = selects(row, &found)?;
+            let values = shard.find_paths(line, &tree).map_err(|error| shard.here(error, row))?;
+            values.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
+            selected[open[at]] = selects(row, &values)?;
             Ok(())
         })?;
         Ok(selected)
@@ -153,24 +153,24 @@ impl Sample for RowSample<'_> {
     }
 }
 
-fn is_null(found: &FoundValue<'_>) -> bool {
-    found.chain.is_none() && Form::of(found.text.first().copied().unwrap_or_default()) == Form::Null
+fn is_null(value: &FoundValue<'_>) -> bool {
+    value.chain.is_none() && Form::of(value.text.first().copied().unwrap_or_default()) == Form::Null
 }
 
 /// A stored value, as the cell that expressions use.
-fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
-    let form = Form::of(found.text.first().copied().unwrap_or_default());
-    match found.chain.map(|chain| chain.kind) {
+fn cell_of<'l>(shard: &'l Shard, value: &FoundValue<'l>) -> Result<Cell<'l>> {
+    let form = Form::of(value.text.first().copied().unwrap_or_default());
+    match value.chain.map(|chain| chain.kind) {
         None => match form {
             Form::List => return Ok(Cell::Other("a list")),
             Form::Dict => return Ok(Cell::Other("a dict")),
             Form::Str => {
-                if let Some(text) = plain_string(found.text) {
+                if let Some(text) = plain_string(value.text) {
                     return Ok(Cell::Text(Cow::Borrowed(text)));
                 }
             }
             Form::Number => {
-                if let Some(number) = plain_number(found.text) {
+                if let Some(number) = plain_number(value.text) {
                     return Ok(number);
                 }
             }
@@ -180,9 +180,9 @@ fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
         Some(_) => {}
     }
     let mut tree = TreeBuilder::default();
-    match (found.chain, form) {
-        (None, Form::Number | Form::Bool | Form::Null) => json::emit(found.text, 1, &mut tree)?,
-        _ => shard.emit_value(found.chain, found.text, found.node, 1, &mut tree)?,
+    match (value.chain, form) {
+        (None, Form::Number | Form::Bool | Form::Null) => json::emit(value.text, 1, &mut tree)?,
+        _ => shard.emit_value(value.chain, value.text, value.node, 1, &mut tree)?,
     }
     Ok(Cell::of_value(&tree.take()?).into_owned())
 }
@@ -241,8 +241,8 @@ mod tests {
             json::emit(text.as_bytes(), 1, &mut tree).unwrap();
             let value = tree.take().unwrap();
             let expected = Cell::of_value(&value);
-            if let Some(found) = plain_number(text.as_bytes()) {
-                assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{text}");
+            if let Some(number) = plain_number(text.as_bytes()) {
+                assert_eq!(format!("{number:?}"), format!("{expected:?}"), "{text}");
             } else {
                 assert!(text.contains('e') || text.len() > 18, "{text}");
             }

@@ -28,8 +28,8 @@ pub fn in_blocks(
     in_order(
         count.div_ceil(BLOCK),
         |block| choose(block * BLOCK..count.min((block + 1) * BLOCK)),
-        |more| {
-            chosen.extend(more);
+        |selected| {
+            chosen.extend(selected);
             chosen.len() >= limit
         },
     )?;

@@ -20,21 +20,21 @@ pub struct KnownKey {
 impl KnownKey {
     /// The keys of a line up to the first that is not simple. Only 1.1 keys mean the same whatever their values are.
     pub(crate) fn of_line(footer: &Footer, line: &[u8]) -> Box<[Self]> {
-        let mut known: Vec<Self> = Vec::new();
+        let mut keys: Vec<Self> = Vec::new();
         if footer.rules != FormatVersion::V1_1 {
-            return known.into();
+            return keys.into();
         }
         let mut members = Members::new(line);
         while let Ok(Some(span)) = members.next_member()
-            && known.len() < MAX_KEYS
+            && keys.len() < MAX_KEYS
         {
             let (raw, value) = (&line[span.key_range()], &line[span.value_range()]);
             let Ok((name, chain)) = unescape(raw).and_then(|key| footer.split_key(key, value)) else { break };
-            if !raw.starts_with(name.as_bytes()) || known.iter().any(|other| *other.name == *name) {
+            if !raw.starts_with(name.as_bytes()) || keys.iter().any(|other| *other.name == *name) {
                 break;
             }
-            known.push(Self { raw: raw.into(), name: name.into(), chain });
+            keys.push(Self { raw: raw.into(), name: name.into(), chain });
         }
-        known.into()
+        keys.into()
     }
 }

@@ -162,25 +162,26 @@ impl<'s> OpenColumn<'s> {
     pub fn check(&self, shard: &Shard, i: u64, line: &[u8]) -> Result<()> {
         let path: Option<Vec<&str>> = self.path.iter().map(Option::as_deref).collect();
         let path = path.ok_or_else(|| Error::corrupt("a column along a list's elements"))?;
-        let found = shard.measure_line(line, &path, self.kind).map(|found| found.unwrap_or(Measure::None));
-        let found = found.map_err(|error| at_path(error, &self.path))?;
-        if self.fits(i, &found) {
+        let measure =
+            shard.measure_line(line, &path, self.kind).map(|measure| measure.unwrap_or(Measure::None));
+        let measure = measure.map_err(|error| at_path(error, &self.path))?;
+        if self.fits(i, &measure) {
             return Ok(());
         }
         let what = format!("the column's {} differs from the row's", self.kind.name());
         Err(at_path(Error::corrupt(what), &self.path))
     }
 
-    fn fits(&self, i: u64, found: &Measure) -> bool {
+    fn fits(&self, i: u64, measure: &Measure) -> bool {
         let cell = self.column.cell(i);
-        if *found == Measure::None {
+        if *measure == Measure::None {
             return !self.column.is_valid(i) && cell.iter().all(|byte| *byte == 0);
         }
         if !self.column.is_valid(i) {
             return false;
         }
         let dtype = self.column.dtype;
-        match found {
+        match measure {
             Measure::Bool(value) => dtype == ColumnType::Bool && cell == [u8::from(*value)],
             Measure::Int(value) => int_fits(dtype, cell, i128::from(*value)),
             Measure::Uint(value) | Measure::Length(value) => int_fits(dtype, cell, i128::from(*value)),

@@ -127,14 +127,14 @@ mod tests {
             for (tag, bits) in &expected {
                 cells.push(*tag, *bits).unwrap();
             }
-            let mut found = Vec::new();
+            let mut cells_read = Vec::new();
             cells
                 .each(|tag, bits| {
-                    found.push((tag, bits));
+                    cells_read.push((tag, bits));
                     Ok(())
                 })
                 .unwrap();
-            assert_eq!(found, expected);
+            assert_eq!(cells_read, expected);
         }
     }
 }

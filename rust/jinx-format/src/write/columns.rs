@@ -157,8 +157,8 @@ impl ColumnBuilder {
         if let Some((at, _)) = self.by_address.get(&key) {
             return Some(*at).filter(|at| *at != usize::MAX);
         }
-        let known = self.columns.iter().position(|column| column.kind == kind && column.path == *path);
-        let at = known.or_else(|| {
+        let position = self.columns.iter().position(|column| column.kind == kind && column.path == *path);
+        let at = position.or_else(|| {
             let named = |paths: &[Path]| paths.contains(&**path);
             let wanted = match &self.choice {
                 ColumnChoice::Default => path.len() == 1,

@@ -138,14 +138,14 @@ impl PlacedFiles<'_> {
                 if block >= count || lock(&turns.0).is_stopped {
                     return Ok(());
                 }
-                let made = interrupt::check().and_then(|()| make(block));
-                let Some((turn, made)) = self.take_turn(&turns, block, made)? else { return Ok(()) };
-                self.put(&turn, &made).inspect_err(|_| stop(&turns))?;
-                done(to_u64(made.ends.len()))?;
+                let lines = interrupt::check().and_then(|()| make(block));
+                let Some((turn, lines)) = self.take_turn(&turns, block, lines)? else { return Ok(()) };
+                self.put(&turn, &lines).inspect_err(|_| stop(&turns))?;
+                done(to_u64(lines.ends.len()))?;
             }
         };
         let ended = |_| Err(Error::invalid("a thread that writes lines ended without a result"));
-        let told = thread::scope(|scope| {
+        let outcome = thread::scope(|scope| {
             let (sender, receiver) = channel();
             let workers: Vec<_> = (0..threads.max(1))
                 .map_while(|_| {
@@ -165,12 +165,13 @@ impl PlacedFiles<'_> {
             if workers.is_empty() {
                 return caught(|| work(&mut *tell), "writing lines");
             }
-            let told = receiver.into_iter().try_for_each(|rows| interrupt::check().and_then(|()| tell(rows)));
-            let told = told.inspect_err(|_| stop(&turns));
+            let outcome =
+                receiver.into_iter().try_for_each(|rows| interrupt::check().and_then(|()| tell(rows)));
+            let outcome = outcome.inspect_err(|_| stop(&turns));
             let worked = workers.into_iter().map(|worker| worker.join().unwrap_or_else(ended));
-            worked.fold(told, |first, worked| first.and(worked))
+            worked.fold(outcome, |first, worked| first.and(worked))
         });
-        told?;
+        outcome?;
         let turns = turns.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         if turns.rows != self.form.rows {
             return Err(Error::invalid(format!("{} of {} rows were written", turns.rows, self.form.rows)));
@@ -183,7 +184,7 @@ impl PlacedFiles<'_> {
         &self,
         (turns, changed): &(Mutex<Turns>, Condvar),
         block: u64,
-        made: Result<LineArrays>,
+        lines: Result<LineArrays>,
     ) -> Result<Option<(Turn, LineArrays)>> {
         let mut turns = lock(turns);
         while turns.next < block && !turns.is_stopped {
@@ -192,47 +193,47 @@ impl PlacedFiles<'_> {
         if turns.is_stopped {
             return Ok(None);
         }
-        let made = made?;
+        let lines = lines?;
         let (first_row, start) = (turns.rows, turns.main_len);
-        let rows = to_u64(made.ends.len());
+        let rows = to_u64(lines.ends.len());
         let is_whole = rows.is_multiple_of(UNIT_ROWS) || first_row + rows == self.form.rows;
-        let fits = first_row + rows <= self.form.rows && made.arrays.len() + 1 == self.layout.places.len();
-        let mut arrays = made.arrays.iter().zip(&self.layout.places[1..]);
+        let fits = first_row + rows <= self.form.rows && lines.arrays.len() + 1 == self.layout.places.len();
+        let mut arrays = lines.arrays.iter().zip(&self.layout.places[1..]);
         if !is_whole
             || !fits
             || !arrays.all(|(array, place)| to_u64(array.len()) == (rows * place.bits).div_ceil(8))
         {
             return Err(Error::invalid("a block of rows that does not have the form of the others"));
         }
-        let ends: Vec<[u8; 8]> = made.ends.iter().map(|end| (start + end).to_le_bytes()).collect();
+        let ends: Vec<[u8; 8]> = lines.ends.iter().map(|end| (start + end).to_le_bytes()).collect();
         let ends = ends.into_flattened();
         turns.hashes[0].write(&ends);
-        turns.id.write(&made.arrays[0]);
-        for (hash, array) in turns.hashes[1..].iter_mut().zip(&made.arrays) {
+        turns.id.write(&lines.arrays[0]);
+        for (hash, array) in turns.hashes[1..].iter_mut().zip(&lines.arrays) {
             hash.write(array);
         }
         turns.rows += rows;
-        turns.main_len += to_u64(made.lines.len());
+        turns.main_len += to_u64(lines.lines.len());
         turns.next += 1;
         changed.notify_all();
-        Ok(Some((Turn { first_row, start, ends }, made)))
+        Ok(Some((Turn { first_row, start, ends }, lines)))
     }
 
-    fn put(&self, turn: &Turn, made: &LineArrays) -> Result<()> {
+    fn put(&self, turn: &Turn, lines: &LineArrays) -> Result<()> {
         let failed = |path: &Path, error: &std::io::Error| Error::io(path, error);
-        self.main.write_all_at(&made.lines, turn.start).map_err(|error| failed(&self.main_path, &error))?;
+        self.main.write_all_at(&lines.lines, turn.start).map_err(|error| failed(&self.main_path, &error))?;
         // The first entry of the index is zero, as is a part of a file that was never written.
         let index = (turn.first_row + 1, &turn.ends);
-        let others = made.arrays.iter().map(|array| (turn.first_row, array));
+        let columns = lines.arrays.iter().map(|array| (turn.first_row, array));
         let mut bytes = 0;
-        for (place, (row, array)) in self.layout.places.iter().zip(std::iter::once(index).chain(others)) {
+        for (place, (row, array)) in self.layout.places.iter().zip(std::iter::once(index).chain(columns)) {
             let offset = place.offset + row * place.bits / 8;
             self.side.write_all_at(array, offset).map_err(|error| failed(&self.side_path, &error))?;
             bytes += array.len();
         }
         let Some(syncs) = &self.syncs else { return Ok(()) };
         let (main, side) = &mut *lock(syncs);
-        main.wrote(&self.main, made.lines.len(), &self.main_path)?;
+        main.wrote(&self.main, lines.lines.len(), &self.main_path)?;
         side.wrote(&self.side, bytes, &self.side_path)
     }
 

@@ -136,8 +136,8 @@ impl<'c> NumberLines<'c> {
             let count = |tags: [u8; 2]| to_u64(column.iter().filter(|(tag, _)| tags.contains(tag)).count());
             let all =
                 [("null", [MISSING; 2]), ("bool", [BOOL; 2]), ("int", [INT, UINT]), ("float", [FLOAT; 2])];
-            let found = all.map(|(kind, tags)| (kind_fact(path, kind), count(tags)));
-            kinds.extend(found.into_iter().filter(|(_, count)| *count > 0));
+            let counts = all.map(|(kind, tags)| (kind_fact(path, kind), count(tags)));
+            kinds.extend(counts.into_iter().filter(|(_, count)| *count > 0));
             cells.push(column);
         }
         let mut lines = Vec::with_capacity(rows.len() * 32 * cells.len());

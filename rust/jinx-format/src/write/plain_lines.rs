@@ -140,8 +140,8 @@ impl<'s> PlainLines<'s> {
     }
 
     fn place(&mut self, path: &Arc<Path>, kind: IndexedType) -> usize {
-        let known = self.columns.iter().position(|(other, indexed)| other == path && *indexed == kind);
-        known.unwrap_or_else(|| {
+        let position = self.columns.iter().position(|(other, indexed)| other == path && *indexed == kind);
+        position.unwrap_or_else(|| {
             self.columns.push((Arc::clone(path), kind));
             self.columns.len() - 1
         })

@@ -41,8 +41,8 @@ impl Row {
     /// As [`Row::emit`].
     pub fn emit_column(&self, column: usize, sink: &mut impl Sink) -> Result<()> {
         let mut emit = || {
-            let known = self.columns().all.get(column).ok_or_else(|| Error::invalid("no such column"))?;
-            let encoding = known.encoding.as_ref().ok_or_else(|| unknown(&known.encoding_name))?;
+            let stored = self.columns().all.get(column).ok_or_else(|| Error::invalid("no such column"))?;
+            let encoding = stored.encoding.as_ref().ok_or_else(|| unknown(&stored.encoding_name))?;
             if is_plain(encoding) && !sink.reads_bytes() {
                 return sink.blob(Payload::Raw, Blob::borrowed(&[]));
             }
@@ -169,9 +169,9 @@ fn pixels(data: &[u8], sink: &mut impl Sink) -> Result<()> {
 }
 
 fn list(is_array: bool, image: Image, data: &[u8], sink: &mut impl Sink) -> Result<()> {
-    let found = elements(is_array, data)?;
-    sink.begin_list(found.len())?;
-    for range in found {
+    let ranges = elements(is_array, data)?;
+    sink.begin_list(ranges.len())?;
+    for range in ranges {
         match image {
             Image::Pil => pixels(&data[range], sink)?,
             Image::Jpeg | Image::Png => sink.blob(Payload::Raw, Blob::borrowed(&data[range]))?,

@@ -89,12 +89,12 @@ impl Shard {
         Self { data, path, columns: Arc::clone(&info.columns), samples: info.samples, codec: None, limits }
     }
 
-    fn check_size(found: u64, info: &ShardInfo) -> Result<()> {
+    fn check_size(actual: u64, info: &ShardInfo) -> Result<()> {
         let listed = info.raw.bytes;
-        let what = || format!("{found} bytes, the index says {listed}");
-        match found {
-            found if found < listed => Err(Error::truncated(what())),
-            found if found > listed => Err(Error::corrupt(what())),
+        let what = || format!("{actual} bytes, the index says {listed}");
+        match actual {
+            actual if actual < listed => Err(Error::truncated(what())),
+            actual if actual > listed => Err(Error::corrupt(what())),
             _ => Ok(()),
         }
     }

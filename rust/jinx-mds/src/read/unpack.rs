@@ -52,11 +52,11 @@ pub(crate) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
 pub(crate) fn open_zip(info: &ShardInfo, directory: DirectoryPath<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
     let source = directory.open(zip, Access::Pread)?;
-    let (found, listed) = (source.len(), zip.bytes);
-    let what = || format!("{found} bytes, the index says {listed}");
-    match found {
-        found if found < listed => return Err(Error::truncated(what()).in_file(source.path())),
-        found if found > listed => return Err(Error::corrupt(what()).in_file(source.path())),
+    let (actual, listed) = (source.len(), zip.bytes);
+    let what = || format!("{actual} bytes, the index says {listed}");
+    match actual {
+        actual if actual < listed => return Err(Error::truncated(what()).in_file(source.path())),
+        actual if actual > listed => return Err(Error::corrupt(what()).in_file(source.path())),
         _ => {}
     }
     if verify {

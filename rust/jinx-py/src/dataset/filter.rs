@@ -38,11 +38,11 @@ pub fn filter(
     limit: Option<u64>,
 ) -> Result<Chosen> {
     let expression = Expression::parse(text)?;
-    let known = paths.iter().zip(kinds).map(|(path, kinds)| {
+    let value_kinds = paths.iter().zip(kinds).map(|(path, kinds)| {
         let by_name = ValueKind::common(kinds.iter().map(String::as_str));
         by_name.map_or_else(|| view.rows.indexed_kind(path), |kind| Ok(Some(kind)))
     });
-    expression.check_kinds(&known.collect::<Result<Vec<_>>>()?)?;
+    expression.check_kinds(&value_kinds.collect::<Result<Vec<_>>>()?)?;
     let filter = RowFilter::new(&expression, paths);
     let shown = view.positions.as_ref().map(|positions| &***positions);
     let positions = view.rows.filtered(&filter, shown, limit)?;
@@ -129,10 +129,10 @@ impl<R: Rows + ?Sized> Sample for OneSample<'_, R> {
 
     fn length(&self, path: usize) -> Result<Option<u64>> {
         let names: Vec<&str> = self.filter.paths()[path].iter().map(String::as_str).collect();
-        let found = self.rows.measure(&mut std::iter::once(self.position), &names, ColumnKind::Length)?;
-        let found = found.into_iter().next().flatten();
-        self.filter.note(path, found.is_some());
-        Ok(match found {
+        let measure = self.rows.measure(&mut std::iter::once(self.position), &names, ColumnKind::Length)?;
+        let measure = measure.into_iter().next().flatten();
+        self.filter.note(path, measure.is_some());
+        Ok(match measure {
             Some(Measure::Length(length)) => Some(length),
             _ => None,
         })

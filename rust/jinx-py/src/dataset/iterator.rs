@@ -56,12 +56,12 @@ impl SampleIterator {
         let reader = self.reader.get();
         reader.check_open()?;
         // Threads that share an iterator do not wait for each other: only one of them reads ahead.
-        let found = match self.upcoming.try_lock().as_deref_mut() {
+        let prefetched = match self.upcoming.try_lock().as_deref_mut() {
             Ok(Upcoming::Prefetch(prefetch)) => prefetch.next(py, &self.view, i, self.stop)?,
             Ok(Upcoming::Walk(walk)) => Some(py.detach(|| walk.sample(to_u64(i))).into_py_result()?),
             Err(_) => None,
         };
-        let stored = match found {
+        let stored = match prefetched {
             Some(stored) => stored,
             None => Arc::clone(&self.view.rows).sample(self.view.position(i)).into_py_result()?,
         };

@@ -72,10 +72,10 @@ impl<'s> ShardFilter<'s> {
         let mut next = positions.start;
         while next < positions.end {
             let at = self.shards.place(next);
-            let here = self.shards.range(at);
-            let end = here.end.min(positions.end);
+            let rows_here = self.shards.range(at);
+            let end = rows_here.end.min(positions.end);
             let len = usize::try_from(end - next).unwrap_or_default();
-            let selected = self.select(at, Block::Range { start: next - here.start, len })?;
+            let selected = self.select(at, Block::Range { start: next - rows_here.start, len })?;
             add_selected(&mut chosen, next..end, &selected);
             next = end;
         }
@@ -91,10 +91,10 @@ impl<'s> ShardFilter<'s> {
         let mut rest = &order[..];
         while let Some(first) = rest.first() {
             let at = self.shards.place(positions[*first]);
-            let here = self.shards.range(at);
-            let len = rest.partition_point(|i| positions[*i] < here.end);
+            let rows_here = self.shards.range(at);
+            let len = rest.partition_point(|i| positions[*i] < rows_here.end);
             let (group, behind) = rest.split_at(len);
-            let rows: Vec<u64> = group.iter().map(|i| positions[*i] - here.start).collect();
+            let rows: Vec<u64> = group.iter().map(|i| positions[*i] - rows_here.start).collect();
             for (i, is_selected) in group.iter().zip(self.select(at, Block::List(&rows))?) {
                 selected[*i] = is_selected;
             }

@@ -68,8 +68,8 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let empty = if names.is_empty() && shards.len() == 0 { shards.count() } else { 0 };
     for i in 0..empty {
         if let Some(schema) = &shards.shard(i)?.footer().arrow_schema {
-            let found = decode_schema(schema)?;
-            let new = found.fields().iter().filter(|field| seen.insert(field.name().clone()));
+            let arrow_schema = decode_schema(schema)?;
+            let new = arrow_schema.fields().iter().filter(|field| seen.insert(field.name().clone()));
             names.extend(new.map(|field| field.name().clone()));
         }
     }

@@ -45,10 +45,10 @@ impl Facts {
         known(&self.inherited, || {
             let mut all: Option<Inherited> = None;
             for i in 0..shards.count() {
-                let one = Inherited::of(shards.shard(i)?.footer());
+                let inherited_here = Inherited::of(shards.shard(i)?.footer());
                 match &mut all {
-                    None => all = Some(one),
-                    Some(all) => all.unite(one),
+                    None => all = Some(inherited_here),
+                    Some(all) => all.unite(inherited_here),
                 }
             }
             Ok(all.unwrap_or_default())
@@ -101,9 +101,13 @@ fn indexed_everywhere(shards: &Shards) -> Result<Vec<Indexed>> {
     for i in (0..shards.count()).filter(|i| shards.samples(*i) > 0) {
         let columns = &shards.shard(i)?.footer().columns;
         match &mut all {
-            None => all = Some(columns.iter().map(|one| (one.path.clone(), one.kind.clone())).collect()),
+            None => {
+                all = Some(columns.iter().map(|column| (column.path.clone(), column.kind.clone())).collect())
+            }
             Some(all) => {
-                all.retain(|(path, kind)| columns.iter().any(|one| one.path == *path && one.kind == *kind));
+                all.retain(|(path, kind)| {
+                    columns.iter().any(|column| column.path == *path && column.kind == *kind)
+                });
             }
         }
     }

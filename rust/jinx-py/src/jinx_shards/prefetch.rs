@@ -27,8 +27,8 @@ pub struct JinxValue {
 }
 
 impl JinxValue {
-    pub fn is_of(&self, found: &Found<'_>) -> bool {
-        self.start == found.start
+    pub fn is_of(&self, value: &Found<'_>) -> bool {
+        self.start == value.start
     }
 }
 
@@ -73,8 +73,8 @@ pub fn plan(
         if !dataset.projection.has(name) || !wanted(name) {
             continue;
         }
-        let found = row.found(column);
-        let Ok(stored) = EncodedValue::parse(chain, found.text) else { continue };
+        let value = row.found(column);
+        let Ok(stored) = EncodedValue::parse(chain, value.text) else { continue };
         let (Location::Sidecar(pointer), Some(length)) = (&stored.place, plausible_len(shard, &stored))
         else {
             continue;
@@ -86,7 +86,7 @@ pub fn plan(
             chain,
             pointer: *pointer,
             payload,
-            start: found.start,
+            start: value.start,
             length,
             pixel_limit: gives_pixels.then_some(shard.limits().max_value_bytes),
         });

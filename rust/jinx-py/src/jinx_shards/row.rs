@@ -127,7 +127,7 @@ fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&
     if let Some(last) = columns.last() {
         members = Members::behind(line, last.value.1 as usize);
     }
-    let known = shard.known_keys(line);
+    let keys = shard.known_keys(line);
     // Known names are unique. So check for duplicates only after the first name that is not known.
     let mut all_known = columns.is_empty();
     let mut unique = KeySet::default();
@@ -136,13 +136,13 @@ fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&
     }
     while let Some(Span { key, value, elements }) = members.next_member()? {
         let raw = &line[key.0 as usize..key.1 as usize];
-        let known = known.get(columns.len()).filter(|known| *known.raw == *raw);
-        let (name, chain) = match known {
-            Some(known) => (Cow::Borrowed(&*known.name), known.chain),
+        let keys = keys.get(columns.len()).filter(|keys| *keys.raw == *raw);
+        let (name, chain) = match keys {
+            Some(keys) => (Cow::Borrowed(&*keys.name), keys.chain),
             None => split(shard, raw, &line[value.0 as usize..value.1 as usize])?,
         };
         let chain = if is_marked { marked(&line[value.0 as usize..value.1 as usize]) } else { chain };
-        all_known &= known.is_some();
+        all_known &= keys.is_some();
         // A name without escapes is at the start of its key.
         let place = match (&name, u32::try_from(name.len())) {
             (Cow::Borrowed(_), Ok(length)) => Name::Plain(key.0, key.0 + length),

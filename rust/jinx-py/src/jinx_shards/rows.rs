@@ -191,8 +191,8 @@ fn empty_types(shards: &Shards) -> Result<ArrowTypes> {
     for i in 0..shards.count() {
         let footer = shards.shard(i)?.footer();
         all.schema = match (all.schema, footer.arrow_schema.clone()) {
-            (Some(one), Some(other)) => united_text(&one, &other).ok(),
-            (one, other) => one.or(other),
+            (Some(left), Some(right)) => united_text(&left, &right).ok(),
+            (left, right) => left.or(right),
         };
         all.media.extend(media_of(&footer.fields));
     }

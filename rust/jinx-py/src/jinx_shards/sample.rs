@@ -65,9 +65,9 @@ impl JinxSample {
         Ok(ShardRow { shard, i, row })
     }
 
-    fn pending(&self, found: &Found<'_>) -> Option<&PendingValue<JinxValue>> {
+    fn pending(&self, value: &Found<'_>) -> Option<&PendingValue<JinxValue>> {
         let mut pending = self.prefetch.as_ref()?.pending.iter();
-        pending.find(|pending| pending.source.is_of(found)).map(|pending| &**pending)
+        pending.find(|pending| pending.source.is_of(value)).map(|pending| &**pending)
     }
 
     fn decode<'py>(
@@ -179,10 +179,10 @@ impl StoredColumns for JinxSample {
         }
         let shards = self.dataset.shards.get()?;
         let place = self.place(py, &shards)?;
-        let Some(found) = place.find(name)? else { return Ok(false) };
+        let Some(value) = place.find(name)? else { return Ok(false) };
         let shard = place.shard;
         let node = shard.tree().member(name);
-        let emitted = shard.emit_value(found.chain, found.text, node, depth, &mut sink);
+        let emitted = shard.emit_value(value.chain, value.text, node, depth, &mut sink);
         emitted.map(|()| true).map_err(|error| shard.here(error, place.i))
     }
 
@@ -198,14 +198,14 @@ impl StoredColumns for JinxSample {
         let shards = self.dataset.shards.get().into_py_result()?;
         let place = self.place(py, &shards).into_py_result()?;
         let shard = place.shard;
-        let found = place.find(name).into_py_result()?.filter(|_| self.dataset.projection.has(name));
-        let Some(found) = found else { return Ok(None) };
+        let value = place.find(name).into_py_result()?.filter(|_| self.dataset.projection.has(name));
+        let Some(value) = value else { return Ok(None) };
         let node = shard.tree().member(name);
         let is_media = node.is_some_and(|node| node.media);
-        if found.chain.is_none() && !is_media && matches!(found.text.first(), Some(b'[' | b'{')) {
-            return Ok(Some(u64::from(found.elements)));
+        if value.chain.is_none() && !is_media && matches!(value.text.first(), Some(b'[' | b'{')) {
+            return Ok(Some(u64::from(value.elements)));
         }
-        match value_length(shard, found.chain, found.text, node) {
+        match value_length(shard, value.chain, value.text, node) {
             // Only torch can read the shape of a tensor.
             Err(error) if error.cause() == Cause::Unsupported => Ok(None),
             Err(error) if error.cause() == Cause::Mismatch => {
@@ -218,16 +218,16 @@ impl StoredColumns for JinxSample {
     fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
         let shards = self.dataset.shards.get().into_py_result()?;
         let place = self.place(py, &shards).into_py_result()?;
-        let found = place.find(name).into_py_result()?;
-        Ok(found.map(|found| summary::of_column(py, place.shard, name, found)))
+        let value = place.find(name).into_py_result()?;
+        Ok(value.map(|value| summary::of_column(py, place.shard, name, value)))
     }
 
     fn json(&self, py: Python<'_>, name: &str) -> PyResult<Option<Vec<u8>>> {
         let shards = self.dataset.shards.get().into_py_result()?;
         let place = self.place(py, &shards).into_py_result()?;
-        let found = place.find(name).into_py_result()?;
-        let is_json = |found: &Found<'_>| found.chain.is_none() && is_plain(place.shard, name, found.text);
-        Ok(found.filter(is_json).map(|found| found.text.to_vec()))
+        let value = place.find(name).into_py_result()?;
+        let is_json = |value: &Found<'_>| value.chain.is_none() && is_plain(place.shard, name, value.text);
+        Ok(value.filter(is_json).map(|value| value.text.to_vec()))
     }
 
     fn line(&self, py: Python<'_>) -> PyResult<Vec<u8>> {

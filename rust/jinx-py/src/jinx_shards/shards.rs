@@ -53,7 +53,7 @@ impl Shards {
             .collect();
         let mut shards = Self { entries, starts: vec![0], options, plain };
         let mut total = 0u64;
-        let mut others = BTreeSet::new();
+        let mut other_splits = BTreeSet::new();
         let mut is_found = split.is_none() || shards.entries.len() <= 1;
         for i in 0..shards.entries.len() {
             let samples = match &shards.entries[i].expected {
@@ -63,7 +63,7 @@ impl Shards {
                     let own = shard.footer().split.as_deref();
                     let is_chosen = split.is_none() || own == split;
                     is_found |= is_chosen;
-                    others.extend(own.map(str::to_owned));
+                    other_splits.extend(own.map(str::to_owned));
                     if is_chosen { shard.len() } else { 0 }
                 }
             };
@@ -75,7 +75,7 @@ impl Shards {
         if let Some(split) = split
             && !is_found
         {
-            return Err(no_split(split, others, &shards.entries[0].path));
+            return Err(no_split(split, other_splits, &shards.entries[0].path));
         }
         if shards.entries.len() <= OPENED_AT_ONCE {
             for i in 0..shards.entries.len() {
@@ -175,12 +175,12 @@ fn has_identity(shard: &Shard, expected: &str) -> Result<bool> {
     Ok(shard.identity()? == expected)
 }
 
-fn no_split(split: &str, others: BTreeSet<String>, first: &Path) -> Error {
-    let known: Vec<String> = others.into_iter().collect();
-    let what = if known.is_empty() {
+fn no_split(split: &str, splits: BTreeSet<String>, first: &Path) -> Error {
+    let names: Vec<String> = splits.into_iter().collect();
+    let what = if names.is_empty() {
         format!("no split {split:?} here: these samples belong to no split")
     } else {
-        format!("no split {split:?} here; there are: {}", known.join(", "))
+        format!("no split {split:?} here; there are: {}", names.join(", "))
     };
     Error::mismatch(what).in_file(first)
 }

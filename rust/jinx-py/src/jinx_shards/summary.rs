@@ -13,17 +13,17 @@ use jinx_format::read::stored::{EncodedValue, Location};
 use pyo3::prelude::*;
 
 /// Summarizes a column without decoding it; reads only its text in the row. Strings and numbers look as in Python.
-pub fn of_column(py: Python<'_>, shard: &Shard, name: &str, found: Found<'_>) -> String {
-    if let Some(chain) = found.chain {
-        return of_chain(shard, chain, found.text);
+pub fn of_column(py: Python<'_>, shard: &Shard, name: &str, value: Found<'_>) -> String {
+    if let Some(chain) = value.chain {
+        return of_chain(shard, chain, value.text);
     }
     let node = shard.tree().member(name);
-    let count = || value_length(shard, None, found.text, node).unwrap_or_default();
-    match found.text.first() {
+    let count = || value_length(shard, None, value.text, node).unwrap_or_default();
+    match value.text.first() {
         Some(b'[') => format!("<list of {}>", count()),
         Some(b'{') if node.is_some_and(|node| node.media) => "<media>".to_owned(),
         Some(b'{') => format!("<dict of {}>", count()),
-        _ => scalar(py, found.text).unwrap_or_else(|_| "<damaged>".to_owned()),
+        _ => scalar(py, value.text).unwrap_or_else(|_| "<damaged>".to_owned()),
     }
 }
 

@@ -102,10 +102,10 @@ impl MdsSample {
         column: usize,
         decoders: &Decoders,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let known = &row.columns().all[column];
+        let stored = &row.columns().all[column];
         let read = self.pending(column).and_then(|pending| pending.object(py));
         let options = &self.dataset.decode_options;
-        match decoders.get(py, &known.name)? {
+        match decoders.get(py, &stored.name)? {
             None => value::column(py, row, column, options, read),
             Some(decoder) => {
                 let options = DecodeOptions { image_bytes: true, ..(**options).clone() };
@@ -209,8 +209,8 @@ impl StoredColumns for MdsSample {
 
     fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
         let Some((row, column)) = self.column(py, name)? else { return Ok(None) };
-        let known = &row.columns().all[column];
-        Ok(match &known.encoding {
+        let stored = &row.columns().all[column];
+        Ok(match &stored.encoding {
             Some(Encoding::Bytes) => Some(format!("<bytes, {} bytes>", row.len_of(column))),
             Some(
                 Encoding::NdArray(..)
@@ -219,7 +219,7 @@ impl StoredColumns for MdsSample {
                 | Encoding::JpegArray
                 | Encoding::Pickle,
             )
-            | None => Some(format!("<{}, {} bytes>", known.encoding_name, row.len_of(column))),
+            | None => Some(format!("<{}, {} bytes>", stored.encoding_name, row.len_of(column))),
             _ => None,
         })
     }
@@ -282,8 +282,8 @@ impl StoredColumns for MdsSample {
 /// Counts the bytes of a binary value, the elements of a list or the rows of an array. `None` if the value must be
 /// decoded first.
 pub fn length(row: &Row, column: usize) -> Result<Option<u64>> {
-    let known = &row.columns().all[column];
-    let Some(encoding) = &known.encoding else { return Ok(None) };
+    let stored = &row.columns().all[column];
+    let Some(encoding) = &stored.encoding else { return Ok(None) };
     Ok(match encoding {
         Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(row.len_of(column)),
         Encoding::NdArray(dtype, shape) => {

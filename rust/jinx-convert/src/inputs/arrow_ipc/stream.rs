@@ -66,10 +66,10 @@ impl Stream {
             return Err(Error::limit(format!("an Arrow message claims {length} bytes of metadata")));
         }
         let metadata = self.take(length.into())?;
-        let found = BatchBlock { metadata, body: Buffer::from_vec(Vec::<u8>::new()) };
-        let body = u64::try_from(found.header()?.bodyLength())
+        let block = BatchBlock { metadata, body: Buffer::from_vec(Vec::<u8>::new()) };
+        let body = u64::try_from(block.header()?.bodyLength())
             .map_err(|_| Error::corrupt("an Arrow message has a negative length"))?;
-        Ok(Some(BatchBlock { body: Buffer::from_vec(self.take(body)?), ..found }))
+        Ok(Some(BatchBlock { body: Buffer::from_vec(self.take(body)?), ..block }))
     }
 
     /// Counts the bytes that are read.

@@ -91,9 +91,9 @@ impl PreadFile {
         if self.len < 4 {
             return Ok(false);
         }
-        let mut found = [0; 4];
-        PreadCursor { file: self.file.clone(), at }.read_exact(&mut found)?;
-        Ok(found == *magic)
+        let mut bytes = [0; 4];
+        PreadCursor { file: self.file.clone(), at }.read_exact(&mut bytes)?;
+        Ok(bytes == *magic)
     }
 }
 
