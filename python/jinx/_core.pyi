@@ -187,11 +187,11 @@ class Reader:
         lazy: bool = ...,
         decoders: Mapping[str, Callable[[Any], Any]] | None = ...,
         rows: Rows = ...,
-        recipe: Any = ...,
+        definition: Any = ...,
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
         relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or None for all samples in
-        order. `rows` replaces the shards, and `recipe` says what Python makes these rows of."""
+        order. `rows` replaces the shards, and `definition` says what Python makes these rows of."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
@@ -202,7 +202,7 @@ class Reader:
     @property
     def _transforms(self) -> list[Callable[[Any], Any]]: ...
     @property
-    def _recipe(self) -> Any:
+    def _definition(self) -> Any:
         """What a view with columns of its own, or of several datasets, is made of; None for files alone."""
     def _hides(self, name: str) -> bool: ...
     def _schema_text(self) -> str: ...

@@ -239,7 +239,7 @@ def test_the_recipe_stays_with_views_of_the_view(dataset, tokenizer, tmp_path):
     for name in "bcd":
         opened = jinx.open(tmp_path / f"{name}.jinx")
         assert "num_tokens" in opened.column_names, name
-        assert [one.recipe for one in counted(opened)] == [recipe], name
+        assert [one.settings for one in counted(opened)] == [recipe], name
 
 
 def test_the_command_does_the_same(dataset, tokenizer, tmp_path, capsys):

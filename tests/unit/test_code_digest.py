@@ -10,7 +10,7 @@ import pytest
 
 import jinx
 from jinx._annotate.code_digest import NoStableFormError, code_digest
-from jinx._annotate.recipe import told_function
+from jinx._annotate.counting_settings import function_setting
 from jinx._user_code import FileFunction
 
 MODULE = """
@@ -169,14 +169,14 @@ def test_values_that_contain_themselves():
     second: list = [1, [1]]
     second[1].append(second)
     assert code_digest(lambda: first) == code_digest(lambda: first)
-    assert told_function(functools.partial(len, first)) != told_function(functools.partial(len, second))
+    assert function_setting(functools.partial(len, first)) != function_setting(functools.partial(len, second))
 
 
 def test_functions_of_files(tmp_path):
     for folder, body in (("a", "1"), ("b", "1"), ("c", "2")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "file.py").write_text(f"def count(sample):\n    return {body}\n", "utf-8")
-    one, same, other = (told_function(FileFunction(str(tmp_path / name / "file.py"), "count")) for name in "abc")
+    one, same, other = (function_setting(FileFunction(str(tmp_path / name / "file.py"), "count")) for name in "abc")
     assert one == same
     assert one != other
     assert (one["name"], other["name"]) == ("count", "count")

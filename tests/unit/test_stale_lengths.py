@@ -134,7 +134,7 @@ def test_lengths_stay_under_other_columns(folder, tmp_path, keep, kind):
         jinx.open(folder / f"{kind}.jinx").with_columns({"id": ["x"] * COUNT, "note": ["y"] * COUNT}), tmp_path
     )
     [way] = counted(changed)
-    assert "replaced" not in way.recipe
+    assert "replaced" not in way.settings
     assert len(PackedDataset(changed, {"max_length": LENGTH}))
 
 
@@ -157,7 +157,7 @@ def test_lengths_of_the_user_are_the_users(folder, tmp_path, keep, kind):
     changed = keep(dataset, tmp_path)
     ids = {"input_ids": [np.array([1] * 7)] * COUNT, "label_mask": [np.array([True] * 7)] * COUNT}
     with_ids = keep(jinx.open(folder / f"{kind}.jinx").with_columns({**own, **ids}), tmp_path)
-    assert [one.recipe for one in counted(with_ids)] == [None]
+    assert [one.settings for one in counted(with_ids)] == [None]
     assert jinx.pack(with_ids, LENGTH).stats().tokens == 7 * COUNT
     assert next(iter(PackedDataLoader(with_ids.drop_columns("num_label_tokens"), {"max_length": 7})))["num_tokens"] == 7
     del changed
@@ -214,11 +214,11 @@ def test_parquet_and_arrow_keep_how_lengths_were_counted(folder, tmp_path):
         jinx.convert(pq.read_table(out), tmp_path / f"{name}-arrow.jinx")
         for back in (f"{name}.jinx", f"{name}-arrow.jinx"):
             opened = jinx.open(tmp_path / back)
-            assert [one.recipe for one in counted(opened)] == [way.recipe]
+            assert [one.settings for one in counted(opened)] == [way.settings]
             assert b"jinx.annotate" not in (opened.to_arrow(["messages"]).schema.metadata or {})
     jinx.convert(folder / "view.jinx", tmp_path / "directory", output_format="parquet")
     jinx.convert(tmp_path / "directory", tmp_path / "directory.jinx", input_format="parquet")
-    assert [one.recipe for one in counted(jinx.open(tmp_path / "directory.jinx"))] == [way.recipe]
+    assert [one.settings for one in counted(jinx.open(tmp_path / "directory.jinx"))] == [way.settings]
 
 
 def test_several_parquet_files_keep_several_ways(folder, tmp_path):
@@ -240,11 +240,11 @@ def test_lengths_that_are_joined_keep_how_they_were_counted(folder, tmp_path):
     for table in (lengths, pq.read_table(tmp_path / "lengths.parquet")):
         joined = plain.with_columns(table, on="id")
         for one in (joined, pickle.loads(pickle.dumps(joined)), saved(joined, tmp_path), copied(joined, tmp_path)):
-            assert [found.recipe for found in counted(one)] == [way.recipe]
+            assert [found.settings for found in counted(one)] == [way.settings]
         whole = saved(joined, tmp_path)
         assert len(PackedDataset(whole, {"max_length": LENGTH}, tokenizer=folder / "tokenizer"))
         stale = plain.with_columns(table, on="id").with_columns({"messages": OTHER})
         with pytest.raises(MismatchError, match=STALE):
             jinx.pack(saved(stale, tmp_path), LENGTH)
     with_notes = plain.with_columns({"id": list(range(COUNT)), "note": ["x"] * COUNT}, on="id")
-    assert [found.recipe for found in counted(with_notes)] == [None]
+    assert [found.settings for found in counted(with_notes)] == [None]

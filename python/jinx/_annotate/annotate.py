@@ -1,4 +1,4 @@
-"""`jinx.annotate`: lengths of all samples as a saved view."""
+"""`jinx.annotate`: counts the lengths of all samples and saves them as a view."""
 
 import os
 import pickle
@@ -9,9 +9,9 @@ from queue import SimpleQueue
 from typing import Any
 
 from jinx._annotate.counting import FunctionCounter, TokenCounter
+from jinx._annotate.counting_settings import counted_columns, function_setting
 from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
-from jinx._annotate.recipe import counted_columns, told_function
 from jinx._annotate.worker import Worker
 from jinx._arguments import worker_number
 from jinx._dataset.added_columns import with_columns
@@ -83,7 +83,7 @@ def annotate(
             that training need not tokenize.
         workers: Processes; one per core if not given. Few samples, and functions that the script itself defines, are
             counted in this process.
-        overwrite: Replace an existing view, at the end and at once.
+        overwrite: Replace an existing view, in one step when the new one is complete.
         progress: Called with samples done, bytes (0) and None.
 
     Raises:
@@ -116,7 +116,7 @@ def annotate(
             raise ValueError("a function counts by itself: it takes no tokenizer, image rule, image token or columns")
         counter, vocabulary = FunctionCounter(plain, function, tokens=tokens), 1 << 32
         # It may have looked at anything.
-        recipe: dict[str, Any] = {"function": told_function(function)}
+        settings: dict[str, Any] = {"function": function_setting(function)}
         looked_at = plain.column_names
     elif tokenizer is None:
         raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
@@ -125,7 +125,7 @@ def annotate(
         columns = plain.column_names or ([] if len(plain) else _usual_columns(text_column, image_column))
         encoder = Encoder(columns, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
         counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
-        recipe, looked_at = encoder.recipe(), encoder.columns
+        settings, looked_at = encoder.settings(), encoder.columns
     folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
     with Gathered(folder, counter.names, vocabulary if tokens else None) as gathered:
         done = 0
@@ -135,11 +135,12 @@ def annotate(
             if progress is not None:
                 progress(done, 0, None)
         counts = gathered.columns()
-        # What was counted before and is not now belongs to other counts.
-        left = [name for name in counted_columns(plain) if name not in counts and name in plain.column_names]
-        view = with_columns(drop_columns(source._derive(decoders=None), left), counts, None, "null")
-        made = {"columns": [name for name in looked_at if name not in {*counts, *left}], "counts": list(counts)}
-        return save(view, target, overwrite=overwrite, meta={COUNTED: {**recipe, **made}})
+        # The columns of an earlier count that this one does not make would say something else.
+        outdated = [name for name in counted_columns(plain) if name not in counts and name in plain.column_names]
+        view = with_columns(drop_columns(source._derive(decoders=None), outdated), counts, None, "null")
+        settings["columns"] = [name for name in looked_at if name not in {*counts, *outdated}]
+        settings["counts"] = list(counts)
+        return save(view, target, overwrite=overwrite, meta={COUNTED: settings})
 
 
 def _usual_columns(text: str | None, image: str | None) -> list[str]:
@@ -153,7 +154,7 @@ def _blocks(counter: _Counter, workers: int | None, least: int) -> Iterator[Bloc
     processes = max(least, _processes(total) if workers is None else workers)
     sent = _pickled(counter, required=workers is not None or least > 0) if processes else None
     if sent is None:
-        yield from (counter.count(*one) for one in ranges)
+        yield from (counter.count(*bounds) for bounds in ranges)
         return
     free: SimpleQueue[Worker] = SimpleQueue()
     started: list[Worker] = []
@@ -171,8 +172,8 @@ def _blocks(counter: _Counter, workers: int | None, least: int) -> Iterator[Bloc
             started.append(Worker(sent))
             free.put(started[-1])
         waiting: deque[Future[Block]] = deque()
-        for one in ranges:
-            waiting.append(pool.submit(count, *one))
+        for bounds in ranges:
+            waiting.append(pool.submit(count, *bounds))
             if len(waiting) >= _BLOCKS_AHEAD * processes:
                 yield waiting.popleft().result()
         while waiting:
@@ -190,10 +191,10 @@ def _processes(samples: int) -> int:
 
 
 def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
-    """What is sent to processes; None where functions of the caller cannot be.
+    """The pickled counter for worker processes; None if it holds functions that cannot be pickled.
 
     Raises:
-        TypeError: They cannot, and processes were asked for.
+        TypeError: The counter cannot be pickled, and processes were asked for.
     """
     try:
         data = pickle.dumps(counter)

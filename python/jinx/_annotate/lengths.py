@@ -1,4 +1,4 @@
-"""The columns of lengths, gathered in order; token ids are kept on disk until they are saved."""
+"""Collects the columns of lengths in order; token ids are kept on disk until they are saved."""
 
 import os
 import tempfile
@@ -113,7 +113,7 @@ class Gathered:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what waited; the columns are gone with it."""
+        """Remove the temporary file; the columns of token ids can no longer be read."""
         for spool in self._spools.values():
             spool.close()
 
@@ -125,12 +125,14 @@ class Gathered:
 
         names = self._counts[0] if self._counts else self._names
         nothing = np.zeros(0, dtype=np.int64)
-        found: dict[str, Any] = {
-            name: np.concatenate([nothing, *(one[name] for one in self._counts)]) for name in COUNTS if name in names
+        named: dict[str, Any] = {
+            name: np.concatenate([nothing, *(counts[name] for counts in self._counts)])
+            for name in COUNTS
+            if name in names
         }
         for name, spool in self._spools.items():
-            found[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
-        return found
+            named[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
+        return named
 
 
 def require_same_counts(before: Iterable[str], sample_before: int, counts: Iterable[str], sample: int) -> None:

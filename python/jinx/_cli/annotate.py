@@ -1,4 +1,4 @@
-"""`jinx annotate`."""
+"""`jinx annotate`: count the tokens and images of samples."""
 
 from typing import Any
 
@@ -47,8 +47,8 @@ def annotate(dataset: str, out: str, code: str | None, progress: str, as_json: b
     IN stays as it is; no image is decoded, and the view holds no copy of one.
     """
     from jinx._annotate.annotate import annotate as run
-    from jinx._cli.code import function_from
     from jinx._cli.progress import ProgressBar, natural_seconds
+    from jinx._cli.user_function import function_from
     from jinx._sizes import natural_size
 
     with ProgressBar("samples", "none" if as_json else progress) as bar:

@@ -47,13 +47,13 @@ def fetched(paths: Sequence[str], directory: str) -> Generator[list[str]]:
 def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
     core = require("fsspec.core", extra="remote", what=f"reading {url}")
     try:
-        files, found = _found(core, url)
+        files, remotes = _found(core, url)
     except ImportError as error:
         raise ImportError(f"{url}: {error}") from error
-    if not found:
+    if not remotes:
         raise FileNotFoundError(f"{url}: no such file")
     copies: list[str] = []
-    for remote in found:
+    for remote in remotes:
         directory = os.path.join(work, str(len(names)))  # noqa: PTH118 - str in, str out
         os.mkdir(directory)  # noqa: PTH102
         copy = os.path.join(directory, os.path.basename(remote))  # noqa: PTH118, PTH119
@@ -69,9 +69,9 @@ def _found(core: Any, url: str) -> tuple[Any, list[str]]:
 
     files, path = core.url_to_fs(url)
     if set("*?[") & set(path):
-        found: list[str] = [name for name in files.glob(path) if files.isfile(name)]
+        matches: list[str] = [name for name in files.glob(path) if files.isfile(name)]
     elif files.isdir(path):
-        found = [name for name in files.find(path) if format_of(name) is not None]
+        matches = [name for name in files.find(path) if format_of(name) is not None]
     else:
-        found = [path] if files.exists(path) else []
-    return files, sorted(found, key=natural_key)
+        matches = [path] if files.exists(path) else []
+    return files, sorted(matches, key=natural_key)

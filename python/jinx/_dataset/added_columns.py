@@ -9,10 +9,10 @@ from jinx._arguments import encodable
 from jinx._core import Reader
 from jinx._dataset.columns import column
 from jinx._dataset.positions import positions
-from jinx._dataset.recipe import Recipe
 from jinx._dataset.selection import at as at_positions
+from jinx._dataset.view_definition import ViewDefinition
 from jinx._optional import require
-from jinx._reopen import rebuild
+from jinx._unpickle import rebuild
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ _NAMED = 5
 # The lengths that training needs, and where Arrow tables say how they were counted.
 _LENGTHS = frozenset({"num_tokens", "input_ids"})
 _ARROW_LENGTHS = b"jinx.annotate"
-# How many values of a list its type is told by.
+# The number of values that decide the type of a list.
 _LOOKED_AT = 1000
 _OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes"}
 _OF_ARROW = {
@@ -94,7 +94,7 @@ class ArrayColumn:
         return values.dtype.name, values.tobytes(), validity
 
     def type_text(self) -> str:
-        """What its dtype is for Python."""
+        """The Python type of its dtype."""
         import numpy as np
 
         if self.values.ndim > 1:
@@ -133,7 +133,7 @@ class ArrowColumn:
         return ArrayColumn(np.ma.MaskedArray(values, mask=missing)).numbers()
 
     def type_text(self) -> str:
-        """What its Arrow type is for Python."""
+        """The Python type of its Arrow type."""
         types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
         if types.is_null(kind):
             return "None"
@@ -145,7 +145,7 @@ class ArrowColumn:
 
 @dataclass(frozen=True, eq=False)
 class FunctionColumn:
-    """What a function returns for each sample of a dataset, called when the value is touched."""
+    """The results of a function of the samples, which is called when a value is touched."""
 
     function: Callable[[Any], Any]
     dataset: Any
@@ -217,8 +217,8 @@ def _added(dataset: D, own: "list[tuple[str, Any]]", lengths: str | None = None)
     for name, values in own:
         if len(values) != len(dataset):
             raise ValueError(f"the column {name!r} has {len(values)} values for {len(dataset)} samples")
-    recipe = Recipe((dataset._derive(transforms=[], decoders=None),), tuple(own), lengths)
-    return dataset._derive(rows=recipe.rows(), indices=None, columns=None, recipe=recipe)
+    definition = ViewDefinition((dataset._derive(transforms=[], decoders=None),), tuple(own), lengths)
+    return dataset._derive(rows=definition.rows(), indices=None, columns=None, definition=definition)
 
 
 def _column(dataset: Reader, name: str, values: Any) -> Any:
@@ -252,8 +252,8 @@ def _numpy(values: Any) -> Any:
 
 def _arrow(values: Any) -> ArrowColumn:
     pyarrow = require("pyarrow", extra="arrow", what="A column given as an Arrow array")
-    known = values if isinstance(values, pyarrow.Array | pyarrow.ChunkedArray) else pyarrow.chunked_array(values)
-    return ArrowColumn(known.combine_chunks() if isinstance(known, pyarrow.ChunkedArray) else known)
+    array = values if isinstance(values, pyarrow.Array | pyarrow.ChunkedArray) else pyarrow.chunked_array(values)
+    return ArrowColumn(array.combine_chunks() if isinstance(array, pyarrow.ChunkedArray) else array)
 
 
 def _without_views(values: Any) -> Any:
@@ -278,16 +278,16 @@ def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
     at = np.array([place.get(key, -1) if _is_key(key) else -1 for key in wanted], dtype=np.int64)
     matched = np.zeros(len(keys), dtype=np.bool_)
     matched[at[at >= 0]] = True
-    told = [
+    messages = [
         *_told("samples have a key in {on!r} that the table lacks", on, wanted, at < 0),
         *_told("rows of the table have a key in {on!r} that no sample has", on, keys, ~matched),
     ]
-    if told and missing == "fail":
-        raise KeyError("; ".join(told))
-    if told:
+    if messages and missing == "fail":
+        raise KeyError("; ".join(messages))
+    if messages:
         import warnings
 
-        warnings.warn("; ".join(told), stacklevel=4)
+        warnings.warn("; ".join(messages), stacklevel=4)
     if missing == "drop":
         dataset, at = at_positions(dataset, positions(at >= 0, len(dataset))), at[at >= 0]
     own = take(at)
@@ -332,13 +332,13 @@ def _is_key(value: Any) -> bool:
     return getattr(value, "__hash__", None) is not None
 
 
-def _told(what: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]") -> list[str]:
-    """A remark about the keys that have no counterpart; none if all have one."""
+def _told(template: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]") -> list[str]:
+    """A list with one remark about the keys without a counterpart; empty if there are none."""
     places = lacking.nonzero()[0].tolist()
     if not places:
         return []
     few = ", ".join(short(keys[place]) for place in places[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
-    return [f"{len(places):,} {what.format(on=on)} ({few})"]
+    return [f"{len(places):,} {template.format(on=on)} ({few})"]
 
 
 def _as_table(table: Any) -> Any:
@@ -367,13 +367,13 @@ def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[s
             f"a table to join is a dict of columns, a jinx dataset, or anything Arrow (pyarrow, polars, pandas), "
             f"not {type(table).__name__}"
         )
-    pyarrow, known = require("pyarrow", extra="arrow", what="Joining an Arrow table"), _as_table(table)
-    if on not in known.column_names:
-        raise KeyError(f"the table has no column {on!r} to join by; it has {', '.join(known.column_names)}")
-    others = [name for name in known.column_names if name != on]
+    pyarrow, arrow_table = require("pyarrow", extra="arrow", what="Joining an Arrow table"), _as_table(table)
+    if on not in arrow_table.column_names:
+        raise KeyError(f"the table has no column {on!r} to join by; it has {', '.join(arrow_table.column_names)}")
+    other_columns = [name for name in arrow_table.column_names if name != on]
 
     def taken(at: Any) -> list[tuple[str, Any]]:
         rows = pyarrow.array(at, mask=at < 0)
-        return [(name, _arrow(_without_views(known.column(name)).take(rows))) for name in others]
+        return [(name, _arrow(_without_views(arrow_table.column(name)).take(rows))) for name in other_columns]
 
-    return _keys(known.column(on), on), taken
+    return _keys(arrow_table.column(on), on), taken

@@ -1,11 +1,11 @@
-"""`jinx.pack`: from a dataset to a plan."""
+"""`jinx.pack`: makes a plan for a dataset."""
 
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jinx._annotate.counting_settings import require_one_way_of_counting
 from jinx._annotate.lengths import COUNTS, IDS
-from jinx._annotate.recipe import require_alike
 from jinx._arguments import require_type
 from jinx._pack.config import Oversize, PackConfig, Strategy
 from jinx._pack.plan import PackPlan
@@ -78,7 +78,7 @@ def pack(
     chosen |= {name: operator.index(limit) for name, limit in (budgets or {}).items()}
     sizes = read_sizes(source, list(chosen), lengths)
     if IDS in lengths or {lengths if name == TOKENS else name for name in chosen}.intersection(COUNTS):
-        require_alike(datasets_in(source))
+        require_one_way_of_counting(datasets_in(source))
     config = PackConfig(
         budgets=chosen,
         strategy=strategy,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from jinx._annotate.recipe import require_alike
+from jinx._annotate.counting_settings import require_one_way_of_counting
 from jinx._dataset.dataset import Dataset
 from jinx._pack.plan import PackPlan
 from jinx._results import Result
 from jinx.errors import InvalidError, MismatchError
-from jinx.torch._fitting import Tally
-from jinx.torch._options import Made, PackOptions, pack_maker
-from jinx.torch._plan_of import left_out_by, plan_of, whole_of
-from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums, required_state
+from jinx.torch._loader_plan import left_out_by, plan_of, whole_of
+from jinx.torch._oversize import Tally
+from jinx.torch._pack_options import Made, PackOptions, pack_maker
+from jinx.torch._scheduled_loader import ScheduledLoader, Workers, pack_sums, required_state
 
 if TYPE_CHECKING:
     from jinx._pack.schedule import Balance
@@ -106,8 +106,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
         **options: How samples become tokens and packs become batches:
 
             - `tokenizer`, `chat_template`, `image_rule`, `image_token`, `text_column`, `image_column`: as for
-              `jinx.annotate`. Another recipe than that of the lengths is an error. Without a tokenizer, the token ids
-              that `jinx annotate --tokens` stored are taken.
+              `jinx.annotate`. An error if the lengths were counted with other settings. Without a tokenizer, the token
+              ids that `jinx annotate --tokens` stored are taken.
             - `encode`: in place of a tokenizer, a function of the sample that returns a dict with `input_ids`, and
               perhaps `labels` and `images`.
             - `image_fn`: applied to each image, for instance a processor that makes a tensor of it.
@@ -166,8 +166,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
                 "a mask chose the packs of this plan, which says nothing about other epochs; give only() the least "
                 "that a pack holds, as {'num_images': 1}"
             )
-        made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
-        chosen, maker = pack_maker(whole, made.max_length, options, made.cut)
+        epoch_plan = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
+        chosen, maker = pack_maker(whole, epoch_plan.max_length, options, epoch_plan.cut)
         self._without_images: WithoutImages = without_images
         self._warns = "oversize" not in options
         self._tells_plan = not isinstance(plan, PackPlan) and "oversize" not in plan
@@ -176,7 +176,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         self.skipped: list[Exception] = []
         super().__init__(
             chosen,
-            self._with_images(made),
+            self._with_images(epoch_plan),
             maker,
             batch_size=batch_size,
             accumulation=accumulation,
@@ -231,14 +231,14 @@ class PackedDataLoader(ScheduledLoader[Made]):
             MismatchError: The dataset or the plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader, or it has another `without_images`.
         """
-        theirs = required_state(state).get("without_images")
-        if theirs != self._without_images:
-            raise InvalidError(f"the saved loader had without_images={theirs!r}, this one has {self._without_images!r}")
+        saved = required_state(state).get("without_images")
+        if saved != self._without_images:
+            raise InvalidError(f"the saved loader had without_images={saved!r}, this one has {self._without_images!r}")
         super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})
 
-    def _finished(self, made: Made, step: int) -> Any:
-        self.skipped += made.skipped
-        batch, tally = made.batch, made.tally
+    def _finished(self, result: Made, step: int) -> Any:
+        self.skipped += result.skipped
+        batch, tally = result.batch, result.tally
         if isinstance(batch, dict):
             tally.label_tokens = int(batch.get(_LABELS, 0))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             total = self._labels_of_step(step)
@@ -291,16 +291,16 @@ class PackedDataLoader(ScheduledLoader[Made]):
 def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
     if _LABELS not in dataset.column_names:
         return None
-    require_alike([dataset])
-    found = dataset.column(_LABELS)
+    require_one_way_of_counting([dataset])
+    counts = dataset.column(_LABELS)
     # A list: some value is no number.
-    lacking = np.ma.getmaskarray(found) if hasattr(found, "dtype") else np.array([not _is_int(one) for one in found])
-    if lacking.any():
+    lacks = np.ma.getmaskarray(counts) if hasattr(counts, "dtype") else np.array([not _is_int(value) for value in counts])
+    if lacks.any():
         raise InvalidError(
-            f"sample {int(lacking.argmax())} has no {_LABELS}, and others have: count all of them with jinx annotate, "
+            f"sample {int(lacks.argmax())} has no {_LABELS}, and others have: count all of them with jinx annotate, "
             "or drop the column, which leaves num_label_tokens_step out of the batches"
         )
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(counts, dtype=np.int64)
 
 
 def _is_int(value: Any) -> bool:

@@ -60,14 +60,14 @@ impl Meta {
     /// both say, as a list, with `null` where one says nothing: lengths of two kinds must not look like lengths of an
     /// unknown kind.
     pub fn keep_common(&mut self, other: &Self) {
-        let theirs: HashSet<&str> = other.members().collect();
+        let other_members: HashSet<&str> = other.members().collect();
         let mut kept: Vec<String> =
-            self.members().filter(|member| theirs.contains(member)).map(str::to_owned).collect();
+            self.members().filter(|member| other_members.contains(member)).map(str::to_owned).collect();
         if self.value(COUNTED) != other.value(COUNTED) {
             let mut counted: Vec<String> = Vec::new();
-            for one in self.counted().into_iter().chain(other.counted()) {
-                if !counted.contains(&one) {
-                    counted.push(one);
+            for entry in self.counted().into_iter().chain(other.counted()) {
+                if !counted.contains(&entry) {
+                    counted.push(entry);
                 }
             }
             kept.push(format!("\"{COUNTED}\":[{}]", counted.join(",")));
@@ -115,15 +115,15 @@ impl Meta {
     fn counted(&self) -> Vec<String> {
         let text = self.value(COUNTED).unwrap_or("null");
         match serde_json::from_str::<Vec<&RawValue>>(text) {
-            Ok(several) => several.into_iter().map(|one| one.get().to_owned()).collect(),
+            Ok(several) => several.into_iter().map(|entry| entry.get().to_owned()).collect(),
             Err(_) => vec![text.to_owned()],
         }
     }
 
     /// Adds the members of `other`, which replace those of the same name.
     pub fn add(&mut self, other: &Self) {
-        let theirs: HashSet<&str> = other.names().collect();
-        let kept = self.names().zip(self.members()).filter(|(name, _)| !theirs.contains(name));
+        let other_names: HashSet<&str> = other.names().collect();
+        let kept = self.names().zip(self.members()).filter(|(name, _)| !other_names.contains(name));
         let all: Vec<&str> = kept.map(|(_, member)| member).chain(other.members()).collect();
         self.text = format!("{{{}}}", all.join(","));
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 import jinx
 from jinx._outputs import refuse_input, refuse_within
-from jinx._rewrite.source import files_of
+from jinx._rewrite.inputs import files_of
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use jinx_convert::arrow::infer::InferOptions;
 use jinx_convert::arrow::stream::{take_failure, to_c_stream};
 use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema, encode_schema, with_lengths};
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use pyo3::exceptions::PyBaseException;

@@ -1,13 +1,13 @@
 //! The inferred type of one field, and how another value changes it.
 
 use crate::arrow::describe::describe;
-use crate::arrow::exact::exact_f64;
+use crate::arrow::exact_numbers::exact_f64;
 use crate::arrow::features::MediaFeature;
 use crate::arrow::infer::finish::number;
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::limits::MAX_DEPTH;
-use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::collections::HashMap;
 
