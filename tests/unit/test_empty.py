@@ -141,7 +141,7 @@ def test_a_dataset_without_samples_and_columns_passes_every_step(tmp_path):
     done = jinx.annotate(empty, tmp_path / "lengths.jinx", function=lambda _: 1)
     lengths = jinx.open(tmp_path / "lengths.jinx")
     assert done.samples == 0
-    assert lengths.column_names == ["num_tokens", "num_label_tokens", "num_images", "num_patches"]
+    assert lengths.column_names == ["num_tokens"]
     for one in (empty, lengths):
         assert len(jinx.pack(one, 100)) == 0
 

@@ -26,7 +26,7 @@ class NoStableFormError(Exception):
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """32 hex digits that another code, default, closed-over value or global value would change.
+    """32 hex digits that other code, or another default, closed-over value or global value would change.
 
     Functions of the user that it calls count as a whole; installed packages count by their names. Paths of files,
     line numbers, comments and type hints do not count, another version of Python does.
@@ -41,11 +41,11 @@ def code_digest(function: Callable[..., Any]) -> str:
 
 
 class _Digest:
-    """The digests of values, each found once."""
+    """The digests of values, each computed once."""
 
     def __init__(self) -> None:
         # The value is kept: another one could get its id.
-        self._known: dict[int, tuple[Any, str]] = {}
+        self._digests: dict[int, tuple[Any, str]] = {}
         self._open: list[int] = []
 
     def of(self, value: Any, name: str) -> str:
@@ -54,13 +54,13 @@ class _Digest:
             return _hash(type(value).__name__, repr(value))
         if id(value) in self._open:  # it contains itself
             return _hash("above", str(len(self._open) - self._open.index(id(value))))
-        if id(value) not in self._known:
+        if id(value) not in self._digests:
             self._open.append(id(value))
             try:
-                self._known[id(value)] = value, _hash(*self._parts(value, name))
+                self._digests[id(value)] = value, _hash(*self._parts(value, name))
             finally:
                 self._open.pop()
-        return self._known[id(value)][1]
+        return self._digests[id(value)][1]
 
     def _parts(self, value: Any, name: str) -> list[str]:
         described = _OF_TYPES.get(_type(value))
@@ -69,20 +69,20 @@ class _Digest:
         return self._of_class(value, name) if isinstance(value, type) else self._of_object(value, name)
 
     def _of_sequence(self, values: Any, name: str) -> list[str]:
-        return [type(values).__name__, *(self.of(one, name) for one in values)]
+        return [type(values).__name__, *(self.of(value, name) for value in values)]
 
     def _of_set(self, values: Any, name: str) -> list[str]:
-        return [type(values).__name__, *sorted(self.of(one, name) for one in values)]
+        return [type(values).__name__, *sorted(self.of(value, name) for value in values)]
 
     def _of_dict(self, values: Any, name: str) -> list[str]:
-        return ["dict", *sorted(self.of(key, name) + self.of(one, name) for key, one in values.items())]
+        return ["dict", *sorted(self.of(key, name) + self.of(value, name) for key, value in values.items())]
 
     def _of_method(self, method: types.MethodType, name: str) -> list[str]:
         return ["method", self.of(method.__func__, name), self.of(method.__self__, name)]
 
     def _of_descriptor(self, value: Any, name: str) -> list[str]:
         inner = (getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel"))
-        return [type(value).__name__, *(self.of(one, name) for one in inner)]
+        return [type(value).__name__, *(self.of(part, name) for part in inner)]
 
     def _of_module(self, module: types.ModuleType, name: str) -> list[str]:
         del name
@@ -91,7 +91,7 @@ class _Digest:
     def _of_code(self, code: types.CodeType, name: str) -> list[str]:
         shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        constants = [self.of(one, name) for one in code.co_consts]
+        constants = [self.of(constant, name) for constant in code.co_consts]
         return ["code", code.co_code.hex(), code.co_exceptiontable.hex(), repr(shape), repr(names), *constants]
 
     def _of_function(self, function: types.FunctionType, name: str) -> list[str]:
@@ -100,7 +100,8 @@ class _Digest:
         closed = [self.of(_content(cell), free) for free, cell in cells]
         if _is_installed(function.__module__):  # a decorator's may close over a function of the user
             return ["function", *where, *closed]
-        used = [(one, function.__globals__[one]) for one in sorted(_globals_in(code)) if one in function.__globals__]
+        values = function.__globals__
+        read = [(key, values[key]) for key in sorted(_globals_in(code)) if key in values]
         members = _names_in(code)
         return [
             "function",
@@ -109,28 +110,28 @@ class _Digest:
             self.of(function.__defaults__, name),
             self.of(function.__kwdefaults__, name),
             *closed,
-            *(one + self._of_global(value, one, members) for one, value in used),
+            *(key + self._of_global(value, key, members) for key, value in read),
         ]
 
     def _of_global(self, value: Any, name: str, members: Iterable[str]) -> str:
         if not isinstance(value, types.ModuleType) or _is_installed(value.__name__):
             return self.of(value, name)
         # Of a module of the user, what the code may use of it.
-        used = [(one, vars(value)[one]) for one in sorted(members) if one in vars(value)]
-        return _hash(value.__name__, *(one + self.of(found, f"{name}.{one}") for one, found in used))
+        read = [(member, vars(value)[member]) for member in sorted(members) if member in vars(value)]
+        return _hash(value.__name__, *(member + self.of(content, f"{name}.{member}") for member, content in read))
 
     def _of_class(self, kind: type, name: str) -> list[str]:
         where = [kind.__module__, kind.__qualname__]
         if _is_installed(kind.__module__):
             return ["class", *where]
-        own = [(member, found) for member, found in sorted(vars(kind).items()) if member not in _ABOUT_CLASSES]
+        own = [(member, value) for member, value in sorted(vars(kind).items()) if member not in _ABOUT_CLASSES]
         slots = (types.MemberDescriptorType, types.GetSetDescriptorType)
         bases = [self.of(base, name) for base in kind.__bases__]
-        told = [
-            member + ("" if isinstance(found, slots) or member == "__annotations__" else self.of(found, name))
-            for member, found in own
+        members = [
+            member + ("" if isinstance(value, slots) or member == "__annotations__" else self.of(value, name))
+            for member, value in own
         ]
-        return ["class", *where, *bases, *told]
+        return ["class", *where, *bases, *members]
 
     def _of_object(self, value: Any, name: str) -> list[str]:
         """What pickle would keep of an object, part by part: the bytes of a pickle depend on more than its values."""
@@ -139,16 +140,16 @@ class _Digest:
             return ["builtin", value.__module__ or "", value.__qualname__]
         reduce = copyreg.dispatch_table.get(kind)
         try:
-            found: Any = reduce(value) if reduce else value.__reduce_ex__(_PICKLE_PROTOCOL)
+            reduced: Any = reduce(value) if reduce else value.__reduce_ex__(_PICKLE_PROTOCOL)
         except RecursionError:
             raise
         except Exception as error:
             raise NoStableFormError(f"{name}, of type {kind.__module__}.{kind.__qualname__}") from error
-        if isinstance(found, str):  # an object that its module has under this name, perhaps around a function
+        if isinstance(reduced, str):  # an object that its module has under this name, perhaps around a function
             within = getattr(value, "__wrapped__", None)
-            return ["object", getattr(value, "__module__", None) or "", found, self.of(within, name)]
-        rest: list[Any] = [list(one) if hasattr(one, "__next__") else one for one in found]
-        return ["object", self.of(kind, name), *(self.of(one, name) for one in rest)]
+            return ["object", getattr(value, "__module__", None) or "", reduced, self.of(within, name)]
+        parts: list[Any] = [list(part) if hasattr(part, "__next__") else part for part in reduced]
+        return ["object", self.of(kind, name), *(self.of(part, name) for part in parts)]
 
 
 _OF_TYPES: dict[type, Callable[[_Digest, Any, str], list[str]]] = {
@@ -194,14 +195,14 @@ def _globals_in(code: types.CodeType) -> set[str]:
     """The global names that a function and those inside it read."""
     return {
         instruction.argval
-        for one in _codes_in(code)
-        for instruction in dis.get_instructions(one)
+        for inner in _codes_in(code)
+        for instruction in dis.get_instructions(inner)
         if instruction.opname in _READS_GLOBAL
     }
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    return {name for one in _codes_in(code) for name in one.co_names}
+    return {name for inner in _codes_in(code) for name in inner.co_names}
 
 
 def _is_installed(module: str | None) -> bool:

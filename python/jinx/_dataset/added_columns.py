@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from jinx._arguments import encodable
 from jinx._core import Reader
-from jinx._dataset.columns import column
+from jinx._dataset.columns import column, column_names
 from jinx._dataset.positions import positions
 from jinx._dataset.selection import at as at_positions
 from jinx._dataset.view_definition import ViewDefinition
@@ -22,7 +22,7 @@ D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
 _NAMED = 5
 # The lengths that training needs, and where Arrow tables say how they were counted.
-_LENGTHS = frozenset({"num_tokens", "input_ids"})
+_LENGTHS = ("num_tokens", "input_ids")
 _ARROW_LENGTHS = b"jinx.annotate"
 # The number of values that decide the type of a list.
 _LOOKED_AT = 1000
@@ -221,6 +221,14 @@ def _added(dataset: D, own: "list[tuple[str, Any]]", lengths: str | None = None)
     return dataset._derive(rows=definition.rows(), indices=None, columns=None, definition=definition)
 
 
+def with_lengths_text(dataset: D, lengths: str) -> D:
+    """The dataset with another text that says how its lengths were counted; see `ViewDefinition.lengths`."""
+    name = next((name for name in _LENGTHS if name in column_names(dataset)), None)
+    return (
+        dataset if name is None else _added(dataset, [(name, _column(dataset, name, column(dataset, name)))], lengths)
+    )
+
+
 def _column(dataset: Reader, name: str, values: Any) -> Any:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a column's name is a str, not {type(name).__name__}")
@@ -291,8 +299,8 @@ def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
     if missing == "drop":
         dataset, at = at_positions(dataset, positions(at >= 0, len(dataset))), at[at >= 0]
     own = take(at)
-    names = {name for name, _ in own}
-    return _added(dataset, own, _lengths_of(table) if names & _LENGTHS else None)
+    has_lengths = any(name in _LENGTHS for name, _ in own)
+    return _added(dataset, own, _lengths_of(table) if has_lengths else None)
 
 
 def _lengths_of(table: Any) -> str | None:

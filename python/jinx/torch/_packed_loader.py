@@ -294,10 +294,10 @@ def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
     require_one_way_of_counting([dataset])
     counts = dataset.column(_LABELS)
     # A list: some value is no number.
-    lacks = np.ma.getmaskarray(counts) if hasattr(counts, "dtype") else np.array([not _is_int(value) for value in counts])
-    if lacks.any():
+    lacking = np.ma.getmaskarray(counts) if hasattr(counts, "dtype") else np.array([not _is_int(n) for n in counts])
+    if lacking.any():
         raise InvalidError(
-            f"sample {int(lacks.argmax())} has no {_LABELS}, and others have: count all of them with jinx annotate, "
+            f"sample {int(lacking.argmax())} has no {_LABELS}, and others have: count all of them with jinx annotate, "
             "or drop the column, which leaves num_label_tokens_step out of the batches"
         )
     return np.asarray(counts, dtype=np.int64)

@@ -118,7 +118,9 @@ def count(sample):
     return len(sample["text"])
 
 
-@pytest.mark.parametrize(("name", "kind"), [("out", None), ("out.jinx", None), ("out.jinx", "view")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("out", None), ("out.jinx", None), ("out.jinx", "view"), ("out.parquet", None)]
+)
 def test_lengths_are_of_the_texts_that_were_counted(tmp_path, name, kind):
     with jinx.Writer(tmp_path / "in.jinx") as writer:
         writer.write_many({"n": n, "text": f"text\u00a0number {n}"} for n in range(40))
@@ -126,9 +128,14 @@ def test_lengths_are_of_the_texts_that_were_counted(tmp_path, name, kind):
     flow(tmp_path / "lengths.jinx").export(tmp_path / f"kept-{name}", kind=kind, workers=1, block_rows=30)
     edited = Dataset.load(tmp_path / "lengths.jinx").process("whitespace_normalization_mapper")
     edited.export(tmp_path / name, kind=kind, workers=1, block_rows=30)
-    opened = [jinx.open(tmp_path / out) for out in (f"kept-{name}", name)]
+    outputs = [tmp_path / f"kept-{name}", tmp_path / name]
+    if name.endswith(".parquet"):
+        for number, path in enumerate(outputs):
+            outputs[number] = path.with_suffix(".jinx")
+            jinx.convert(path, outputs[number])
+    opened = [jinx.open(path) for path in outputs]
     assert jinx.pack(opened[0], 32).stats().tokens == sum(map(len, opened[0]["text"]))
-    assert [one.recipe["function"]["name"] for one in counted(opened[0]) if one.recipe] == ["count"]
+    assert [way.settings["function"]["name"] for way in counted(opened[0]) if way.settings] == ["count"]
     assert "\u00a0" not in opened[1][0]["text"]
     with pytest.raises(jinx.MismatchError, match="were counted before 'text' got other values"):
         jinx.pack(opened[1], 32)

@@ -1,6 +1,7 @@
 """The output, made of the parts in the order of the input: the same bytes for any engine, schedule and retry."""
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import jinx
+from jinx._dataset.added_columns import with_lengths_text
 from jinx._views.meta import COUNTED, kept_meta
 from jinx._views.save import save as save_view
 from jinx.errors import MismatchError
@@ -68,7 +70,7 @@ def publish(
     if export.kind == "view":
         return _view(export, parts, base, writer)
     if export.kind != "jinx":
-        return _converted(export, parts, base)
+        return _converted(export, parts, base, writer["meta"])
     is_file = export.path.endswith(".jinx")
     options = {name: value for name, value in writer.items() if not (is_file and name == "shard_size")}
     return _copied(export, parts, base, {**options, "overwrite": export.overwrite})
@@ -257,7 +259,7 @@ def _converted_nothing(export: Export) -> Written:
     return Written(export.path, done.samples, done.bytes, done.shards)
 
 
-def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Written:
+def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...], meta: Mapping[str, Any]) -> Written:
     if not parts:
         with suppress(MismatchError):  # a column of the base mixes kinds, which matters to no sample
             if base:
@@ -274,5 +276,10 @@ def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> 
                 _copy_all(writer, dataset)
                 writer.close()
             dataset, hidden = jinx.open(Path(folder) / "whole"), []
-        done = jinx.convert(dataset.drop_columns(hidden) if hidden else dataset, export.path, **options)
+        if hidden:
+            dataset = dataset.drop_columns(hidden)
+        if COUNTED in meta and export.kind == "parquet":
+            # As for a view, the plan says it.
+            dataset = with_lengths_text(dataset, json.dumps(meta[COUNTED]))
+        done = jinx.convert(dataset, export.path, **options)
     return Written(export.path, done.samples, done.bytes, done.shards)
