@@ -95,8 +95,8 @@ impl Meta {
             return;
         }
         let mut ways: Vec<String> = Vec::new();
-        for one in self.counted() {
-            let way = way_after(&one, names);
+        for entry in self.counted() {
+            let way = way_after(&entry, names);
             if !ways.contains(&way) {
                 ways.push(way);
             }

@@ -25,7 +25,7 @@ pub fn with_lengths(schema: SchemaRef, meta: impl FnOnce() -> Result<Meta>) -> R
     Ok(Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata)))
 }
 
-/// The schema without it, and what it says; what is damaged says nothing.
+/// The schema without what it says of the lengths, and that; a damaged text says nothing.
 pub fn take_lengths(schema: &SchemaRef) -> (SchemaRef, Meta) {
     let mut metadata = schema.metadata().clone();
     let Some(text) = metadata.remove(KEY) else { return (Arc::clone(schema), Meta::default()) };
@@ -38,18 +38,20 @@ pub fn take_lengths(schema: &SchemaRef) -> (SchemaRef, Meta) {
 mod tests {
     use super::*;
     use arrow_schema::{DataType, Field};
+    use std::collections::HashMap;
 
     #[test]
     fn lengths_take_their_way_of_counting_along() {
         let field = |name: &str| Field::new(name, DataType::Int64, true);
         let plain = Arc::new(Schema::new(vec![field("num_tokens"), field("id")]));
         let meta = Meta::parse(r#"{"annotate":{"rule":4},"a":1}"#).unwrap();
-        let told = with_lengths(Arc::clone(&plain), || Ok(meta.clone())).unwrap();
-        let (schema, found) = take_lengths(&told);
+        let kept = with_lengths(Arc::clone(&plain), || Ok(meta.clone())).unwrap();
+        let (schema, found) = take_lengths(&kept);
         assert_eq!((schema, found.as_str()), (plain, r#"{"annotate":{"rule":4}}"#));
         let other = Arc::new(Schema::new(vec![field("id")]));
         assert_eq!(with_lengths(Arc::clone(&other), || Ok(meta)).unwrap(), other);
-        let damaged = Schema::new_with_metadata(vec![field("id")], [(KEY.to_owned(), "{".to_owned())].into());
+        let metadata = HashMap::from([(KEY.to_owned(), "{".to_owned())]);
+        let damaged = Schema::new_with_metadata(vec![field("id")], metadata);
         assert_eq!(take_lengths(&Arc::new(damaged)), (other, Meta::default()));
     }
 }

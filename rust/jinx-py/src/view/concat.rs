@@ -229,10 +229,10 @@ impl Rows for ConcatRows {
     fn meta(&self) -> Result<Meta> {
         let mut all: Option<Meta> = None;
         for part in self.telling() {
-            let one = part.meta()?;
+            let meta = part.meta()?;
             match &mut all {
-                None => all = Some(one),
-                Some(all) if *all != one => all.keep_common(&one),
+                None => all = Some(meta),
+                Some(all) if *all != meta => all.keep_common(&meta),
                 Some(_) => {}
             }
         }
