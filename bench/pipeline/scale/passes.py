@@ -6,7 +6,7 @@ from typing import Any
 
 from jinx_pipeline.global_ops.decide import decide
 from jinx_pipeline.plan.inputs import find_input
-from jinx_pipeline.publish.outputs import append_parts, build_shards, publish
+from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.sample.validators import validate
 
 
@@ -29,9 +29,7 @@ class Pass:
 
 
 IN_ONE_PROCESS = (
-    Pass(build_shards, "directories of shards: every part that is smaller than a shard is copied into one"),
-    Pass(publish, "one file, a view or another format: all rows of the output are written"),
-    Pass(append_parts, "an output that grows: the new rows are written"),
+    Pass(write_output, "one file, a view or another format: one worker writes all rows of the output"),
     Pass(find_input, "inputs that are neither JINX, a saved view nor MDS are converted"),
     Pass(validate, "recipes with validators: all samples are read before the run begins"),
     Pass(decide, "selectors and groupers that are not divided: the columns that they look at are read for all rows"),

@@ -45,6 +45,29 @@ def write(dataset: Reader, target: str) -> WriteResult:
     return _written(dataset, target, dataset._roots(), overwrite=True, meta=None)
 
 
+def write_rows_of(
+    base: Reader, rows: Any, dataset: Reader, target: str, *, place: str, meta: Mapping[str, Any] | None
+) -> WriteResult:
+    """As `write`, for the samples of several views over one base: the file names the base once.
+
+    Args:
+        base: The base.
+        rows: Which samples of the base they are; int64 of shape (n,).
+        dataset: The samples of all views, in order, as far as they are shown.
+        target: The file.
+        place: Where the file will be moved to, from where it finds its base.
+        meta: As for `save`.
+    """
+    import numpy as np
+
+    roots, positions, _ = base._roots()
+    if positions is not None:
+        rows = np.frombuffer(positions, dtype="<u8")[rows]
+    is_whole = len(rows) == sum(root.samples for root in roots) and bool((rows == np.arange(len(rows))).all())
+    beneath = roots, None if is_whole else np.asarray(rows, dtype="<u8").tobytes(), dataset._roots()[2]
+    return _written(dataset, target, beneath, overwrite=True, meta=meta, place=place)
+
+
 def _written(
     dataset: Reader,
     target: str,
@@ -52,12 +75,14 @@ def _written(
     *,
     overwrite: bool,
     meta: Mapping[str, Any] | None,
+    place: str | None = None,
 ) -> WriteResult:
     roots, positions, own = beneath
+    place = place or target
     options = dataset._options
-    bases = [base for root in roots for base in bases_of(root, target, options)]
+    bases = [base for root in roots for base in bases_of(root, place, options)]
     if not bases:  # all files are empty; a view has at least one base
-        bases = [base for root in roots for base in bases_of(root, target, options, with_empty=True)]
+        bases = [base for root in roots for base in bases_of(root, place, options, with_empty=True)]
     if not bases:
         raise ValueError("a dataset of no files has nothing to show; there is nothing to save")
     kept = kept_meta(dataset) if meta is None else meta

@@ -16,6 +16,7 @@ from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import joined_paths, pools_of_plan, refuse_impossible, refuse_missing_files, with_pools
 from jinx_pipeline.plan.probe import measured_bytes
 from jinx_pipeline.publish.destination import claimed_output, refuse_below_file
+from jinx_pipeline.publish.publication import LostOutputError, Publication
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.report.progress import MODES, Progress
@@ -27,15 +28,25 @@ from jinx_pipeline.run_plan import (
     new_run,
     plan_of,
     publication_of,
-    published_before,
     record_growth,
     sweep_other_runs,
     work_dir_of,
 )
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Published
+from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """What a run has open while it lasts."""
+
+    work_dir: WorkDir
+    ledger: Ledger
+    inputs: Sequence[Input]
+    engine: Engine
 
 
 @dataclass
@@ -87,59 +98,62 @@ class Run:
             ):
                 sweep_other_runs(work_dir)
                 ledger.claim()
-                # Before a plan that grows has other blocks.
-                done = published_before(publication_of(recipe, export, ledger))
+                opened = _Opened(work_dir, ledger, inputs, engine)
+                try:
+                    # What has begun is finished before a plan that grows has other blocks.
+                    publication = publication_of(recipe, export, ledger)
+                    done = self._publish(opened, None) if publication.is_pending else publication.published()
+                except LostOutputError as error:
+                    raise ChangedError(f"{error}; {START_OVER}") from None
                 if has_grown:
                     record_growth(ledger, plan_of(ledger), inputs[0])
                 if done is None or done.rows != plan_of(ledger).rows:
-                    done = self._published(work_dir, ledger, inputs, engine, done)
+                    done = self._publish(opened, done)
                 return result_of(recipe, inputs, ledger, done, time.monotonic() - started, resumed=known is not None)
 
-    def _published(
-        self, work_dir: WorkDir, ledger: Ledger, inputs: Sequence[Input], engine: Engine, before: Published | None
-    ) -> Published:
+    def _publish(self, opened: _Opened, before: Published | None) -> Published:
         """Do what is not done, and publish it; `before` is what the output holds."""
-        plan, publication = plan_of(ledger), publication_of(self.recipe, self.export, ledger)
-        # Only a directory takes more after what it holds.
-        is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
-        first_block = before.end_block if before is not None and is_directory else 0
-        ledger.sweep(publication.needed_parts())
+        publication = publication_of(self.recipe, self.export, opened.ledger)
+        if before is not None and publication.is_directory:
+            publication.first_block = before.end_block
+        opened.ledger.sweep()
         try:
-            blocks = self._execute(work_dir, ledger, inputs, engine, first_block)
-            done = publication.publish(first_block, blocks, plan.rows)
-        except (JinxError, OSError):
+            self._execute(opened, publication)
+            done = publication.finish()
+        except (JinxError, OSError, StoppedError):
             # An error of a part that shows rows of an input which is another one now does not say so.
-            refuse_replaced_inputs(inputs)
+            refuse_replaced_inputs(opened.inputs)
             raise
         # Workers of a cluster do not end at once: attempts that lost may still write.
         with suppress(OSError):
-            ledger.sweep()
+            opened.ledger.sweep()
         return done
 
-    def _execute(
-        self, work_dir: WorkDir, ledger: Ledger, inputs: Sequence[Input], engine: Engine, first_block: int
-    ) -> int:
-        """Run the graph of the plan; returns how many blocks the rows of the output have."""
-        recipe, plan = self.recipe, with_pools(self.recipe, plan_of(ledger))
+    def _execute(self, opened: _Opened, publication: Publication) -> None:
+        """Run the graph of the plan."""
+        recipe, ledger, inputs = self.recipe, opened.ledger, opened.inputs
+        plan = with_pools(recipe, plan_of(ledger))
         # A run that is resumed may be on another machine.
-        refuse_impossible(recipe, lacks=engine.lacks, columns=None)
-        engine = engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
-        paths = (*(one.path for one in inputs), *(str(Path(path).absolute()) for path in joined_paths(recipe)))
-        with work_dir.events_path.open("a", encoding="utf-8") as events:
-            counts = engine.counts()
-            modules = [type(step.operator).__module__ for step in recipe.steps]
-            workers = engine.workers(ledger.directory, paths, modules)
+        refuse_impossible(recipe, lacks=opened.engine.lacks, columns=None)
+        engine = opened.engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
+        others = [str(Path(path).absolute()) for path in (*joined_paths(recipe), Path(self.export.path).parent)]
+        modules = [type(step.operator).__module__ for step in recipe.steps]
+        with opened.work_dir.events_path.open("a", encoding="utf-8") as events:
+            workers = engine.workers(ledger.directory, (*(one.path for one in inputs), *others), modules)
             progress = Progress(self.progress, plan.rows, events)
-            job = Job(recipe, plan, inputs, ledger, work_dir.answers, first_block)
+            job = Job(recipe, plan, inputs, ledger, opened.work_dir.answers, publication.first_block, publication)
             try:
-                executor = Executor(
-                    job, WorkerPool(workers), counts, progress, limits=self.limits, memory=engine.memory().get("cpu")
-                )
-                executor.run()
+                Executor(
+                    job,
+                    WorkerPool(workers),
+                    engine.counts(),
+                    progress,
+                    limits=self.limits,
+                    memory=engine.memory().get("cpu"),
+                ).run()
             finally:
                 workers.close()
                 progress.close()
-        return len(executor.blocks(plan.graph.outputs()[0].id))
 
 
 __all__ = ["ChangedError", "Run", "RunResult", "StoppedError"]

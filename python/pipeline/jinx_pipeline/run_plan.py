@@ -23,12 +23,13 @@ from jinx_pipeline.plan.planner import Plan, cut, joined_paths, make_plan, refus
 from jinx_pipeline.plan.probe import measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_place
-from jinx_pipeline.publish.publication import LostOutputError, Publication, remove_hidden
+from jinx_pipeline.publish.place import remove_hidden
+from jinx_pipeline.publish.publication import Publication
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.runlog.ledger import Ledger
-from jinx_pipeline.runlog.records import Grown, Published
+from jinx_pipeline.runlog.records import Grown
 from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER, RunLog, RunLogError
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
@@ -196,27 +197,10 @@ def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
 
 def publication_of(recipe: Recipe, export: Export, ledger: Ledger) -> Publication:
     """The output of a run, made of the parts of the last node of its plan."""
-    plan, directory = plan_of(ledger), ledger.directory
+    plan = plan_of(ledger)
     (output,) = plan.graph.outputs()
-
-    def parts_of(blocks: range) -> list[list[Path]]:
-        return [[directory.parts / name for name in ledger.parts(output.id, block)] for block in blocks]
-
     base = tuple(plan.paths) if output.has_base else ()
-    return Publication(export, ledger, writer_options(recipe, export, plan.meta), directory.run, base, parts_of)
-
-
-def published_before(publication: Publication) -> Published | None:
-    """What the run has published, once a publication that was interrupted is finished; None: nothing yet.
-
-    Raises:
-        ChangedError: The output is gone or replaced, with the parts that it was made of.
-    """
-    try:
-        publication.resume()
-        return publication.published()
-    except LostOutputError as error:
-        raise ChangedError(f"{error}; {START_OVER}") from None
+    return Publication(export, ledger, writer_options(recipe, export, plan.meta), base, plan.graph, plan.rows)
 
 
 def sweep_other_runs(work_dir: WorkDir) -> None:

@@ -10,13 +10,15 @@ from typing import Literal
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.engines.local.room import Room
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers
 from jinx_pipeline.engines.worker_pool import WorkerPool
-from jinx_pipeline.execute.executor import Executor, Job, Tasks
+from jinx_pipeline.execute.executor import Executor, Job
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.plan.inputs import find_inputs
-from jinx_pipeline.plan.planner import make_plan, writer_options
-from jinx_pipeline.publish.outputs import publish
+from jinx_pipeline.plan.planner import make_plan, pools_of_plan, writer_options
+from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step, StepPort
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import plan_of
@@ -24,6 +26,7 @@ from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.worker.work import Tasks
 
 SOURCES = StepPort(None)
 
@@ -73,7 +76,7 @@ class CountedOutputs:
         self.seen, self.generation = seen, generation
         self.committed_blocks: list[tuple[str, int]] = []
 
-    def tasks(self, node):
+    def tasks(self, node, blocks):
         return Tasks(CountWork(str(self.seen)), {3: 1, 5: 1}) if node.kind == "pack" else Tasks()
 
     def committed(self, node, block):
@@ -107,7 +110,11 @@ class GraphRun:
                     RunLog.create(directory.log, directory.run, plan.to_dict())
             with Ledger(directory) as ledger:
                 ledger.claim()
-                backend = LocalWorkers(self.folder / "workers.log")
+                backend = LocalWorkers(
+                    self.folder / "workers.log",
+                    pools=pools_of_plan(self.recipe, plan_of(ledger)),
+                    room=Room((), 10**9),
+                )
                 progress = Progress("none", 0, io.StringIO())
                 progress.event = self._told
                 try:
@@ -152,7 +159,8 @@ class GraphRun:
                 blocks = [[parts / name for name in ledger.parts(node.id, block)] for block in range(100)]
                 export = replace(self.recipe.export, path=str(folder / f"{number}.jinx"))
                 base = tuple(plan.paths) if node.has_base else ()
-                publish(export, blocks, base, writer_options(self.recipe, export, {}))
+                source = OpenSource(Source(base, tuple(str(part) for block in blocks for part in block)))
+                write_output(export, folder, source, writer_options(self.recipe, export, {}))
                 outputs.append(folder / f"{number}.jinx")
         return outputs
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,38 +30,27 @@ from jinx_pipeline.runlog.work_dir import published
 from jinx_pipeline.sample.content_identity import content_digest
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.worker.map_work import MapWork
-from jinx_pipeline.worker.work import Work
+from jinx_pipeline.worker.work import Tasks, Work
 
 if TYPE_CHECKING:
     from jinx_pipeline.model.receipt import BadRow
 
 
-@dataclass(frozen=True)
-class Tasks:
-    """The tasks of a node that reads no rows block by block.
-
-    Attributes:
-        work: What it does; None: it has no tasks.
-        blocks: The tasks: a block of one row for each.
-        source: What they read; nothing where the work knows that itself.
-    """
-
-    work: Work | None = None
-    blocks: Mapping[int, int] = field(default_factory=dict[int, int])
-    source: Source = field(default_factory=Source)
-
-
 class Outputs(Protocol):
-    """Writes the outputs, when their rows are complete.
+    """Writes the outputs, when their rows are complete."""
 
-    Attributes:
-        generation: Counts how often they were written before.
-    """
+    @property
+    def generation(self) -> int:
+        """How often they were written before."""
+        ...
 
-    generation: int
+    def tasks(self, node: PlanNode, blocks: int) -> Tasks:
+        """The tasks of a `join` or `pack` node; what it comes after is complete.
 
-    def tasks(self, node: PlanNode) -> Tasks:
-        """The tasks of a `join` or `pack` node; what it comes after is complete."""
+        Args:
+            node: The node.
+            blocks: How many blocks the rows of the output have.
+        """
         ...
 
     def committed(self, node: PlanNode, block: int) -> None:
@@ -124,7 +113,7 @@ class Executor:
         self._graph = graph
         self._ledger = job.ledger
         if unknown := [node for node in job.ledger.nodes() if not job.plan.graph.has(node)]:
-            raise RunLogError(f"{job.ledger.directory.log.path}: the plan has no node {unknown[0]}; {START_OVER}")
+            raise RunLogError(f"{job.ledger.directory.log.name}: the plan has no node {unknown[0]}; {START_OVER}")
         self._streams = StreamTable(graph, job.ledger, SourceRows(job.inputs))
         self._driver = Driver(
             graph.scheduled(),
@@ -376,7 +365,9 @@ class Executor:
     # Outputs.
 
     def _begin_output(self, node: PlanNode) -> None:
-        tasks = Tasks() if self._job.outputs is None else self._job.outputs.tasks(node)
+        rows = next(rows for rows in self._graph.outputs() if rows.output == node.output)
+        outputs = self._job.outputs
+        tasks = Tasks() if outputs is None else outputs.tasks(node, len(self.blocks(rows.id)))
         if tasks.blocks:
             self._progress.phase("output", "write", len(tasks.blocks))
         self._begin_tasks(node, tasks)

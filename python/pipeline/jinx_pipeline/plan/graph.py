@@ -22,7 +22,7 @@ _PREFIX_CHARACTERS: Final = 24
 # Failures of a task whose rows cannot be left out, until the run stops.
 _FATAL_STRIKES: Final = 5
 # Nodes that write outputs.
-WRITERS: Final = ("join", "pack")
+WRITERS: Final[tuple[Kind, ...]] = ("join", "pack")
 # Ports whose rows other nodes read block by block.
 ROW_PORTS: Final = ("out", "dropped", "failed")
 

@@ -123,19 +123,19 @@ class OpenSource:
         """What `local` positions count in."""
         import jinx
 
-        parts = self._part_datasets
-        if not parts:
+        if not self.parts:
             if self.base is None:
                 raise ValueError("a source has a base or parts")
             return self.base if self._manifest is None else self.base.select([])
-        return parts[0] if len(parts) == 1 else jinx.concat(parts)
+        return self.parts[0] if len(self.parts) == 1 else jinx.concat(self.parts)
 
     @cached_property
-    def _part_datasets(self) -> "list[jinx.Dataset]":
+    def parts(self) -> "list[jinx.Dataset]":
+        """The parts, open, in order."""
         import jinx
 
-        is_view = bool(self.source.base)
-        return [self._base.view(path) if is_view else jinx.open(path) for path in self.source.part_paths()]
+        paths = self.source.part_paths()
+        return [self._base.view(path) if self.source.base else jinx.open(path) for path in paths]
 
     @cached_property
     def samples(self) -> DatasetSource:
@@ -202,9 +202,9 @@ class OpenSource:
 
     def hidden_columns(self) -> list[str]:
         """Columns of the base that some part does not show: they were removed from all its rows."""
-        if self.base is None or not self._part_datasets:
+        if self.base is None or not self.parts:
             return []
-        shown = set(self.base.column_names).intersection(*(part.column_names for part in self._part_datasets))
+        shown = set(self.base.column_names).intersection(*(part.column_names for part in self.parts))
         return [name for name in self.base.column_names if name not in shown]
 
 

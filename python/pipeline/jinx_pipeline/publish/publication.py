@@ -1,73 +1,65 @@
-"""The output of a run: made of its parts, and recognised again by what the run log says of it.
+"""The output of a run: written by workers from its parts, and recognised again by what the run log says of it.
 
-Three records tell how far it is: `Publishing`, before anything is moved; `Built`, of a directory that was built next to
-the output; and `Published`. Each carries the generation of the publication, since an output that grows, or was
-removed, is published more than once.
+Three records tell how far it is: `Publishing`, before anything is written; `Built`, when the output is complete next to
+its place; and `Published`. Each carries the generation of the publication, since an output that grows, or was removed,
+is published more than once. What workers have written is committed as the output of any task, to nodes of the
+generation. This process gives files their names and writes the manifest of a directory; it reads no sample.
 """
 
-import errno
-import filecmp
-import json
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import jinx
 from jinx import _core
-from jinx.errors import JinxError
-from jinx_pipeline.publish.outputs import Written, append_parts, build_shards, group_parts, publish, written_before
+from jinx_pipeline.plan.graph import WRITERS, Kind, PlanGraph, PlanNode
+from jinx_pipeline.publish.identity import identity_of
+from jinx_pipeline.publish.place import put_in_place, remove_hidden
+from jinx_pipeline.publish.staged_output import StagedDirectory, StagedFile, StagedOutput
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Built, Published, Publishing
-from jinx_pipeline.runlog.work_dir import remove_part
-from jinx_pipeline.store.sync import sync_folder
-
-Blocks = Sequence[Sequence[Path]]
-Identity = dict[str, Any]
+from jinx_pipeline.worker.work import Tasks
 
 _ADVICE = "choose another name, or replace it with overwrite=True (--overwrite)"
-_TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
 
 
 class LostOutputError(RuntimeError):
     """The output is gone, or replaced, and the parts that it was made of are gone, too."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Publication:
     """Publishes the output of a run, and resumes where an earlier process ended.
+
+    The executor asks for its tasks when the rows are complete (`execute.executor.Outputs`); `finish` does the rest.
 
     Attributes:
         export: What and where.
         ledger: What is committed and recorded.
         writer: Keywords of `jinx.Writer`.
-        run: The id of the run, which names what is built next to the output.
         base: The dataset whose rows the parts are; none where they hold rows of their own.
-        parts_of: Gives the parts of each of a range of blocks.
+        graph: Of the plan.
+        rows: Rows of the input that are then in the output or left out.
+        first_block: The first block that is not in the output.
     """
 
     export: Export
     ledger: Ledger
     writer: Mapping[str, Any]
-    run: str
     base: tuple[str, ...]
-    parts_of: Callable[[range], list[list[Path]]]
+    graph: PlanGraph
+    rows: int
+    first_block: int = 0
 
-    def resume(self) -> None:
-        """Finish a publication that has begun.
+    def __post_init__(self) -> None:
+        (self._rows_node,) = self.graph.outputs()
+        self._staged: StagedOutput | None = None
 
-        Raises:
-            FileExistsError: Somebody else has put another output there meanwhile.
-            LostOutputError: The output that was made is gone.
-        """
-        begun = self._pending()
-        if begun is not None:
-            self._carry_out(begun)
-            # What the killed process was writing lies under other hidden names than what was written now.
-            _core.clean(str(Path(self.export.path).absolute().parent))
+    @property
+    def is_pending(self) -> bool:
+        """Whether an earlier process has begun it and not recorded its end."""
+        return self._pending() is not None
 
     def published(self) -> Published | None:
         """What was recorded of the output, if that is what lies in its place; None: it is to be made.
@@ -84,182 +76,124 @@ class Publication:
             return recorded
         if present is not None and not self.export.overwrite:
             raise FileExistsError(f"{self.export.path} is not the output that this run has written; {_ADVICE}")
-        if self.ledger.lost_parts():
+        if self.ledger.has_lost_parts(self._rows_node.id, range(recorded.end_block)):
             what = "is gone" if present is None else "has been replaced"
             raise LostOutputError(f"{self.export.path} was written, and {what}, with its parts")
         return None
 
-    def publish(self, first: int, end: int, rows: int) -> Published:
-        """Make the output of blocks, or add them to what it holds.
+    # As `execute.executor.Outputs`.
 
-        Args:
-            first: The first block that is not in the output.
-            end: The one after the last block.
-            rows: Rows of the input that are then in the output or left out.
+    @property
+    def generation(self) -> int:
+        """How often the output was published before."""
+        begun, before = self._pending(), self.ledger.published
+        if begun is not None:
+            return begun.generation
+        return 0 if before is None else before.generation + 1
+
+    def tasks(self, node: PlanNode, blocks: int) -> Tasks:
+        """The tasks of a node that writes the output, which has so many blocks.
+
+        Raises:
+            FileExistsError: Somebody else has put another output there meanwhile.
         """
-        before = self.ledger.published
-        append = before is not None and first > 0
-        groups = None if append else group_parts(self.export, self.parts_of(range(first, end)), self.writer)
-        begun = Publishing(
-            0 if before is None else before.generation + 1,
-            first,
-            end,
-            rows,
-            append,
-            None if groups is None else [[str(part) for part in group] for group in groups],
-            # Only this, and nothing that appears meanwhile, is replaced without being asked to.
-            identity_of(self.export) if before is not None else None,
-        )
-        self.ledger.record(begun)
-        return self._carry_out(begun)
+        begun = self._begun(blocks)
+        if self._is_built(begun):
+            return Tasks()
+        self._refuse_other_output(begun)
+        output = self._output(begun)
+        return output.join_tasks() if node.kind == "join" else output.pack_tasks()
 
-    def needed_parts(self) -> list[str]:
-        """The names of what an interrupted publication is about to make the output of, such as joined parts."""
+    def committed(self, node: PlanNode, block: int) -> None:
+        """A task of such a node is committed, and that is on the disk."""
+        if self._staged is not None:
+            self._staged.committed(node.kind, block)
+
+    def finish(self) -> Published:
+        """Give the output its name; all tasks are committed.
+
+        Raises:
+            FileExistsError: Somebody else has put another output there meanwhile.
+            LostOutputError: The output that was made is gone.
+        """
         begun = self._pending()
-        groups = [] if begun is None or begun.groups is None else begun.groups
-        return [Path(part).name for group in groups for part in group]
+        if begun is None:
+            raise RuntimeError("an output is published after its tasks")
+        output = self._output(begun)
+        built = self.ledger.built
+        if built is None or built.generation != begun.generation:
+            path = output.complete()
+            staged = None if path is None else identity_of(replace(self.export, path=str(path)))
+            if staged is None:
+                raise LostOutputError(f"{self.export.path} was written, and is gone before it has its name")
+            built = Built(begun.generation, staged)
+            self.ledger.record(built)
+        self._put_in_place(begun, built, output.staged())
+        # Before it is recorded: nobody looks for what is left once it is.
+        output.remove_parts()
+        remove_hidden(self.export, self.ledger.directory.run)
+        # What a killed process was writing lies under other hidden names.
+        _core.clean(str(Path(self.export.path).absolute().parent))
+        samples, size = output.facts()
+        facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
+        record = Published(*facts, samples, size, built.output)
+        self.ledger.record(record)
+        return record
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory of shards, which takes more after what it holds."""
+        return self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
+
+    def _begun(self, blocks: int) -> Publishing:
+        begun = self._pending()
+        if begun is None:
+            before = self.ledger.published
+            # Only this, and nothing that appears meanwhile, is replaced without being asked to.
+            replaces = None if before is None else identity_of(self.export)
+            is_append = before is not None and self.first_block > 0
+            begun = Publishing(self.generation, self.first_block, blocks, self.rows, is_append, replaces)
+            self.ledger.record(begun)
+        return begun
+
+    def _is_built(self, begun: Publishing) -> bool:
+        built = self.ledger.built
+        return built is not None and built.generation == begun.generation
+
+    def _output(self, begun: Publishing) -> StagedOutput:
+        if self._staged is None:
+            graph = self.graph.of_generation(begun.generation)
+            writers: dict[Kind, PlanNode] = {kind: graph.of_kind(kind)[0] for kind in WRITERS}
+            kind = StagedDirectory if self.is_directory else StagedFile
+            rows = self._rows_node
+            self._staged = kind(
+                self.export, self.ledger, self.writer, base=self.base, rows=rows, writers=writers, begun=begun
+            )
+        return self._staged
 
     def _pending(self) -> Publishing | None:
         begun, ended = self.ledger.publishing, self.ledger.published
         return None if begun is None or (ended is not None and ended.generation == begun.generation) else begun
 
-    def _carry_out(self, begun: Publishing) -> Published:
-        self.ledger.refuse_lost_epoch()
-        if begun.groups is not None:
-            done = self._put_directory(begun, begun.groups)
-        elif begun.append:
-            done = self._append(begun)
-        else:
-            done = self._write(begun)
-        facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
-        published = Published(*facts, done.samples, done.bytes, identity_of(self.export))
-        self.ledger.record(published)
-        return published
-
-    def _put_directory(self, begun: Publishing, groups: Sequence[Sequence[str]]) -> Written:
-        """Build a directory of shards next to the output, and give it its name."""
-        hidden, out = hidden_directory(self.export, self.run), Path(self.export.path)
-        built = self.ledger.built
-        if built is None or built.generation != begun.generation:
-            build_shards(hidden, [[Path(part) for part in group] for group in groups], self.writer)
-            built = Built(begun.generation, identity_of(replace(self.export, path=str(hidden))))
-            self.ledger.record(built)
-        if hidden.exists():
-            self.ledger.refuse_lost_epoch()
-            try:
-                hidden.rename(out)
-            except OSError as error:
-                if error.errno not in _TAKEN:
-                    raise
-                what = f"{out} has appeared while this run made it: remove it, and resume"
-                raise FileExistsError(what) from None
-            sync_folder(out.absolute().parent)
-        elif identity_of(self.export) != built.output:
+    def _put_in_place(self, begun: Publishing, built: Built, staged: Path | None) -> None:
+        if identity_of(self.export) == built.output:
+            return  # an earlier process came as far as this
+        out = self.export.path
+        if staged is None or not staged.exists():
             raise LostOutputError(f"{out} was written, and is gone or has been replaced, with its parts")
-        return written_before(out)
+        replaces = self._refuse_other_output(begun)
+        self.ledger.refuse_lost_epoch()
+        try:
+            put_in_place(self.export, staged, replaces=replaces)
+        except FileExistsError:
+            raise FileExistsError(f"{out} has appeared while this run made it; {_ADVICE}") from None
 
-    def _append(self, begun: Publishing) -> Written:
-        """Add shards to the output, unless an earlier process has done so and could not record it."""
-        out, before = Path(self.export.path), begun.replaces or {}
-        blocks = self.parts_of(range(begun.first_block, begun.end_block))
-        present = identity_of(self.export)
-        if present == before:
-            append_parts(self.export, blocks, self.base, self.writer)
-        elif identity_of(self.export, shards=before["shards"]) != before or (
-            present is None or present["samples"] != before["samples"] + _samples(blocks)
-        ):
-            raise FileExistsError(f"{out} is not the output that this run has written; {_ADVICE}")
-        return written_before(out)
-
-    def _write(self, begun: Publishing) -> Written:
-        """Write an output that appears in one step, unless an earlier process has done so and could not record it."""
-        blocks = self.parts_of(range(begun.first_block, begun.end_block))
+    def _refuse_other_output(self, begun: Publishing) -> bool:
+        """Refuse an output that is not to be replaced; returns whether what lies there may be."""
         present = identity_of(self.export)
         is_ours = present is not None and present == begun.replaces
-        if present is None or self.export.overwrite or is_ours:
-            return publish(replace(self.export, overwrite=present is not None), blocks, self.base, self.writer)
-        # Written by an earlier process of this run, or by somebody else: the same run writes the same bytes.
-        again = replace(self.export, path=str(hidden_file(self.export, self.run)), overwrite=True)
-        try:
-            done = publish(again, blocks, self.base, self.writer)
-            if not _is_same(self.export, again):
-                raise FileExistsError(f"{self.export.path} has appeared while this run made it; {_ADVICE}")
-        finally:
-            remove_part(Path(again.path))
-        return replace(done, path=self.export.path)
-
-
-def hidden_directory(export: Export, run: str) -> Path:
-    """Where a run builds a directory of shards: next to the output, which it becomes by one rename."""
-    out = Path(export.path)
-    return out.with_name(f".{out.name}.{run}")
-
-
-def hidden_file(export: Export, run: str) -> Path:
-    """Where a run writes an output again to compare it; in the same directory, and with the same suffix."""
-    out = Path(export.path)
-    return out.with_name(f".{out.stem}.{run}{out.suffix}")
-
-
-def remove_hidden(export: Export, run: str) -> None:
-    """Remove what a run that is given up has left next to its output."""
-    for path in (hidden_directory(export, run), hidden_file(export, run)):
-        remove_part(path)
-
-
-def identity_of(export: Export, *, shards: int | None = None) -> Identity | None:
-    """What lies in the place of an output: other contents give another value; None: nothing.
-
-    Args:
-        export: Where, and of which kind.
-        shards: Only so many shards of a directory, from the first on.
-    """
-    out = Path(export.path)
-    if not os.path.lexists(out):
-        return None
-    try:
-        if export.kind not in {"jinx", "view"}:
-            files = sorted(one for one in out.rglob("*") if one.is_file()) if out.is_dir() else [out]
-            facts = [(str(one.relative_to(out)), one.stat().st_size, one.stat().st_mtime_ns) for one in files]
-            return {"files": len(facts), "digest": _digest(facts)}
-        if out.is_dir():
-            listed = json.loads((out / "jinx.json").read_bytes())["shards"][:shards]
-            _refuse_other_sizes(out, listed)
-            known = [(one["name"], one["samples"], one.get("id")) for one in listed]
-            return {"samples": sum(one["samples"] for one in listed), "shards": len(listed), "digest": _digest(known)}
-        info = jinx.open(out).info()
-    except (OSError, ValueError, LookupError, TypeError, JinxError) as error:
-        return {"unreadable": type(error).__name__}
-    return {"samples": info.samples, "ids": info.ids}
-
-
-def _refuse_other_sizes(folder: Path, listed: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse shards that are gone or were cut, which only their reader would see."""
-    for one in listed:
-        shard = folder / one["name"]
-        files = {shard: one["bytes"], shard.with_suffix(".binx"): one["sidecar_bytes"]}
-        for file, size in files.items():
-            if size and file.stat().st_size != size:
-                raise ValueError(f"{file.name} has another size than jinx.json says")
-
-
-def _digest(facts: Any) -> str:
-    return sha256(json.dumps(facts).encode()).hexdigest()[:32]
-
-
-def _is_same(export: Export, other: Export) -> bool:
-    if export.kind in {"jinx", "view"}:
-        return identity_of(export) == identity_of(other)
-    here, there = Path(export.path), Path(other.path)
-    if not here.is_dir():
-        return here.is_file() and filecmp.cmp(here, there, shallow=False)
-    names = _files_in(there)
-    return names == _files_in(here) and filecmp.cmpfiles(here, there, names, shallow=False)[1:] == ([], [])
-
-
-def _files_in(folder: Path) -> list[str]:
-    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
-
-
-def _samples(blocks: Blocks) -> int:
-    return sum(len(jinx.open(part)) for block in blocks for part in block)
+        if begun.append and not is_ours:
+            raise FileExistsError(f"{self.export.path} is not the output that this run has written; {_ADVICE}")
+        if present is not None and not is_ours and not self.export.overwrite:
+            raise FileExistsError(f"{self.export.path} has appeared while this run made it; {_ADVICE}")
+        return is_ours or self.export.overwrite

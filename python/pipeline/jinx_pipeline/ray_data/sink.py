@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import jinx
+from jinx._sizes import parse_size
 from jinx_pipeline.optional import require
-from jinx_pipeline.publish.outputs import build_shards, group_parts, publish
+from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.publish.outputs import write_output
+from jinx_pipeline.publish.place import put_in_place
+from jinx_pipeline.publish.shards import assemble, groups_of, write_empty, write_shard
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.recipe.output_kind import kind_of
 
@@ -62,13 +66,35 @@ class JinxDatasink(_ray_data.Datasink):
         parts: dict[int, str | None] = {}
         for number, name in write_result.write_returns:
             parts.setdefault(number, name)
-        blocks = [[self._parts / name] for _, name in sorted(parts.items()) if name is not None]
-        groups = group_parts(self._export, blocks, self._writer)
-        if groups is None:
-            publish(self._export, blocks, (), self._writer)
-        else:
-            build_shards(self._out, groups, self._writer)
+        written = [self._parts / name for _, name in sorted(parts.items()) if name is not None]
+        is_directory = self._export.kind == "jinx" and self._out.suffix != ".jinx"
+        staged = self._directory_of(written) if is_directory else self._file_of(written)
+        put_in_place(self._export, staged, replaces=self._export.overwrite)
         shutil.rmtree(self._parts, ignore_errors=True)
+
+    def _directory_of(self, parts: list[Path]) -> Path:
+        whole = self._parts / "whole"
+        if not parts:
+            write_empty(whole, None, self._writer)
+            return whole
+        infos = [jinx.open(part).info() for part in parts]
+        size = self._export.shard_size
+        sizes = [info.bytes + info.sidecar_bytes for info in infos]
+        shards: list[Path] = []
+        for group in groups_of(sizes, None if size is None else parse_size(size)):
+            shards.append(parts[group[0]])
+            if len(group) > 1:
+                shards[-1] = self._parts / f"shard-{len(shards)}"
+                write_shard(shards[-1], [parts[at] for at in group], self._writer)
+        assemble(whole, shards)
+        return whole
+
+    def _file_of(self, parts: list[Path]) -> Path:
+        folder = self._parts / "whole"
+        folder.mkdir()
+        source = Source((), tuple(map(str, parts)))
+        write_output(self._export, folder, OpenSource(source), self._writer)
+        return folder / self._out.name
 
     def on_write_failed(self, error: Exception) -> None:
         """Remove the parts."""

@@ -131,7 +131,8 @@ class Export:
     Attributes:
         path: The output.
         kind: Its format; `view` is a saved view over the input, which copies no sample.
-        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: 1 GB. Not for one file.
+        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: that of a block's output, at least
+            16 MB where there is so much. Not for one file.
         keep_stats: Whether the statistics of filters stay under `__dj__stats__`.
         overwrite: Replace an existing output.
     """

@@ -32,6 +32,7 @@ class Piece:
         attempt: Which attempt.
         part: The name of the part; None where nothing came out.
         rows_out: Rows in the part.
+        bytes_out: Bytes of the part.
         bad_rows: Rows that were left out.
         place: Of the record in the log.
         ports: What went out of other ports than `out`.
@@ -42,6 +43,7 @@ class Piece:
     attempt: int
     part: str | None
     rows_out: int
+    bytes_out: int
     bad_rows: int
     place: int
     ports: Mapping[str, PortPart]
@@ -73,7 +75,7 @@ class Ledger:
         header: The first record of the log.
         grown: How the input has grown, in order.
         publishing: The publication that was begun last; None: none was.
-        built: The directory that was built last.
+        built: The output that was completed last.
         published: The output that was published last.
         next_attempt: A number above those of all attempts.
         bad_count: How many rows were left out because something failed on them.
@@ -194,15 +196,14 @@ class Ledger:
         """The rows of a block on which something failed."""
         return self._bad_rows(self.pieces(node, block))
 
-    def lost_parts(self) -> list[str]:
-        """The committed parts that are no longer in the directory, such as those that became shards."""
-        names = [name for piece in self._all_pieces() for name in piece.part_names()]
+    def has_lost_parts(self, node: str, blocks: Iterable[int]) -> bool:
+        """Whether committed parts of a node are no longer in the directory, such as those that became shards."""
         there = set(self.directory.part_names())
-        return [name for name in names if name not in there]
+        return any(name not in there for block in blocks for name in self.parts(node, block))
 
-    def sweep(self, needed: Iterable[str] = ()) -> None:
-        """Remove what attempts left that were not committed, except for what else is `needed`, by name."""
-        kept = set(needed)
+    def sweep(self) -> None:
+        """Remove what attempts left that were not committed."""
+        kept: set[str] = set()
         for piece in self._all_pieces():
             for name in piece.part_names():
                 kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
@@ -241,16 +242,8 @@ class Ledger:
             case Committed(node, block, first, rows, attempt, receipt):
                 self.next_attempt = max(self.next_attempt, attempt + 1)
                 self.bad_count += len(receipt.bad)
-                piece = Piece(
-                    first,
-                    rows,
-                    attempt,
-                    receipt.part,
-                    receipt.rows_out,
-                    len(receipt.bad),
-                    place,
-                    receipt.ports or _NO_PORTS,
-                )
+                out = (receipt.part, receipt.rows_out, receipt.bytes_out)
+                piece = Piece(first, rows, attempt, *out, len(receipt.bad), place, receipt.ports or _NO_PORTS)
                 self._pieces.setdefault(node, {}).setdefault(block, []).append(piece)
             case Forgotten(node, block):
                 forgotten = self._pieces.get(node, {}).pop(block, [])

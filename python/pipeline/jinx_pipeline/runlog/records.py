@@ -123,7 +123,7 @@ class Decided(Record, kw_only=False):
 
 
 class Publishing(Record, kw_only=False):
-    """Before anything is moved: which blocks become the output.
+    """Before anything is written: which blocks become the output.
 
     Attributes:
         generation: Counts the publications of the run.
@@ -131,7 +131,6 @@ class Publishing(Record, kw_only=False):
         end_block: The block after the last one.
         rows: Rows of the input that are then in the output, or left out.
         append: Whether the blocks are added to the output.
-        groups: The parts that become each shard; None: they are copied.
         replaces: What lies in the output's place and may be replaced; None: nothing.
     """
 
@@ -140,12 +139,11 @@ class Publishing(Record, kw_only=False):
     end_block: int
     rows: int
     append: bool
-    groups: list[list[str]] | None
     replaces: dict[str, Any] | None
 
 
 class Built(Record, kw_only=False):
-    """A directory of shards is complete next to the output, and gets its name next.
+    """The output is complete next to its place, and gets its name next.
 
     Attributes:
         generation: As in `Publishing`.

@@ -1,7 +1,7 @@
 """What a node of the graph does with each of its tasks, whatever it is: one protocol for every kind of work."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -69,6 +69,21 @@ class Work(Protocol):
             What is to be committed; the part is complete on the disk by then.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks of a node that reads no rows block by block.
+
+    Attributes:
+        work: What it does; None: it has no tasks.
+        blocks: The tasks: a block of one row for each.
+        source: What they read; nothing where the work knows that itself.
+    """
+
+    work: Work | None = None
+    blocks: Mapping[int, int] = field(default_factory=dict[int, int])
+    source: Source = field(default_factory=Source)
 
 
 def pickled(work: Work) -> bytes:

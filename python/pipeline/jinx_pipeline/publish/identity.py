@@ -1,0 +1,59 @@
+"""What lies in the place of an output, told without reading a sample."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jinx
+from jinx.errors import JinxError
+from jinx_pipeline.recipe.model import Export
+
+Identity = dict[str, Any]
+
+
+def identity_of(export: Export) -> Identity | None:
+    """What lies in the place of an output: other contents give another value; None: nothing.
+
+    It is the same wherever the files are, so that it tells of an output before it has its name.
+
+    Args:
+        export: Where, and of which kind.
+    """
+    out = Path(export.path)
+    if not os.path.lexists(out):
+        return None
+    try:
+        if export.kind not in {"jinx", "view"}:
+            files = sorted(file for file in out.rglob("*") if file.is_file()) if out.is_dir() else [out]
+            facts = [(str(file.relative_to(out)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+            return {"files": len(facts), "digest": _digest(facts)}
+        if out.is_dir():
+            listed = json.loads((out / "jinx.json").read_bytes())["shards"]
+            _refuse_other_sizes(out, listed)
+            shards = [(shard["name"], shard["samples"], shard.get("id")) for shard in listed]
+            return {
+                "samples": sum(shard["samples"] for shard in listed),
+                "shards": len(listed),
+                "digest": _digest(shards),
+            }
+        info = jinx.open(out).info()
+    except (OSError, ValueError, LookupError, TypeError, JinxError) as error:
+        return {"unreadable": type(error).__name__}
+    return {"samples": info.samples, "ids": info.ids}
+
+
+def _refuse_other_sizes(folder: Path, listed: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse shards that are gone or were cut, which only their reader would see."""
+    for shard in listed:
+        path = folder / shard["name"]
+        files = {path: shard["bytes"], path.with_suffix(".binx"): shard["sidecar_bytes"]}
+        for file, size in files.items():
+            if size and file.stat().st_size != size:
+                raise ValueError(f"{file.name} has another size than jinx.json says")
+
+
+def _digest(facts: Any) -> str:
+    return sha256(json.dumps(facts).encode()).hexdigest()[:32]

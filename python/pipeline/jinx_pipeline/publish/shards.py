@@ -1,0 +1,109 @@
+"""Directories of shards, made of directories of samples: by size, and without reading a sample."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import jinx
+
+# Without a size that the user asked for, a part that is at least this large becomes a shard as it is: nothing is
+# written twice. Smaller ones are joined, since shards of a few megabytes are slow to open and to list.
+SMALLEST_SHARD: Final = 16_000_000
+
+
+def groups_of(sizes: Sequence[int], shard_size: int | None) -> Iterator[range]:
+    """Which parts become one shard together, from their sizes alone.
+
+    With a size that was asked for, a shard holds as many parts as fit into it; all of them but those that fill one
+    alone are then written twice, once by the task and once into the shard. Blocks as large as shards would avoid that,
+    and cost more: the rows of a block are in memory until it is written, and are lost with its worker.
+
+    Args:
+        sizes: Bytes of each part.
+        shard_size: The size that was asked for; None: a shard ends as soon as it has `SMALLEST_SHARD`.
+    """
+    first = size = 0
+    for number, added in enumerate(sizes):
+        is_full = size >= SMALLEST_SHARD if shard_size is None else size + added > shard_size
+        if number > first and is_full:
+            yield range(first, number)
+            first, size = number, 0
+        size += added
+    if first < len(sizes):
+        yield range(first, len(sizes))
+
+
+def write_shard(path: Path, parts: Sequence[str | Path], writer: Mapping[str, Any]) -> "jinx.WriteResult":
+    """Copy the samples of parts to one directory, as they are stored."""
+    with jinx.Writer(path, overwrite=True, **writer) as output:
+        for part in parts:
+            output.copy(jinx.open(part))
+        return output.close()
+
+
+def write_empty(path: Path, base: "jinx.Dataset | None", writer: Mapping[str, Any]) -> "jinx.WriteResult":
+    """Write a directory without samples, with what a base says of its columns."""
+    with jinx.Writer(path, overwrite=True, **writer) as output:
+        if base is not None:
+            output.copy(base, [])
+        return output.close()
+
+
+def place_of(directory: Path, number: int, count: int) -> Path:
+    """Where `assemble` puts a part."""
+    return directory / f".part-{number:05}-of-{count:05}"
+
+
+def is_assembled(directory: Path) -> bool:
+    """Whether an earlier call of `assemble` came to its end; it may have left what is of no use any more."""
+    return (directory / "jinx.json").exists()
+
+
+def assemble(directory: Path, parts: Sequence[Path]) -> None:
+    """Make one dataset of parts, which are moved into it; resumes what an earlier process has begun.
+
+    Args:
+        directory: The dataset.
+        parts: Directories on the same disk, in order; those that were moved before need not exist.
+    """
+    if not is_assembled(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        for number, part in enumerate(parts):
+            place = place_of(directory, number, len(parts))
+            if not place.exists():
+                part.rename(place)
+        jinx.merge(directory)
+    for left in directory.glob(".part-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def link_dataset(source: Path, target: Path) -> None:
+    """Give the files of a directory of shards second names, in a new directory; copies where there are no links."""
+    building = target.with_name(f"{target.name}.new")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    for file in source.iterdir():
+        if file.name == "jinx.json" or not file.is_file():
+            continue
+        try:
+            os.link(file, building / file.name)
+        except OSError:
+            shutil.copyfile(file, building / file.name)
+    shutil.copyfile(source / "jinx.json", building / "jinx.json")
+    building.rename(target)
+
+
+def can_rename(folder: Path, target: Path) -> bool:
+    """Whether what is in one directory can be renamed into another one."""
+    probe = folder / f".{target.name}.probe"
+    probe.touch()
+    try:
+        probe.rename(target / probe.name)
+    except OSError:
+        return False
+    finally:
+        probe.unlink(missing_ok=True)
+        (target / probe.name).unlink(missing_ok=True)
+    return True
