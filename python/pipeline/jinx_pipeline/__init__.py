@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinx_pipeline import ops
     from jinx_pipeline.dataset import BadRowsWarning, Dataset
+    from jinx_pipeline.engines.cluster import Cluster
     from jinx_pipeline.engines.ray.cluster import Ray
     from jinx_pipeline.operators import (
         Aggregator,
@@ -46,6 +47,7 @@ _HOMES = {
     "BadRowsWarning": "jinx_pipeline.dataset",
     "Batch": "jinx_pipeline.operators",
     "ChangedError": "jinx_pipeline.run",
+    "Cluster": "jinx_pipeline.engines.cluster",
     "Context": "jinx_pipeline.operators",
     "Dataset": "jinx_pipeline.dataset",
     "Deduplicator": "jinx_pipeline.operators",
@@ -88,6 +90,7 @@ __all__ = [
     "BadRowsWarning",
     "Batch",
     "ChangedError",
+    "Cluster",
     "Context",
     "Dataset",
     "Deduplicator",

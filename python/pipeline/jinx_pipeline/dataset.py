@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 import jinx
+from jinx_pipeline.engines.cluster import Cluster
 from jinx_pipeline.engines.ray.cluster import Ray
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.operator import Operator
@@ -120,6 +121,7 @@ class Dataset:
         restart: bool = False,
         progress: Literal["auto", "plain", "none"] = "none",
         engine: "Ray | Literal['local', 'ray'] | None" = None,
+        cluster: Cluster | None = None,
         **options: Any,
     ) -> RunResult:
         """Run the operators and write the result; an interrupted run is resumed.
@@ -133,6 +135,7 @@ class Dataset:
             restart: Forget what an interrupted run has done.
             progress: How to show progress on standard error.
             engine: Where it runs: on this machine, or on a Ray cluster, `jp.Ray(address="auto")`.
+            cluster: Whose workers it uses in place of an engine; they stay for the next run.
             **options: See `Options`: `workers`, `work_dir`, `seed`, `memory`, `max_bad_rows`, `trace` and others.
 
         Warns:
@@ -147,6 +150,8 @@ class Dataset:
             ConnectionError: No Ray cluster answers.
         """
         if engine is not None:
+            if cluster is not None:
+                raise ValueError("where a run with a cluster runs, the cluster says: leave out engine")
             options["engine"] = engine
         from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 
@@ -157,7 +162,7 @@ class Dataset:
             refuse_other_name(where, kind)
         export = Export(where, kind or kind_of(where), shard_size, keep_stats, overwrite)
         recipe = replace(self.recipe, export=export, options=replace(self.recipe.options, **_known(options)))
-        result = Run(recipe, progress=progress, restart=restart)()
+        result = Run(recipe, progress=progress, restart=restart, cluster=cluster)()
         if not result.ok:
             warnings.warn(_of_bad_rows(result), BadRowsWarning, stacklevel=2)
         return replace(result, path=os.path.abspath(where))  # noqa: PTH100 - str in, str out

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jinx.errors import JinxError
+from jinx_pipeline.engines.cluster import Cluster
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
@@ -58,12 +59,14 @@ class Run:
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
         restart: Forget an earlier run of the working directory.
         limits: Of the scheduler.
+        cluster: Whose workers it borrows; None: it starts some, and ends them.
     """
 
     recipe: Recipe
     progress: str = "none"
     restart: bool = False
     limits: Limits = field(default_factory=Limits)
+    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         if self.recipe.export is None:
@@ -72,6 +75,22 @@ class Run:
             raise ValueError(f"progress is one of {', '.join(MODES)}, not {self.progress!r}")
         self.export = self.recipe.export
         self.recipe = with_media_root(resolve(self.recipe))
+        if self.cluster is not None:
+            self.recipe = replace(self.recipe, options=self.cluster.options(self.recipe.options))
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Stop the run, from another thread: it raises `StoppedError` at once, and resumes when it is called again."""
+        self._is_cancelled = True
+
+    def _engine(self) -> AbstractContextManager[Engine]:
+        options = self.recipe.options
+        return opened_engine(options) if self.cluster is None else self.cluster.lend(options)
+
+    def _raise_if_cancelled(self) -> None:
+        if self._is_cancelled:
+            self._is_cancelled = False
+            raise StoppedError("the run was cancelled; run it again to resume")
 
     def __call__(self) -> RunResult:
         """Run it, or resume what an earlier run has left.
@@ -93,7 +112,7 @@ class Run:
             inputs = find_inputs(recipe, work_dir.inputs)
             has_grown = known is not None and input_has_grown(work_dir, plan_of(known), inputs)
             with (
-                opened_engine(recipe.options) as engine,
+                self._engine() as engine,
                 known or new_run(recipe, export, work_dir, inputs, engine) as ledger,
             ):
                 sweep_other_runs(work_dir)
@@ -140,7 +159,7 @@ class Run:
         modules = [type(step.operator).__module__ for step in recipe.steps]
         with opened.work_dir.events_path.open("a", encoding="utf-8") as events:
             workers = engine.workers(ledger.directory, (*(one.path for one in inputs), *others), modules)
-            progress = Progress(self.progress, plan.rows, events)
+            progress = Progress(self.progress, plan.rows, events, on_tick=self._raise_if_cancelled)
             job = Job(recipe, plan, inputs, ledger, opened.work_dir.answers, publication.first_block, publication)
             try:
                 Executor(

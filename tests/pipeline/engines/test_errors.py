@@ -150,7 +150,7 @@ def test_a_second_answer_to_a_task_is_ignored(data, tmp_path, monkeypatch):
     assert len(jinx.open(tmp_path / "out.jinx")) == 100
     events = (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()
     kinds = [json.loads(line)["kind"] for line in events]
-    assert kinds.count("ignored") == 10
+    assert kinds.count("ignored") == kinds.count("block") + kinds.count("task") == 11
 
 
 def test_a_bad_group_is_not_called_a_row_of_the_input(data, tmp_path):
@@ -190,7 +190,7 @@ def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):
 def test_an_output_whose_name_is_not_utf8_is_named(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
     name = os.fsdecode(os.fsencode(tmp_path) + b"/out\xe9.jinx")
-    with pytest.raises(ValueError, match=r"out\udce9\.jinx\.work/.*: this name is not UTF-8"):
+    with pytest.raises(TypeError, match=r"path is str, not '.*, which holds a surrogate that no UTF-8 has"):
         jp.Dataset.load(tmp_path / "in.jsonl").export(name)
 
 

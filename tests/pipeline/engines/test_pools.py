@@ -161,8 +161,10 @@ def test_stages_run_in_workers_of_their_pools_with_the_same_bytes(tmp_path, monk
     )
     assert flow.export(tmp_path / "out", block_rows=30, workers=1).ok
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
-    workers = {one["stage"]: one["worker"].rpartition("-")[0] for one in events if one["kind"] == "block"}
-    assert workers == {"0.0": "gpu", "0.1": "0.5gpu", "0.2": "2cpu"}
+    workers = {
+        one["node"].rpartition("-")[0]: one["worker"].rpartition("-")[0] for one in events if one["kind"] == "block"
+    }
+    assert workers == {"seen": "gpu", "clean_links_mapper": "0.5gpu", "words_num_filter": "2cpu"}
     samples = jp.Dataset.load(tmp_path / "out").head(1)
     assert (samples[0]["gpus"], samples[0]["threads"]) == ("7", "1")
     plain = jp.Dataset.load(data).process([seen, "clean_links_mapper", "words_num_filter"])

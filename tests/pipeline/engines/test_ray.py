@@ -10,7 +10,7 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.ray.cluster import Cluster
+from jinx_pipeline.engines.ray.cluster import RayCluster
 from jinx_pipeline.engines.ray.node_check import node_check
 from jinx_pipeline.engines.ray.worker_actors import RayWorkers
 from jinx_pipeline.engines.worker_backend import Died, Ready, Request
@@ -35,7 +35,7 @@ def cluster():
     """A connection that the runs use and leave as it is."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
-    yield Cluster(ray)
+    yield RayCluster(ray)
     ray.shutdown()
 
 
@@ -132,9 +132,8 @@ def test_more_workers_than_the_cluster_holds_wait_and_hold_nothing_up(data, opti
 def lose(workers, name):
     """What happens when the answer of a worker is lost together with the connection to it."""
     actor = workers._actors[name]
-    event = workers._without_answer(
-        actor, ray.exceptions.ActorUnavailableError("away", actor.handle._actor_id.binary())
-    )
+    error = ray.exceptions.ActorUnavailableError("away", actor.handle._actor_id.binary())
+    event = workers._without_answer(actor, "", error)
     assert isinstance(event, Died)
     assert event.cause is Cause.NODE
 
@@ -166,7 +165,7 @@ def test_a_worker_that_was_not_reachable_and_is_not_needed_is_ended(workers):
     while workers._doubtful and time.monotonic() < ended:
         assert workers.events(0.5) == []
     with pytest.raises(ray.exceptions.ActorDiedError):
-        ray.get(handle.hello.remote(lambda: None), timeout=30)
+        ray.get(handle.hello.remote(lambda: None, workers._settings), timeout=30)
 
 
 def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_path):
@@ -175,7 +174,7 @@ def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_
     first = workers.start("cpu")
     assert news_of(workers) == [Ready(first)]
     workers.submit(first, request)
-    workers._actors[first].call = None  # lost on its way
+    workers._actors[first].calls.clear()  # lost on its way
     lost = workers._actors[first].handle
     lose(workers, first)
     second = workers.start("cpu")
@@ -207,7 +206,7 @@ def test_a_worker_that_ray_kills_because_its_node_is_short_of_memory(workers):
     what = (
         f"1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: ::1, ID: {actor.node})"
     )
-    event = workers._without_answer(actor, ray.exceptions.OutOfMemoryError(f"{what}\nOOM kill reason: ..."))
+    event = workers._without_answer(actor, "", ray.exceptions.OutOfMemoryError(f"{what}\nOOM kill reason: ..."))
     assert event == Died(first, Cause.NODE_MEMORY, what)
     second = workers.start("cpu")
     assert workers._actors[second].avoided == {actor.node}
@@ -224,7 +223,7 @@ def news_of(workers):
 @pytest.mark.parametrize("workers", [None, 2])
 def test_resources_that_no_node_has_are_refused_before_anything_starts(data, options, tmp_path, workers):
     engine = jp.Ray(workers=workers, resources={"fast_disk": 1})
-    with pytest.raises(RuntimeError, match=r"no node .* \(CPU: 1, fast_disk: 1\); the most .* fast_disk: 0"):
+    with pytest.raises(jp.RecipeError, match=r"no node .* \(CPU: 1, fast_disk: 1\); the most .* fast_disk: 0"):
         recipe(data).export(tmp_path / "out", engine=engine, **options)
     assert not (tmp_path / "out").exists()
 

@@ -15,7 +15,7 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.ray import cluster as ray_cluster
-from jinx_pipeline.engines.ray.cluster import Cluster, connected
+from jinx_pipeline.engines.ray.cluster import RayCluster, connected
 from jinx_pipeline.engines.ray.node_check import node_check
 from jinx_pipeline.operators.api.resources import Resources
 from pipeline.made import lines_of, loaded_operators, log_of, write_input
@@ -61,7 +61,7 @@ def until(condition, seconds=5):
 
 def test_nodes_that_join_leave_and_are_drained_become_known(head, monkeypatch):
     monkeypatch.setattr(ray_cluster, "_LOOK_SECONDS", 0.01)
-    with Cluster(head).watched() as cluster:
+    with RayCluster(head).watched() as cluster:
         assert cluster.is_alive("a")
         assert cluster.leaving() == set()
         head.alive, head.draining = ["b"], {"b": 0}
@@ -77,7 +77,7 @@ def test_nodes_that_join_leave_and_are_drained_become_known(head, monkeypatch):
 def test_nobody_waits_for_a_head_that_does_not_answer(head, monkeypatch):
     monkeypatch.setattr(ray_cluster, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(ray_cluster, "_END_SECONDS", 0.1)
-    with Cluster(head).watched() as cluster:
+    with RayCluster(head).watched() as cluster:
         head.answers.clear()
         time.sleep(0.05)
         started = time.monotonic()
@@ -90,7 +90,7 @@ def test_nobody_waits_for_a_head_that_does_not_answer(head, monkeypatch):
 
 def test_the_thread_ends_with_the_run(head, monkeypatch):
     monkeypatch.setattr(ray_cluster, "_LOOK_SECONDS", 0.01)
-    with Cluster(head).watched() as cluster:
+    with RayCluster(head).watched() as cluster:
         pass
     head.alive = ["b"]
     time.sleep(0.05)

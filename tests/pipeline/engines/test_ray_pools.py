@@ -2,13 +2,16 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
+import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.operators.api.resources import Resources
-from pipeline.made import digest, write_input
+from jinx_pipeline.schedule.task import Limits
+from pipeline.made import digest, rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
@@ -60,3 +63,55 @@ def test_a_stage_with_a_gpu_after_one_without(workers, tmp_path, monkeypatch):
     again = Dataset.load(data).process([OnCpu(), OnGpu()])
     assert again.export(tmp_path / "again", engine=jp.Ray(workers=1), block_rows=10).ok
     assert digest(tmp_path / "again") == digest(tmp_path / "out")
+
+
+def process_of(sample):
+    """Which process did it."""
+    import os
+
+    return {**sample, "pid": os.getpid()}
+
+
+def test_a_second_run_that_borrows_from_a_cluster_starts_no_actor(tmp_path):
+    data = write_input(tmp_path / "in.jinx")
+    module = tmp_path / "mine.py"
+    with jp.Cluster(jp.Ray(workers=2)) as cluster:
+        for version in (1, 2):
+            module.write_text(f"def mark(sample):\n    return {{**sample, 'version': {version}}}\n")
+            mark = jp.ops.PythonFileMapper(file_path=module, function_name="mark")
+            flow = Dataset.load(data).process([process_of, mark])
+            assert flow.export(tmp_path / f"out-{version}", block_rows=10, cluster=cluster).ok
+        first, second = (rows_of(tmp_path / f"out-{version}") for version in (1, 2))
+        assert {row["pid"] for row in second} <= {row["pid"] for row in first}
+        assert {row["version"] for row in second} == {2}
+        assert ray.is_initialized()
+
+
+def slow_once(sample):
+    """The first process to meet row 20 is slow from then on."""
+    import os
+    import time
+    from pathlib import Path
+
+    marker = Path(sample["marker"])
+    if sample["n"] >= 20:
+        try:
+            with marker.open("x") as file:
+                file.write(str(os.getpid()))
+        except FileExistsError:
+            pass
+        if marker.read_text() == str(os.getpid()):
+            time.sleep(0.5)
+    return sample
+
+
+def test_an_actor_leaves_a_task_that_a_copy_has_ended(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n, "marker": str(tmp_path / "marker")} for n in range(80))
+    flow = Dataset.load(tmp_path / "in.jinx").process([slow_once, jp.ops.Sort(by="n", descending=True)])
+    options = replace(flow.recipe.options, engine="ray", workers=2, block_rows=20, batch_rows=1)
+    recipe = replace(flow.recipe, options=options, export=jp.Export(str(tmp_path / "out.jinx")))
+    result = jp.Run(recipe, limits=Limits(straggler_seconds=0.5, straggler_factor=2.0))()
+    assert result.ok
+    events = [json.loads(one) for one in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
+    assert "died" not in [one["kind"] for one in events]

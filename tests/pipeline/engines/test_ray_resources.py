@@ -7,7 +7,7 @@ import pytest
 import jinx_pipeline as jp
 from jinx_pipeline.engines.engine import _OnRay
 from jinx_pipeline.engines.ray.capacity import Capacity
-from jinx_pipeline.engines.ray.cluster import Cluster
+from jinx_pipeline.engines.ray.cluster import RayCluster
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.planner import refuse_impossible
 from jinx_pipeline.plan.probe import pools_of
@@ -21,7 +21,7 @@ CPU = {"CPU": 1}
 def cluster_of(*nodes):
     alive = [{"Alive": True, "NodeID": str(at), "Resources": one} for at, one in enumerate(nodes)]
     ray = SimpleNamespace(nodes=lambda: alive, exceptions=SimpleNamespace(RayError=OSError))
-    return Cluster(ray)
+    return RayCluster(ray)
 
 
 def recipe(*resources, **options):
@@ -61,7 +61,7 @@ def test_a_worker_with_a_gpu_that_no_node_can_hold_is_refused(workers):
 def test_nodes_that_vanish_do_not_stop_a_run(monkeypatch):
     nodes = [{"Alive": True, "NodeID": "0", "Resources": {"CPU": 2}}]
     ray = SimpleNamespace(nodes=lambda: nodes, exceptions=SimpleNamespace(RayError=OSError))
-    cluster = Cluster(ray)
+    cluster = RayCluster(ray)
     monkeypatch.setattr("jinx_pipeline.engines.ray.capacity._ASK_SECONDS", 0.0)
     room = Capacity(cluster, {"cpu": CPU}, None)
     nodes.clear()

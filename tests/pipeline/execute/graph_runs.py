@@ -11,7 +11,7 @@ from typing import Literal
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.engines.local.room import Room
-from jinx_pipeline.engines.local.worker_processes import LocalWorkers
+from jinx_pipeline.engines.local.worker_processes import LocalWorkers, Reserve
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.execute.executor import Executor, Job
 from jinx_pipeline.model.receipt import Receipt
@@ -113,7 +113,7 @@ class GraphRun:
                 backend = LocalWorkers(
                     self.folder / "workers.log",
                     pools=pools_of_plan(self.recipe, plan_of(ledger)),
-                    room=Room((), 10**9),
+                    reserve=Reserve(Room((), 10**9)),
                 )
                 progress = Progress("none", 0, io.StringIO())
                 progress.event = self._told

@@ -20,10 +20,9 @@ print(pandas.DataFrame({"a": [1]}).shape)
 
 ON_RAY = """
 import sys
-from jinx_pipeline.engines.ray.actor import RayActor
-more = {"spare_pandas": sys.argv[1] == "spared", "memory_limit": None}
-actor = RayActor(".", [], threads=1, sees_gpus=False, files=(), **more)
-assert actor._prepared() is None
+from jinx_pipeline.engines.ray.actor import RayActor, RunSettings
+actor = RayActor(threads=1, sees_gpus=False)
+assert actor._prepared(RunSettings("run", ".", [], (), sys.argv[1] == "spared", None, None)) is None
 import pyarrow as pa
 pa.array(["a"])
 print("pandas" in sys.modules)

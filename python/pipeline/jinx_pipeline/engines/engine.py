@@ -8,12 +8,12 @@ from typing import Protocol
 
 from jinx._sizes import natural_size, parse_size
 from jinx_pipeline.engines.local.room import Machine, Room, Workforce
-from jinx_pipeline.engines.local.worker_processes import LocalWorkers, usable_cores, visible_gpus
+from jinx_pipeline.engines.local.worker_processes import LocalWorkers, Reserve, usable_cores, visible_gpus
 from jinx_pipeline.engines.ray.capacity import Capacity
-from jinx_pipeline.engines.ray.cluster import Cluster, connected
+from jinx_pipeline.engines.ray.cluster import RayCluster, connected
 from jinx_pipeline.engines.ray.node_check import node_check
 from jinx_pipeline.engines.ray.pool_resources import needs_of
-from jinx_pipeline.engines.ray.worker_actors import RayWorkers
+from jinx_pipeline.engines.ray.worker_actors import ActorReserve, RayWorkers
 from jinx_pipeline.engines.worker_backend import WorkerBackend
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.model import Options
@@ -51,18 +51,33 @@ class Engine(Protocol):
         ...
 
 
+def this_machine() -> Machine:
+    """What workers of this machine may have together."""
+    return Machine(usable_cores(), tuple(visible_gpus()), int(USABLE_SHARE * usable_memory()))
+
+
 def _default_pools() -> dict[str, Resources]:
     return {Resources().pool: Resources()}
 
 
 @contextmanager
 def opened_engine(options: Options) -> Generator[Engine]:
-    """The engine that the options of a recipe name; a cluster that is started for it is ended again."""
+    """The engine that the options of a recipe name; what is started for it is ended again."""
     if options.engine == "local":
-        yield _Local(options)
+        yield local_engine(options)
     else:
         with connected(options.ray_address) as cluster:
-            yield _OnRay(options, cluster)
+            yield ray_engine(options, cluster)
+
+
+def local_engine(options: Options, reserve: Reserve | None = None) -> Engine:
+    """Processes of this machine; those of a reserve are used first, and go back to it."""
+    return _Local(options, reserve=reserve)
+
+
+def ray_engine(options: Options, cluster: RayCluster, reserve: ActorReserve | None = None) -> Engine:
+    """Actors on a Ray cluster; those of a reserve are used first, and go back to it."""
+    return _OnRay(options, cluster, reserve=reserve)
 
 
 @dataclass(frozen=True)
@@ -70,6 +85,7 @@ class _Local:
     options: Options
     pools: Mapping[str, Resources] = field(default_factory=_default_pools)
     measured: Mapping[str, int] = field(default_factory=dict[str, int])
+    reserve: Reserve | None = None
 
     def counts(self) -> dict[str, int]:
         return self._workforce().counts()
@@ -78,18 +94,19 @@ class _Local:
         return self._workforce().memory()
 
     def lacks(self, needs: Resources) -> str | None:
-        return self._machine().lacks(needs) or _lacks_memory(self.options, needs)
+        return this_machine().lacks(needs) or _lacks_memory(self.options, needs)
 
     def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> Engine:
         return replace(self, pools=pools, measured=measured or {})
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         del paths  # one machine sees them, or none
-        machine = self._machine()
+        machine = this_machine()
         return LocalWorkers(
             directory.work_dir / "workers.log",
             pools=self.pools,
-            room=Room(machine.gpus, machine.memory),
+            reserve=self.reserve or Reserve(Room(machine.gpus, machine.memory)),
+            is_lent=self.reserve is not None,
             memory_limits=self.memory(),
             row_seconds=self.options.row_seconds,
             threads=self.options.threads,
@@ -97,20 +114,18 @@ class _Local:
             spare_pandas=is_spared(modules),
         )
 
-    def _machine(self) -> Machine:
-        return Machine(usable_cores(), tuple(visible_gpus()), int(USABLE_SHARE * usable_memory()))
-
     def _workforce(self) -> Workforce:
         options = self.options
         limit = None if options.memory is None else parse_size(options.memory)
-        return Workforce(self._machine(), self.pools, self.measured, options.workers, limit)
+        return Workforce(this_machine(), self.pools, self.measured, options.workers, limit)
 
 
 @dataclass(frozen=True)
 class _OnRay:
     options: Options
-    cluster: Cluster
+    cluster: RayCluster
     pools: Mapping[str, Resources] = field(default_factory=_default_pools)
+    reserve: ActorReserve | None = None
 
     def counts(self) -> Mapping[str, int]:
         return Capacity(self.cluster, self._needs(), self.options.workers)
@@ -145,6 +160,7 @@ class _OnRay:
             spare_pandas=is_spared(modules),
             memory_limit=None if memory is None else parse_size(memory),
             row_seconds=self.options.row_seconds,
+            reserve=self.reserve,
         )
 
     def _needs(self) -> dict[str, dict[str, float]]:

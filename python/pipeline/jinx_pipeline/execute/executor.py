@@ -299,6 +299,7 @@ class Executor:
             self._begin_tasks(node, Tasks())
             return
         self._progress.phase(work.operator.name, work.step, work.count)
+        work = replace(work, pool=node.pool or work.pool)
         self._begin_tasks(node, Tasks(work, dict.fromkeys(range(work.count), 1)))
 
     def _begin_tasks(self, node: PlanNode, tasks: Tasks) -> None:

@@ -251,7 +251,8 @@ class _Builder:
 
     def _key_node(self, kind: Any, step: int, after: tuple[Stream, ...], *, of_other: bool = False) -> PlanNode:
         operator = self._operators[step]
-        node = PlanNode("", kind, after=after, operators=(step,), pool="cpu", of_other=of_other, has_base=False)
+        node = PlanNode("", kind, after=after, operators=(step,), of_other=of_other, has_base=False)
+        node = replace(node, pool=node_resources(self._recipe, node).pool)
         facts = [operator.digest, _ids(after), of_other]
         return self._add(replace(node, id=node_id(f"{kind}_{operator.name}", facts)))
 
@@ -309,7 +310,7 @@ class _Builder:
 
 def node_resources(recipe: Recipe, node: PlanNode) -> Resources:
     """What a worker of a node must have."""
-    places = [*node.operators] if node.kind == "map" else []
+    places = [*node.operators] if node.kind in {"map", "merge", "look"} else []
     places += [place for place in (node.group, node.keys_of) if place is not None]
     return reduce(Resources.at_least, (recipe.steps[place].resources for place in places)) if places else Resources()
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ import jinx
 from jinx._dataset.added_columns import with_lengths_text
 from jinx._views.meta import COUNTED, kept_meta
 from jinx._views.save import write_rows_of
+from jinx.errors import MismatchError
 from jinx_pipeline.operators.api.sample_source import ABSENT, absent_columns
 from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import ID, PRIVATE, ROW, OpenSource
@@ -105,7 +107,10 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
     if export.shard_size is not None:
         options["shard_size"] = export.shard_size
     with TemporaryDirectory(prefix=".whole.", dir=target.parent) as folder:
-        if not source.source.base and not source.parts:
+        if not source.parts:
+            with suppress(MismatchError):  # a column of the base mixes kinds, which matters to no sample
+                if source.base is not None:
+                    return jinx.convert(source.dataset, target, **options)
             # No file tells the columns of samples that would have been new ones.
             with jinx.Writer(Path(folder) / "none.jinx") as writer:
                 writer.close()

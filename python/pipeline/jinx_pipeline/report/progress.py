@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import IO, Any
 
@@ -24,10 +24,12 @@ class Progress:
             minute. `"none"`: nothing is shown.
         rows: Samples of the input.
         log: The file of events.
+        on_tick: Called with each `tick`.
     """
 
-    def __init__(self, mode: str, rows: int, log: IO[str]) -> None:
+    def __init__(self, mode: str, rows: int, log: IO[str], on_tick: Callable[[], None] = lambda: None) -> None:
         self._log = log
+        self._on_tick = on_tick
         self._is_terminal = mode == "auto" and sys.stderr.isatty()
         self._silent = mode == "none"
         self._rows = rows
@@ -77,6 +79,7 @@ class Progress:
 
     def tick(self) -> None:
         """Show it, if it is time."""
+        self._on_tick()
         now = time.monotonic()
         if self._silent or now - self._last < (_REDRAW_SECONDS if self._is_terminal else _LINE_SECONDS):
             return

@@ -186,11 +186,11 @@ class Ledger:
 
     def receipts(self) -> Iterator[Receipt]:
         """The receipts of all pieces, read from the log: nodes as they began, their blocks in order."""
-        return self._receipts(self._all_pieces())
+        return self._receipts(self.all_pieces())
 
     def bad_rows(self) -> list[BadRow]:
         """All rows that are in no output because something failed on them."""
-        return self._bad_rows(self._all_pieces())
+        return self._bad_rows(self.all_pieces())
 
     def bad_rows_of(self, node: str, block: int) -> list[BadRow]:
         """The rows of a block on which something failed."""
@@ -204,7 +204,7 @@ class Ledger:
     def sweep(self) -> None:
         """Remove what attempts left that were not committed."""
         kept: set[str] = set()
-        for piece in self._all_pieces():
+        for piece in self.all_pieces():
             for name in piece.part_names():
                 kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
         for name in self.directory.part_names():
@@ -221,7 +221,8 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _all_pieces(self) -> Iterator[Piece]:
+    def all_pieces(self) -> Iterator[Piece]:
+        """What was committed, node by node."""
         for node, blocks in self._pieces.items():
             for block in sorted(blocks):
                 yield from self.pieces(node, block)

@@ -9,6 +9,10 @@ import sys
 import threading
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinx_pipeline.worker.task_runner import TaskRunner
 
 _PR_SET_PDEATHSIG = 1
 
@@ -65,6 +69,10 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
             kind, *content = requests.recv()
         except EOFError:
             return 0
+        if kind == "renew":
+            runner = _renewed(runner, *content, busy_with=busy_with, is_unwanted=shared.is_unwanted)
+            answers.send(("ready", os.getpid()))
+            continue
         if kind == "path":
             sys.path[:] = content[0]
             continue
@@ -75,6 +83,20 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
         answer = do(*content)
         if answer is not None:
             answers.send(answer)
+
+
+def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log: str, **tell: Any) -> "TaskRunner":
+    """The same process for another run, with its log."""
+    from jinx_pipeline.worker.renewal import forget_run
+    from jinx_pipeline.worker.task_runner import TaskRunner
+
+    runner.forget()
+    forget_run(environment, folder)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    for standard in (1, 2):
+        os.dup2(file, standard)
+    os.close(file)
+    return TaskRunner(**tell)
 
 
 def _is_open(file: int, status: os.stat_result) -> bool:

@@ -47,6 +47,7 @@ class CrashReporter:
         self._operator = ""
         self._tells_all = False
         self._rows, self._since = 0, time.monotonic()
+        self._is_closed = False
         # So that no task is blamed for another, and nothing is written over the last words.
         self._lock = Lock()
 
@@ -78,8 +79,12 @@ class CrashReporter:
         """From now on, end this process when it takes longer than this for each row in its hands."""
         Thread(target=self._watch_time, args=(row_seconds,), daemon=True, name="jinx-time").start()
 
+    def close(self) -> None:
+        """Watch no more: another run has other limits."""
+        self._is_closed = True
+
     def _watch_time(self, row_seconds: float) -> None:
-        while True:
+        while not self._is_closed:
             with self._lock:
                 is_late = self._rows and time.monotonic() - self._since > row_seconds * self._rows
                 if is_late and self._part:
@@ -88,7 +93,7 @@ class CrashReporter:
             time.sleep(_WATCH_SECONDS)
 
     def _watch(self, limit: int) -> None:
-        while True:
+        while not self._is_closed:
             if private_bytes(os.getpid()) > limit:
                 with self._lock:
                     if self._part:  # between tasks, nobody would know why

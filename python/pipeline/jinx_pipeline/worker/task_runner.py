@@ -43,6 +43,11 @@ class TaskRunner:
         self._works: dict[str, Work] = {}
         self._state = WorkerState(self._busy_with)
 
+    def forget(self) -> None:
+        """Let go of works and sources: their run has ended."""
+        self._works.clear()
+        self._state = WorkerState(self._busy_with)
+
     def load_files(self, files: tuple[str, ...]) -> Answer | None:
         """Load files with operators; returns what to tell the driver if one cannot be loaded."""
         from jinx_pipeline.operators.api.registry import load_file

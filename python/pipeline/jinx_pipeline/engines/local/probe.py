@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from jinx_pipeline.engines.local.room import Machine, Room
-from jinx_pipeline.engines.local.worker_processes import LocalWorkers, usable_cores, visible_gpus
+from jinx_pipeline.engines.local.worker_processes import LocalWorkers, Reserve, usable_cores, visible_gpus
 from jinx_pipeline.engines.worker_backend import Died, Event, Finished, Ready, Request
 from jinx_pipeline.plan.probe import MIN_ROWS, Findings, pools_of, probed_places
 from jinx_pipeline.plan.source import Source
@@ -43,7 +43,7 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
         workers = LocalWorkers(
             Path(folder) / "workers.log",
             pools=pools,
-            room=Room(machine.gpus, machine.memory),
+            reserve=Reserve(Room(machine.gpus, machine.memory)),
             memory_limits=dict.fromkeys(pools, memory),
             threads=recipe.options.threads,
             files=recipe.options.custom_operators,

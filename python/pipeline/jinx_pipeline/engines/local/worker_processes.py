@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.engines.local.room import Room, Share
@@ -31,6 +31,14 @@ _LOG_BYTES = 10_000_000
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 
 
+class Kind(NamedTuple):
+    """What a process was started with, and cannot be changed: only a run that wants the same can use it again."""
+
+    resources: Resources
+    threads: int
+    spares_pandas: bool
+
+
 @dataclass(eq=False)
 class _Process:
     """A worker process and its pipes."""
@@ -42,11 +50,88 @@ class _Process:
     activity: Activity
     share: Share
     memory_limit: int | None
+    kind: Kind
+    is_ready: bool = False
+    # What it says of earlier runs, and nobody waits for.
+    late_answers: int = 0
+    tasks: int = 0
     known_works: set[str] = field(default_factory=set[str])
     over_limit: bool = False
     step: tuple[int, int] = (0, 0)
     step_since: float = 0.0
     late: str = ""
+
+
+@dataclass
+class Reserve:
+    """Processes between two runs, and the room of all; it belongs to whoever lends workers to several runs.
+
+    Attributes:
+        room: GPUs and memory for all workers together.
+        processes: Those that wait for a run, by what they were started with.
+        ended: Those that were killed and have not ended yet.
+    """
+
+    room: Room
+    processes: dict[Kind, list[_Process]] = field(default_factory=dict[Kind, "list[_Process]"])
+    ended: list[_Process] = field(default_factory=list["_Process"])
+
+    def take(self, kind: Kind) -> _Process | None:
+        """A process that lives, if there is one of a kind."""
+        waiting = self.processes.get(kind, [])
+        while waiting:
+            process = waiting.pop()
+            if process.process.poll() is None:
+                return process
+            self.release(process)
+        return None
+
+    def keep(self, process: _Process) -> None:
+        """A run has no more use for a process."""
+        self.processes.setdefault(process.kind, []).append(process)
+
+    def end_others(self, kinds: Collection[Kind]) -> None:
+        """End the processes that wait and are of no such kind."""
+        for kind in [kind for kind in self.processes if kind not in kinds]:
+            for process in self.processes.pop(kind):
+                process.process.kill()
+                self.release(process)
+
+    def release(self, process: _Process) -> int | None:
+        """Forget a process that ends; returns its exit code, if it ends at once.
+
+        One that waits in the kernel, for a file server or a driver of a device, may not end for a long time: it is
+        looked after later, and keeps what it holds until then.
+        """
+        process.pipe.close()
+        process.activity.close()
+        self.ended.append(process)
+        try:
+            process.process.wait(_REAP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.process.kill()
+        # Not before: it would end because of this, and its exit code would not say why.
+        os.close(process.lifeline)
+        self.reap()
+        return process.process.returncode
+
+    def reap(self) -> None:
+        """Give back what processes held that have ended by now."""
+        for process in [one for one in self.ended if one.process.poll() is not None]:
+            self.ended.remove(process)
+            self.room.give_back(process.share)
+
+    def wait(self) -> None:
+        """Wait for processes that were killed, but not for ever."""
+        until = time.monotonic() + _END_SECONDS
+        while self.ended and time.monotonic() < until:
+            time.sleep(_REAP_SECONDS)
+            self.reap()
+
+    def close(self) -> None:
+        """End all processes."""
+        self.end_others(())
+        self.wait()
 
 
 class LocalWorkers:
@@ -55,7 +140,8 @@ class LocalWorkers:
     Args:
         log: The file to which workers write what operators print; its last 10 MB and those before them are kept.
         pools: What a worker of each pool must have.
-        room: GPUs and memory for all workers together.
+        reserve: Processes of earlier runs, and the room of all workers together.
+        is_lent: Whether the processes go back to the reserve at the end, and are not ended.
         memory_limits: Bytes of memory of its own that a worker of each pool may use before it is killed; no limit for
             a pool that is missing.
         row_seconds: A worker that has taken longer for each row in its hands is killed; None: no limit.
@@ -69,7 +155,8 @@ class LocalWorkers:
         log: Path,
         *,
         pools: Mapping[str, Resources],
-        room: Room,
+        reserve: Reserve,
+        is_lent: bool = False,
         memory_limits: Mapping[str, int] | None = None,
         row_seconds: float | None = None,
         threads: int = 1,
@@ -79,7 +166,8 @@ class LocalWorkers:
         self.log = log
         self._row_seconds = row_seconds
         self._pools = pools
-        self._room = room
+        self._reserve = reserve
+        self._is_lent = is_lent
         self.may_lack_room = any(needs.gpus or needs.memory for needs in pools.values())
         self._memory_limits = memory_limits or {}
         # Workers that wait until others end: their pools.
@@ -88,10 +176,9 @@ class LocalWorkers:
         self._files = files
         self._spare_pandas = spare_pandas
         self._processes: dict[str, _Process] = {}
-        # Processes that were killed and have not ended yet.
-        self._ended: list[_Process] = []
         self._works: dict[str, bytes] = {}
         self._number = 0
+        reserve.end_others([self._kind(pool) for pool in pools])
         self._last_look = self._last_log_look = 0.0
 
     def start(self, pool: str) -> str:
@@ -105,28 +192,55 @@ class LocalWorkers:
     def _start_waiting(self) -> None:
         """Start those for which there is room now."""
         for name, pool in list(self._waiting.items()):
-            share = self._room.take(self._pools[pool])
-            if share is not None:
+            process = self._reserve.take(self._kind(pool))
+            if process is None:
+                share = self._reserve.room.take(self._pools[pool])
+                process = None if share is None else self._started(name, pool, share)
+            else:
+                process = self._renewed(name, pool, process)
+            if process is not None:
                 del self._waiting[name]
-                self._processes[name] = self._started(name, pool, share)
+                self._processes[name] = process
+                self._introduce(process)
+
+    def _kind(self, pool: str) -> Kind:
+        return Kind(self._pools[pool], max(self._threads, int(self._pools[pool].cpus)), self._spare_pandas)
+
+    def _renewed(self, name: str, pool: str, process: _Process) -> _Process:
+        """A process of an earlier run."""
+        parts = process.process, process.pipe, process.lifeline, process.activity, process.share
+        renewed = _Process(name, *parts, self._memory_limits.get(pool), process.kind)
+        renewed.late_answers = process.late_answers + (not process.is_ready)
+        self._send(renewed, ("renew", self._environment(renewed.kind, renewed.share), str(Path.cwd()), str(self.log)))
+        return renewed
+
+    def _introduce(self, process: _Process) -> None:
+        """Tell a process what it needs before its first task."""
+        self._send(process, ("path", [path for path in sys.path if path]))
+        if self._spare_pandas:
+            self._send(process, ("spare",))
+        if self._files:
+            self._send(process, ("files", self._files))
+
+    def _environment(self, kind: Kind, share: Share) -> dict[str, str]:
+        return {
+            **_SMALL_HEAPS,
+            **os.environ,
+            # Set before the process imports anything, so that no library sees another device.
+            "CUDA_VISIBLE_DEVICES": ",".join(share.gpus),
+            "OMP_NUM_THREADS": str(kind.threads),
+            "RAYON_NUM_THREADS": str(kind.threads),
+            "PYTHONPATH": os.pathsep.join(_import_path()),
+        }
 
     def _started(self, name: str, pool: str, share: Share) -> _Process:
         """A process that sees its GPUs alone."""
-        threads = str(max(self._threads, int(self._pools[pool].cpus)))
+        kind = self._kind(pool)
         to_worker, requests = os.pipe()[:2]
         answers, from_worker = os.pipe()[:2]
         held, lifeline = os.pipe()[:2]
         activity = shared_file()
         inherited = (to_worker, from_worker, held, activity)
-        environment = {
-            **_SMALL_HEAPS,
-            **os.environ,
-            # Set before the process imports anything, so that no library sees another device.
-            "CUDA_VISIBLE_DEVICES": ",".join(share.gpus),
-            "OMP_NUM_THREADS": threads,
-            "RAYON_NUM_THREADS": threads,
-            "PYTHONPATH": os.pathsep.join(_import_path()),
-        }
         try:
             busy_with = Activity(activity)
             with self.log.open("ab") as log:
@@ -136,20 +250,14 @@ class LocalWorkers:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env=environment,
+                    env=self._environment(kind, share),
                     start_new_session=True,  # Ctrl-C is the driver's business
                 )
         finally:
             for one in inherited:
                 os.close(one)
         pipe = MessagePipe(requests, answers)
-        made = _Process(name, process, pipe, lifeline, busy_with, share, self._memory_limits.get(pool))
-        self._send(made, ("path", [path for path in sys.path if path]))
-        if self._spare_pandas:
-            self._send(made, ("spare",))
-        if self._files:
-            self._send(made, ("files", self._files))
-        return made
+        return _Process(name, process, pipe, lifeline, busy_with, share, self._memory_limits.get(pool), kind)
 
     def load_work(self, key: str, work: Work) -> None:
         """Pickle a work, functions of scripts and notebooks included."""
@@ -161,6 +269,7 @@ class LocalWorkers:
         if request.work not in process.known_works:
             process.known_works.add(request.work)
             self._send(process, ("work", request.work, self._works[request.work]))
+        process.tasks += 1
         self._send(process, ("task", request.work, request.source, request.task, request.attempt, request.path))
 
     def takes_ahead(self, worker: str) -> bool:
@@ -178,14 +287,24 @@ class LocalWorkers:
         self._start_waiting()
         self._enforce_limits()
         self._rotate_log()
-        self._reap()
+        self._reserve.reap()
         found: list[Event] = []
         for process in self._with_news(min(timeout, _WATCH_SECONDS)):
             try:
-                found += [event_of(process.name, answer) for answer in process.pipe.receive()]
+                found += filter(None, (self._heard(process, answer) for answer in process.pipe.receive()))
             except (EOFError, OSError):
                 found.append(self._buried(process))
         return found
+
+    def _heard(self, process: _Process, answer: tuple[Any, ...]) -> Event | None:
+        if process.late_answers:
+            process.late_answers -= answer[0] == "ready"
+            return None
+        if answer[0] == "ready":
+            process.is_ready = True
+        elif answer[1] >= 0:  # else it is of no task
+            process.tasks -= 1
+        return event_of(process.name, answer)
 
     def _with_news(self, timeout: float) -> list[_Process]:
         """Processes that have answered or ended; meanwhile the others are sent what found no room in their pipes."""
@@ -213,21 +332,22 @@ class LocalWorkers:
         process = self._processes.pop(worker, None)
         if process is not None:
             process.process.kill()
-            self._release(process)
+            self._reserve.release(process)
 
     def close(self) -> None:
-        """End all workers; those between tasks leave by themselves."""
+        """End all workers, or give back those that have no task."""
+        for name, process in list(self._processes.items()) if self._is_lent else ():
+            if not process.tasks and not process.over_limit and not process.late:
+                del self._processes[name]
+                self._reserve.keep(process)
         for process in self._processes.values():
             process.pipe.close_requests()
         for process in self._processes.values():
             process.process.kill()
-            self._release(process)
+            self._reserve.release(process)
         self._processes.clear()
         self._waiting.clear()
-        until = time.monotonic() + _END_SECONDS
-        while self._ended and time.monotonic() < until:
-            time.sleep(_REAP_SECONDS)
-            self._reap()
+        self._reserve.wait()
         self._last_log_look = 0.0
         self._rotate_log()
 
@@ -242,7 +362,7 @@ class LocalWorkers:
     def _buried(self, process: _Process) -> Died:
         self._processes.pop(process.name, None)
         operator = process.activity.get()
-        code = self._release(process)
+        code = self._reserve.release(process)
         if process.over_limit:
             return Died(process.name, Cause.MEMORY, over_limit(process.memory_limit or 0), operator)
         if process.late:
@@ -300,29 +420,6 @@ class LocalWorkers:
                 log.seek(size - _LOG_BYTES)
                 self.log.with_name(f"{self.log.name}.1").write_bytes(log.read(_LOG_BYTES))
                 log.truncate(0)
-
-    def _release(self, process: _Process) -> int | None:
-        """Forget a process that ends; returns its exit code, if it ends at once.
-
-        One that waits in the kernel, for a file server or a driver of a device, may not end for a long time: it is
-        looked after later, and keeps what it holds until then.
-        """
-        process.pipe.close()
-        os.close(process.lifeline)
-        process.activity.close()
-        self._ended.append(process)
-        try:
-            process.process.wait(_REAP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.process.kill()
-        self._reap()
-        return process.process.returncode
-
-    def _reap(self) -> None:
-        """Give back what processes held that have ended by now."""
-        for process in [one for one in self._ended if one.process.poll() is not None]:
-            self._ended.remove(process)
-            self._room.give_back(process.share)
 
 
 def _import_path() -> list[str]:

@@ -7,7 +7,7 @@ nothing of it.
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from jinx_pipeline.engines.worker_backend import Request
@@ -18,50 +18,51 @@ Check = Callable[[], str | None]
 _LOOK_SECONDS = 1.0
 
 
-class RayActor:
-    """Runs tasks one after another.
+class RunSettings(NamedTuple):
+    """What a worker is told of a run before its first task.
 
-    Args:
+    Attributes:
+        run: Another value for each run.
         folder: The driver's working directory, for relative paths; a node without it keeps its own.
         path: Where the driver finds modules: functions may come from files next to its script.
-        threads: Threads that kernels use.
-        sees_gpus: Whether libraries may see a GPU.
         files: Python files with operators.
         spare_pandas: See `pandas_import.spare`.
         memory_limit: Bytes of memory that it may use, besides what Ray uses in its process; None: no limit.
         row_seconds: It ends itself when it takes longer for each row in its hands; None: no limit.
     """
 
-    def __init__(
-        self,
-        folder: str,
-        path: list[str],
-        *,
-        threads: int,
-        sees_gpus: bool,
-        files: tuple[str, ...],
-        spare_pandas: bool,
-        memory_limit: int | None,
-        row_seconds: float | None = None,
-    ) -> None:
+    run: str
+    folder: str
+    path: list[str]
+    files: tuple[str, ...]
+    spare_pandas: bool
+    memory_limit: int | None
+    row_seconds: float | None
+
+
+class RayActor:
+    """Runs tasks one after another.
+
+    Args:
+        threads: Threads that kernels use.
+        sees_gpus: Whether libraries may see a GPU.
+    """
+
+    def __init__(self, *, threads: int, sees_gpus: bool) -> None:
         # Before anything is imported that reads them.
         os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
         if not sees_gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        if os.path.isdir(folder):  # noqa: PTH112 - str in
-            os.chdir(folder)
-        sys.path.extend(one for one in path if one not in sys.path)
-        self._files = files
-        self._spare_pandas = spare_pandas
-        self._memory_limit = memory_limit
-        self._row_seconds = row_seconds
+        self._path = list(sys.path)
+        self._of_ray: int | None = None
+        self._settings: RunSettings | None = None
         self._part = ""
         self._looked_at = 0.0
         self._teller: Any = None
         self._runner: Any = None
 
-    def hello(self, check: Check) -> tuple[Any, ...]:
-        """Check the node and load the files; the first call, and the probe of a worker that was not reachable.
+    def hello(self, check: Check, settings: RunSettings) -> tuple[Any, ...]:
+        """Check the node and load the files; the first call of a run, and the probe of a worker that was not reachable.
 
         Whatever fails is told of the node: others may do better.
         """
@@ -71,37 +72,49 @@ class RayActor:
 
         node, host = ray.get_runtime_context().get_node_id(), socket.gethostname()
         try:
-            problem = check() or self._prepared()
+            problem = check() or self._prepared(settings)
         except Exception as error:  # noqa: BLE001 - a package that cannot be imported may raise anything
             problem = f"node {host}: {type(error).__name__}: {error}"
         return ("ready", os.getpid(), node, host) if problem is None else ("unfit", node, problem)
 
-    def _prepared(self) -> str | None:
-        """Load what tasks need, once; returns what is wrong with a file or with the memory that this takes."""
-        if self._runner is not None:
+    def _prepared(self, settings: RunSettings) -> str | None:
+        """Load what tasks need, once for a run; returns what is wrong with a file or the memory that this takes."""
+        if self._settings is not None and self._settings.run == settings.run:
             return None
         from jinx_pipeline.worker.memory import private_bytes
 
-        of_ray = private_bytes(os.getpid())
+        if self._of_ray is None:
+            self._of_ray = private_bytes(os.getpid())
+        of_ray = self._of_ray
+        if self._runner is not None:
+            from jinx_pipeline.worker.renewal import forget_run
+
+            self._teller.close()
+            self._runner.forget()
+            forget_run(None, settings.folder)
+        elif os.path.isdir(settings.folder):  # noqa: PTH112 - str in
+            os.chdir(settings.folder)
+        sys.path[:] = [*self._path, *(one for one in settings.path if one not in self._path)]
         from jinx_pipeline.worker.crash_note import CrashReporter
         from jinx_pipeline.worker.pandas_import import spare
         from jinx_pipeline.worker.task_runner import TaskRunner
 
-        if self._spare_pandas:
+        if settings.spare_pandas:
             spare()
         self._teller = CrashReporter()
         runner = TaskRunner(self._teller.busy_with, self._is_unwanted)
-        answer = runner.load_files(self._files)
+        answer = runner.load_files(settings.files)
         if answer is not None:
             return str(answer[2])
-        if self._memory_limit is not None:
+        limit = settings.memory_limit
+        if limit is not None:
             taken = private_bytes(os.getpid()) - of_ray
-            if taken > self._memory_limit:
-                return f"a worker takes {taken:,} bytes before its first task, more than memory={self._memory_limit:,}"
-            self._teller.die_above(of_ray + self._memory_limit)
-        if self._row_seconds is not None:
-            self._teller.die_after(self._row_seconds)
-        self._runner = runner
+            if taken > limit:
+                return f"a worker takes {taken:,} bytes before its first task, more than memory={limit:,}"
+            self._teller.die_above(of_ray + limit)
+        if settings.row_seconds is not None:
+            self._teller.die_after(settings.row_seconds)
+        self._runner, self._settings = runner, settings
         return None
 
     def _is_unwanted(self, attempt: int) -> bool:

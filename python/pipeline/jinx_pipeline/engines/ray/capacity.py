@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from jinx_pipeline.engines.ray.cluster import Cluster
+from jinx_pipeline.engines.ray.cluster import RayCluster
 from jinx_pipeline.engines.ray.pool_resources import Needs, how_many, left_over
 
 # How often the nodes are counted again.
@@ -23,7 +23,7 @@ class Capacity(Mapping[str, int]):
         RuntimeError: No node can hold a worker of one of the pools.
     """
 
-    def __init__(self, cluster: Cluster, needs: Mapping[str, Needs], fixed: int | None) -> None:
+    def __init__(self, cluster: RayCluster, needs: Mapping[str, Needs], fixed: int | None) -> None:
         self._cluster = cluster
         self._needs = needs
         self._fixed = fixed

@@ -52,7 +52,7 @@ class _Seen:
     leaving: set[str]
 
 
-class Cluster:
+class RayCluster:
     """A cluster that this process is connected to.
 
     Ray answers questions about nodes only when its head does, which may take half a minute after the head process was
@@ -75,7 +75,7 @@ class Cluster:
         return set()
 
     @contextmanager
-    def watched(self) -> Generator["Cluster"]:
+    def watched(self) -> Generator["RayCluster"]:
         """Ask the cluster twice a second, in a thread that nobody waits for."""
         ended = Event()
 
@@ -175,7 +175,7 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: str) -> Generator[Cluster]:
+def connected(address: str) -> Generator[RayCluster]:
     """Connect to a cluster; one that was started for this is ended, a connection of the caller's is used and kept.
 
     Raises:
@@ -185,7 +185,7 @@ def connected(address: str) -> Generator[Cluster]:
     ray = require("ray", extra="ray", what="engine: ray")
     if ray.is_initialized():
         _refuse_another(ray, address)
-        with Cluster(ray).watched() as cluster:
+        with RayCluster(ray).watched() as cluster:
             yield cluster
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -199,7 +199,7 @@ def connected(address: str) -> Generator[Cluster]:
             f"the Ray cluster at address {address!r} cannot be used: {what}{_advice(error)}"
         ) from None
     try:
-        with Cluster(ray).watched() as cluster:
+        with RayCluster(ray).watched() as cluster:
             yield cluster
     finally:
         ray.shutdown()

@@ -4,14 +4,14 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.engines.ray import actor as ray_actor
-from jinx_pipeline.engines.ray.cluster import Cluster, one_line
+from jinx_pipeline.engines.ray.cluster import RayCluster, one_line
 from jinx_pipeline.engines.ray.spilled_value import discard, spilled_if_large, taken
 from jinx_pipeline.engines.worker_backend import Died, Event, FatalEvent, Ready, Request, event_of
 from jinx_pipeline.plan.source import Source
@@ -71,6 +71,36 @@ class _Actor:
     known_works: set[str] = field(default_factory=set[str])
 
 
+# What an actor was made with: its resources, whether it spares pandas, and its threads.
+Kind = tuple[tuple[tuple[str, float], ...], bool, int]
+
+
+@dataclass
+class ActorReserve:
+    """Actors between two runs; one that has died meanwhile says so when it is used.
+
+    Attributes:
+        handles: By what they were made with.
+    """
+
+    handles: dict[Kind, list[Any]] = field(default_factory=dict[Kind, list[Any]])
+
+    def take(self, kind: Kind) -> Any:
+        """An actor of a kind, if there is one."""
+        waiting = self.handles.get(kind)
+        return waiting.pop() if waiting else None
+
+    def keep(self, kind: Kind, handle: Any) -> None:
+        """A run has no more use for an actor."""
+        self.handles.setdefault(kind, []).append(handle)
+
+    def end_others(self, ray: Any, kinds: Collection[Kind]) -> None:
+        """End the actors that are of no such kind."""
+        for kind in [kind for kind in self.handles if kind not in kinds]:
+            for handle in self.handles.pop(kind):
+                ray.kill(handle, no_restart=True)
+
+
 class RayWorkers:
     """Workers on the nodes of a cluster.
 
@@ -84,11 +114,12 @@ class RayWorkers:
         spare_pandas: See `pandas_import.spare`.
         memory_limit: Bytes of memory of its own that a worker may use before it ends itself; None: no limit.
         row_seconds: A worker ends itself when it takes longer for each row in its hands; None: no limit.
+        reserve: Actors of earlier runs, to which those go back that have no task at the end; None: all are ended.
     """
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: RayCluster,
         check: Callable[[], str | None],
         folder: Path,
         needs: Mapping[str, Mapping[str, float]],
@@ -98,8 +129,10 @@ class RayWorkers:
         spare_pandas: bool = False,
         memory_limit: int | None = None,
         row_seconds: float | None = None,
+        reserve: "ActorReserve | None" = None,
     ) -> None:
         self.may_lack_room = True
+        self._reserve = reserve
         self._cluster = cluster
         self._ray = cluster.ray
         self._check = check
@@ -108,10 +141,13 @@ class RayWorkers:
         self._sender = secrets.token_hex(3)
         self._needs = needs
         self._threads = threads
-        self._files = files
-        self._spare_pandas = spare_pandas
         self._memory_limit = memory_limit
-        self._row_seconds = row_seconds
+        path = [one for one in sys.path if one]
+        self._settings = ray_actor.RunSettings(
+            self._sender, str(Path.cwd()), path, files, spare_pandas, memory_limit, row_seconds
+        )
+        if reserve is not None:
+            reserve.end_others(cluster.ray, [self._kind(pool) for pool in needs])
         self._ray.cloudpickle.register_pickle_by_value(ray_actor)
         # One class for all, so that Ray sends its code once.
         self._actor_class = self._ray.remote(max_restarts=0, max_task_retries=0)(ray_actor.RayActor)
@@ -139,6 +175,17 @@ class RayWorkers:
 
     def _asked_for(self, name: str, pool: str) -> _Actor:
         avoided = self._avoided()
+        handle = None if self._reserve is None else self._reserve.take(self._kind(pool))
+        handle = handle or self._new_handle(pool, avoided)
+        call = handle.hello.remote(self._check, self._settings)
+        return _Actor(name, pool, handle, {call: None}, avoided, time.monotonic())
+
+    def _kind(self, pool: str) -> Kind:
+        needs = self._needs[pool]
+        return tuple(sorted(needs.items())), self._settings.spare_pandas, self._threads
+
+    def _new_handle(self, pool: str, avoided: frozenset[str]) -> Any:
+        """Ask Ray for an actor."""
         needs = dict(self._needs[pool])
         options: dict[str, Any] = {
             "num_cpus": needs.pop("CPU", 1),
@@ -148,18 +195,9 @@ class RayWorkers:
         }
         if avoided:
             options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(avoided))})"}
-        path = [one for one in sys.path if one]
-        handle = self._actor_class.options(**options).remote(
-            str(Path.cwd()),
-            path,
-            threads=max(self._threads, int(self._needs[pool].get("CPU", 1))),
-            sees_gpus=bool(self._needs[pool].get("GPU")),
-            files=self._files,
-            spare_pandas=self._spare_pandas,
-            memory_limit=self._memory_limit,
-            row_seconds=self._row_seconds,
-        )
-        return _Actor(name, pool, handle, {handle.hello.remote(self._check): None}, avoided, time.monotonic())
+        threads = max(self._threads, int(self._needs[pool].get("CPU", 1)))
+        sees_gpus = bool(self._needs[pool].get("GPU"))
+        return self._actor_class.options(**options).remote(threads=threads, sees_gpus=sees_gpus)
 
     def _avoided(self) -> frozenset[str]:
         """Nodes that get no worker now."""
@@ -298,7 +336,7 @@ class RayWorkers:
             self._end(actor)
         else:
             self._suspects[actor.node] = time.monotonic() + _SUSPECT_SECONDS
-            actor.calls, actor.since = {actor.handle.hello.remote(self._check): None}, time.monotonic()
+            actor.calls, actor.since = {actor.handle.hello.remote(self._check, self._settings): None}, time.monotonic()
             self._doubtful.append(actor)
         return Died(actor.name, Cause.NODE, f"not reachable: {what}")
 
@@ -372,7 +410,10 @@ class RayWorkers:
         self._ray.kill(actor.handle, no_restart=True)
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers, or give back those that have no task."""
+        if self._reserve is not None:
+            for actor in [one for one in self._actors.values() if one.node is not None and not one.calls]:
+                self._reserve.keep(self._kind(actor.pool), self._actors.pop(actor.name).handle)
         for actor in [*self._actors.values(), *self._doubtful]:
             self._end(actor)
         self._actors.clear()

@@ -20,6 +20,11 @@ T = TypeVar("T")
 _MODELS: dict[tuple[str, str, str], Any] = {}
 
 
+def forget_models() -> None:
+    """Drop the models of this process: those of a run that has ended are not for the next one."""
+    _MODELS.clear()
+
+
 def _nobody_is_told(rows: int) -> None:
     """Outside a run there is no time limit."""
 

@@ -143,7 +143,24 @@ def module_of_file(file: Path) -> Any:
         return sys.modules[name]
     if file.suffix != ".py":
         raise ImportError(f"{file} is not a Python file")
-    return module_of(str(file), name)
+    before = dict(_REGISTERED)
+    # An edited file replaces the operators that it registered before.
+    forget_operators(lambda module: _is_of_file(module, file))
+    try:
+        return module_of(str(file), name)
+    except BaseException:
+        _REGISTERED.update(before)
+        raise
+
+
+def forget_operators(is_gone: Callable[[str], bool]) -> None:
+    """Forget the operators of modules that are gone, by their names."""
+    for name in [name for name, cls in _REGISTERED.items() if is_gone(cls.__module__)]:
+        del _REGISTERED[name]
+
+
+def _is_of_file(module: str, file: Path) -> bool:
+    return module.startswith(FILE_MODULES) and getattr(sys.modules.get(module), "__file__", None) == str(file)
 
 
 @lru_cache(maxsize=1)
