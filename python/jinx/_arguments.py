@@ -1,4 +1,4 @@
-"""Arguments of the wrong type, which are refused by their names."""
+"""Checks of arguments: a wrong type or value is refused with the argument's name."""
 
 import operator
 import sys
@@ -10,10 +10,10 @@ _MOST_WORKERS = 1024
 
 
 def require_type(name: str, value: Any, kind: Any) -> None:
-    """Refuse what is not of a type, or of one of several (`str | None`).
+    """Refuse a value of another type, or of none of several (`str | None`).
 
     Raises:
-        TypeError: It is not.
+        TypeError: The value has another type.
     """
     if not isinstance(value, kind):
         expected = kind.__name__ if isinstance(kind, type) else kind
@@ -21,36 +21,36 @@ def require_type(name: str, value: Any, kind: Any) -> None:
 
 
 def require_function(name: str, value: Any) -> None:
-    """Refuse what can be neither called nor left out.
+    """Refuse a value that is neither a function nor None.
 
     Raises:
-        TypeError: It is neither a function nor None.
+        TypeError: The value is neither.
     """
     if value is not None and not callable(value):
         raise TypeError(f"{name}={short(value)} is of type {type(value).__name__}, not a function")
 
 
 def texts(name: str, value: Any) -> list[str]:
-    """One string, or several.
+    """A list of strings, from one string or several.
 
     Raises:
-        TypeError: They are something else.
+        TypeError: The value is neither a string nor an iterable of strings.
     """
     if isinstance(value, str):
         return [value]
     given: Any = value
-    found = list(cast("Iterable[Any]", value)) if isinstance(value, Iterable) else None
-    if found is None or not all(isinstance(one, str) for one in found):
+    items = list(cast("Iterable[Any]", value)) if isinstance(value, Iterable) else None
+    if items is None or not all(isinstance(item, str) for item in items):
         raise TypeError(f"{name}={short(given)} is neither a string nor several of them")
-    return found
+    return items
 
 
 def size_number(name: str, value: Any) -> int:
-    """A number of bytes or threads, as the core takes it.
+    """A number of bytes or threads that the core accepts.
 
     Raises:
-        TypeError: It is not an int.
-        ValueError: It is negative, or beyond 63 bits.
+        TypeError: The number is not an int.
+        ValueError: The number is negative, or beyond 63 bits.
     """
     number = whole_number(name, value, least=0)
     if number > sys.maxsize:
@@ -59,11 +59,11 @@ def size_number(name: str, value: Any) -> int:
 
 
 def worker_number(name: str, value: Any, least: int) -> int:
-    """A number of threads or processes, which are all started.
+    """A number of threads or processes to start.
 
     Raises:
-        TypeError: It is not an int.
-        ValueError: It is below `least`, or would take the threads that the rest of the system needs.
+        TypeError: The number is not an int.
+        ValueError: The number is below `least`, or so large that the system would run out of threads.
     """
     number = whole_number(name, value, least)
     if number > _MOST_WORKERS:
@@ -72,10 +72,10 @@ def worker_number(name: str, value: Any, least: int) -> int:
 
 
 def encodable(what: str, text: str) -> str:
-    """A string that has a UTF-8 form, as all names and expressions in files have.
+    """A string that can be encoded as UTF-8, as all names and expressions in files are.
 
     Raises:
-        ValueError: It has lone surrogates.
+        ValueError: The string has lone surrogates.
     """
     try:
         text.encode()
@@ -85,11 +85,11 @@ def encodable(what: str, text: str) -> str:
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
-    """An int of Python, numpy or torch.
+    """An int of Python, numpy or torch, as a Python int.
 
     Raises:
-        TypeError: It is something else.
-        ValueError: It is below `least`.
+        TypeError: The value is not an integer.
+        ValueError: The number is below `least`.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}={short(value)} is of type {type(value).__name__}, not int")

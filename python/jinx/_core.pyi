@@ -187,11 +187,11 @@ class Reader:
         lazy: bool = ...,
         decoders: Mapping[str, Callable[[Any], Any]] | None = ...,
         rows: Rows = ...,
-        recipe: Any = ...,
+        definition: Any = ...,
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
         relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or None for all samples in
-        order. `rows` replaces the shards, and `recipe` says what Python makes these rows of."""
+        order. `rows` replaces the shards, and `definition` says what Python makes these rows of."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
@@ -202,10 +202,12 @@ class Reader:
     @property
     def _transforms(self) -> list[Callable[[Any], Any]]: ...
     @property
-    def _recipe(self) -> Any:
+    def _definition(self) -> Any:
         """What a view with columns of its own, or of several datasets, is made of; None for files alone."""
     def _hides(self, name: str) -> bool: ...
     def _schema_text(self) -> str: ...
+    def _column_types(self) -> list[tuple[str, str]]:
+        """The columns of the Arrow schema, and what their values are for Python."""
     def _is_saved_view(self) -> bool:
         """Whether the only file is a saved view whose bases are not open."""
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
@@ -520,9 +522,12 @@ def move_pair(main: str, target: str, overwrite: bool) -> None: ...
 def move_directory(source: str, target: str, overwrite: bool) -> None: ...
 def remove_pair(main: str) -> None: ...
 def remove_directory(directory: str) -> None: ...
-def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
+def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], lengths: str | None) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
-    name, and without the `dropped` ones."""
+    name. `lengths` says as JSON text how those of them that are lengths were counted."""
+
+def lengths_after(lengths: str, replaced: Sequence[str]) -> str | None:
+    """How lengths were counted (JSON text) after columns of the samples were replaced; None if none is left."""
 
 def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
     """A saved view over its bases."""

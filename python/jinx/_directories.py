@@ -1,4 +1,4 @@
-"""What a directory stands for: one dataset of one format. Every reader of directories asks here."""
+"""Which files of a directory are its dataset, and in which format. Every reader of directories uses this."""
 
 import os
 import stat
@@ -40,24 +40,24 @@ def files_in(directory: str, format: str | None = None) -> list[tuple[str, str]]
     """
     if format in {None, "jinx"} and has_manifest(directory):
         return _shards(directory)
-    found = _walk(directory)
+    files = _walk(directory)
     if format is not None:
-        found = [entry for entry in found if entry[1] == format]
-    formats = sorted({kind for _, kind in found})
+        files = [entry for entry in files if entry[1] == format]
+    formats = sorted({kind for _, kind in files})
     if len(formats) > 1:
         raise ValueError(
-            f"{directory}: the files in this directory have different formats ({_examples(directory, found)}); say "
-            f"which are meant with a pattern, for instance {_pattern(found)}, or in jinx commands with "
+            f"{directory}: the files in this directory have different formats ({_examples(directory, files)}); say "
+            f"which are meant with a pattern, for instance {_pattern(files)}, or in jinx commands with "
             f"--input-format {formats[0]}"
         )
     if formats == ["jinx"]:
         shards = _shards(directory)
         if format is None:
-            _refuse_deeper(directory, found)
+            _refuse_deeper(directory, files)
         return shards
-    if not found:
+    if not files:
         raise FileNotFoundError(f"{directory}: no file in this directory ends in one of {', '.join(FORMATS)}")
-    return found
+    return files
 
 
 def refuse_mixed(directory: str) -> None:
@@ -68,8 +68,8 @@ def refuse_mixed(directory: str) -> None:
     """
     if has_manifest(directory):
         return
-    found = _walk(directory)
-    if any(kind == "jinx" for _, kind in found):
+    files = _walk(directory)
+    if any(kind == "jinx" for _, kind in files):
         files_in(directory)
 
 
@@ -78,7 +78,7 @@ def _shards(directory: str) -> list[tuple[str, str]]:
 
 
 def _walk(directory: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    files: list[tuple[str, str]] = []
     for where, directories, names in os.walk(directory, onerror=_raise):
         if any(marks.issubset(names) for marks in _OF_WORK):
             directories.clear()
@@ -89,15 +89,15 @@ def _walk(directory: str) -> list[tuple[str, str]]:
             if kind is not None:
                 path = os.path.join(where, name)  # noqa: PTH118 - str in, str out
                 _refuse_endless(path)
-                found.append((path, kind))
-    return found
+                files.append((path, kind))
+    return files
 
 
 def _refuse_endless(path: str) -> None:
-    """Refuse what is read for ever, or until somebody writes.
+    """Refuse files that may never end or that wait for a writer.
 
     Raises:
-        ValueError: It is a pipe or a device.
+        ValueError: The file is a pipe or a device.
     """
     with suppress(OSError):  # a broken link is an error when it is opened
         if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - str in
@@ -105,7 +105,7 @@ def _refuse_endless(path: str) -> None:
 
 
 def _raise(error: OSError) -> NoReturn:
-    """What cannot be listed may hold data: it is never left out in silence."""
+    """Raise the error of a directory that cannot be listed: it may hold data, so it is never left out silently."""
     raise error
 
 
@@ -119,14 +119,14 @@ def _without_notes(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _refuse_deeper(directory: str, found: Sequence[tuple[str, str]]) -> None:
+def _refuse_deeper(directory: str, files: Sequence[tuple[str, str]]) -> None:
     """Refuse JINX files in subdirectories: only those at the top are read.
 
     Raises:
-        ValueError: There are some.
+        ValueError: A subdirectory holds JINX files.
     """
     top = os.path.join(directory, "")  # noqa: PTH118 - str in, str out
-    deeper = sorted(path for path, _ in found if os.path.dirname(path) != os.path.dirname(top))  # noqa: PTH120
+    deeper = sorted(path for path, _ in files if os.path.dirname(path) != os.path.dirname(top))  # noqa: PTH120
     if deeper:
         raise ValueError(
             f"{directory}: it holds JINX files itself and in subdirectories ({os.path.relpath(deeper[0], directory)}); "
@@ -134,16 +134,16 @@ def _refuse_deeper(directory: str, found: Sequence[tuple[str, str]]) -> None:
         )
 
 
-def _examples(directory: str, found: Sequence[tuple[str, str]]) -> str:
+def _examples(directory: str, files: Sequence[tuple[str, str]]) -> str:
     """A file of each format by name, and how many more there are: `jsonl: a.jsonl and 3 more, jinx: b.jinx`."""
     by_format: dict[str, list[str]] = {}
-    for path, kind in sorted(found):
+    for path, kind in sorted(files):
         by_format.setdefault(kind, []).append(os.path.relpath(path, directory))
     said = ((kind, names[0], len(names) - 1) for kind, names in sorted(by_format.items()))
-    return ", ".join(f"{kind}: {name}{f' and {more:,} more' if more else ''}" for kind, name, more in said)
+    return ", ".join(f"{kind}: {name}{f' and {left:,} more' if left else ''}" for kind, name, left in said)
 
 
-def _pattern(found: Sequence[tuple[str, str]]) -> str:
-    path, _ = min(found, key=lambda entry: (entry[1], entry[0]))
+def _pattern(files: Sequence[tuple[str, str]]) -> str:
+    path, _ = min(files, key=lambda entry: (entry[1], entry[0]))
     where, name = os.path.split(path)
     return os.path.join(where, f"*{os.path.splitext(name)[1]}")  # noqa: PTH118, PTH122 - str in, str out

@@ -1,4 +1,4 @@
-"""Room on the disk, looked at before a long write."""
+"""Checks that the disk has room before a long write."""
 
 import errno
 import os
@@ -8,9 +8,10 @@ from jinx._sizes import natural_size
 
 
 def require_space(out: str, needed: int) -> None:
-    """Refuse to start writing what its file system has no room for.
+    """Refuse an output that does not fit on its disk.
 
-    The room is that of users without privileges. Another process may take it meanwhile: a write may still fail.
+    Space that is reserved for root does not count. Another process may fill the disk meanwhile, so a write may still
+    fail.
 
     Args:
         out: The output, which need not exist yet.
@@ -21,8 +22,8 @@ def require_space(out: str, needed: int) -> None:
     """
     free = free_bytes(out)
     if needed > free:
-        what = f"about {natural_size(needed)} are needed here, and {natural_size(free)} are free"
-        raise OSError(errno.ENOSPC, what, out)
+        message = f"about {natural_size(needed)} are needed here, and {natural_size(free)} are free"
+        raise OSError(errno.ENOSPC, message, out)
 
 
 def unpacked_bytes(files: Iterable[str | os.PathLike[str]]) -> int:

@@ -1,4 +1,4 @@
-"""The kind of a binary value, by its first bytes."""
+"""Detects images and audio by their first bytes."""
 
 from typing import Any
 

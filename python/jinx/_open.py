@@ -1,4 +1,4 @@
-"""Opening what a user names: a file, a directory, a pattern, or a list of these."""
+"""`jinx.open`: opens a file, a directory, a pattern, or a list of these."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Shard = tuple[str, int | None, str | None]
 
 Source = str | os.PathLike[str]
-_PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
+PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _GLOB = frozenset("*?[")
 _ATTEMPTS = 20
 
@@ -134,7 +134,7 @@ def _steadily(path: Source | Sequence[Source], split: str | None, **options: Any
 
 
 def _state(path: Source | Sequence[Source]) -> tuple[int, ...] | None:
-    """What changes when the directory `path` is replaced or grows; None for anything else."""
+    """A value that changes when the directory `path` is replaced or grows; None for anything else."""
     if not isinstance(path, str | bytes | os.PathLike):
         return None
     try:
@@ -169,35 +169,35 @@ def _shards(path: Source | Sequence[Source], split: str | None) -> tuple[list[_S
         return _shards_of_one(os.fsdecode(path), split)
     if not isinstance(path, Iterable) or isinstance(path, IOBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"open takes a path or a list of paths, not {type(path).__name__}")
-    found: list[_Shard] = []
+    all_shards: list[_Shard] = []
     kinds: set[bool] = set()
-    for one in path:
-        shards, plain = _shards_of_one(os.fsdecode(one), split)
-        found += shards
+    for item in path:
+        shards, plain = _shards_of_one(os.fsdecode(item), split)
+        all_shards += shards
         kinds.add(plain)
-    if not found:
+    if not all_shards:
         raise ValueError("nothing to open: the list of paths is empty")
     if len(kinds) > 1:
         raise ValueError("JINX files and plain JSON lines cannot be opened together; convert the latter first")
-    return found, kinds.pop()
+    return all_shards, kinds.pop()
 
 
 def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
     if "://" in path:
         raise UnsupportedError(f"{path}: only local files can be opened; run: jinx convert {path} out.jinx")
-    there = look(path)
-    if there is not None and stat.S_ISDIR(there.st_mode):
+    status = look(path)
+    if status is not None and stat.S_ISDIR(status.st_mode):
         inner = os.path.join(path, split) if split else path  # noqa: PTH118
         directory = inner if os.path.isdir(inner) else path  # noqa: PTH112
         refuse_mixed(directory)
         return _core.resolve(directory), False
-    if there is None:
+    if status is None:
         matches = expand_pattern(path)
         if not matches:
             raise missing(path)
         return _shards(matches, split)
     lower = path.lower()
-    if lower.endswith(_PLAIN):
+    if lower.endswith(PLAIN):
         if lower.endswith(".json") and _core.sniff(path)[0] == "a JSON array":
             explain_foreign(path)
         return [(path, None, None)], True
@@ -243,9 +243,9 @@ def missing(path: str) -> OSError:
     if _GLOB & set(name):
         return FileNotFoundError(f"{path}: no file matches this pattern")
     try:
-        there = os.listdir(directory or ".")  # noqa: PTH208
+        entries = os.listdir(directory or ".")  # noqa: PTH208
         # Hidden ones are notes and locks, ours too.
-        near = hint(name, [one for one in there if name.startswith(".") or not one.startswith(".")])
+        near = hint(name, [entry for entry in entries if name.startswith(".") or not entry.startswith(".")])
     except FileNotFoundError:
         return FileNotFoundError(f"{path}: no such file; the directory {directory} does not exist either")
     except OSError as error:  # the name is too long, a part of it is a file, or may not be read

@@ -1,4 +1,4 @@
-"""Packages that only some uses need, and the exact command that installs a missing one."""
+"""Imports optional packages; the error for a missing one names the command that installs it."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""Names of outputs."""
+"""Checks the names of outputs: valid, not in use, and not an input."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +14,8 @@ def output_name(out: str | os.PathLike[str]) -> str:
     """The name of an output as a string.
 
     Raises:
-        TypeError: It is no path.
-        ValueError: It is empty.
+        TypeError: The name is not a path.
+        ValueError: The name is empty.
     """
     if not isinstance(out, str | bytes | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"an output is named by a path, not by {out!r}")
@@ -26,10 +26,10 @@ def output_name(out: str | os.PathLike[str]) -> str:
 
 
 def writable_name(name: str) -> str:
-    """A name that a file can have.
+    """The name of an output as a string, which the file system can store.
 
     Raises:
-        ValueError: It has lone surrogates other than those that stand for bytes of names.
+        ValueError: The name has lone surrogates other than those that stand for bytes of names.
     """
     try:
         os.fsencode(name)
@@ -42,7 +42,7 @@ def positions_name(out: str | os.PathLike[str]) -> str:
     """The name of a file of positions as a string.
 
     Raises:
-        ValueError: It is empty, or that of a dataset or sidecar.
+        ValueError: The name is empty, or that of a dataset or sidecar.
     """
     name = output_name(out)
     if name.lower().endswith((".jinx", ".binx")):
@@ -51,10 +51,10 @@ def positions_name(out: str | os.PathLike[str]) -> str:
 
 
 def refuse_stdout(out: str) -> None:
-    """Refuse standard output, `-`, for what is not a stream.
+    """Refuse standard output (`-`) for outputs that cannot be streamed.
 
     Raises:
-        ValueError: It is meant.
+        ValueError: The output is `-`.
     """
     if out == "-":
         raise ValueError("JINX may take two files and cannot go to standard output; give it a name")
@@ -64,7 +64,7 @@ def refuse_existing(path: str) -> None:
     """Refuse an existing output, which is replaced only when the caller asks for it.
 
     Raises:
-        FileExistsError: The name exists, or that of its sidecar, with somebody else's data.
+        FileExistsError: The output exists, or a file with the name of its sidecar that is not ours.
     """
     advice = "replace it with overwrite=True (--overwrite), or choose another name"
     if os.path.lexists(path):
@@ -87,19 +87,21 @@ def refuse_input(out: str, inputs: Iterable[str]) -> None:
     """Refuse an output that is also an input, or a directory that holds one.
 
     Raises:
-        ValueError: It is.
+        ValueError: The output is an input, or holds one.
     """
-    target, there = os.path.realpath(out), _status(out)
+    target, target_status = os.path.realpath(out), _status(out)
     for path in _with_sidecars(inputs):
-        real, found = os.path.realpath(path), _status(path)
+        real, input_status = os.path.realpath(path), _status(path)
         # Two names of one file, too.
-        is_same = there is not None and found is not None and os.path.samestat(there, found)
+        is_same = (
+            target_status is not None and input_status is not None and os.path.samestat(target_status, input_status)
+        )
         if is_same or target == real:
             raise ValueError(f"{out} is also an input, which is never changed; choose another name")
         if real.startswith(os.path.join(target, "")):  # noqa: PTH118 - str in, str out
             is_shard = os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118 - str in, str out
-            what = "is also an input" if is_shard else f"holds the input {path}"
-            raise ValueError(f"{out} {what}, which is never changed; choose another name")
+            relation = "is also an input" if is_shard else f"holds the input {path}"
+            raise ValueError(f"{out} {relation}, which is never changed; choose another name")
 
 
 def _with_sidecars(paths: Iterable[str]) -> Iterator[str]:
@@ -110,7 +112,7 @@ def _with_sidecars(paths: Iterable[str]) -> Iterator[str]:
 
 
 def refuse_within(out: str, sources: Any) -> None:
-    """Refuse an output that would change what an input is: the next time it is read, it would hold the output too.
+    """Refuse an output that would become part of an input the next time that input is read.
 
     A directory stands for the files in it and below, without hidden ones, and a pattern for those it matches. A dataset
     that is open stands for the directory whose files it shows.
@@ -120,7 +122,7 @@ def refuse_within(out: str, sources: Any) -> None:
         sources: A path or pattern, a dataset, or a sequence in which these may be; anything else is no input of files.
 
     Raises:
-        ValueError: It would.
+        ValueError: The output would become part of an input.
     """
     if out == "-":
         return
@@ -143,7 +145,7 @@ def refuse_within(out: str, sources: Any) -> None:
 def _refuse_in_named(out: str, target: str, source: str) -> None:
     if "://" in source:
         return
-    is_pattern = any(one in source for one in "*?[") and not os.path.lexists(source)
+    is_pattern = any(wildcard in source for wildcard in "*?[") and not os.path.lexists(source)
     # A file that the pattern matches already is an input itself.
     is_hidden = os.path.basename(target).startswith(".")  # noqa: PTH119
     if is_pattern and not is_hidden and not os.path.lexists(out) and PurePath(target).match(_real_pattern(source)):
@@ -174,8 +176,8 @@ def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) ->
         overwrite: Whether the file may be there.
 
     Raises:
-        FileExistsError: It is there.
-        ValueError: It is the first one, its sidecar, a file in it, or has the name of a dataset.
+        FileExistsError: The file exists.
+        ValueError: The file is the first output, its sidecar or a file in it, or has the name of a dataset.
     """
     name = output_name(file)
     real = os.path.realpath(name)

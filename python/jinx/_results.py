@@ -1,4 +1,4 @@
-"""What calls about whole datasets return: frozen records with `.to_dict()`."""
+"""Results of calls on whole datasets: frozen records with `.to_dict()`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -37,9 +37,9 @@ class WriteResult(Result):
 
     @classmethod
     def of(cls, path: str, done: Mapping[str, int]) -> "WriteResult":
-        """From what the core counted."""
-        known = {name: done.get(name, 0) for name in ("bytes", "sidecar_bytes", "skipped")}
-        return cls(path, done["rows"], done.get("shards", 1), **known)
+        """Make a result of the numbers that the core returned."""
+        counts = {name: done.get(name, 0) for name in ("bytes", "sidecar_bytes", "skipped")}
+        return cls(path, done["rows"], done.get("shards", 1), **counts)
 
     def plus(self, other: "WriteResult") -> "WriteResult":
         """Both together, under the path of the first."""

@@ -1,4 +1,4 @@
-"""Hidden directories for what a command needs while it runs."""
+"""Hidden temporary directories next to outputs, removed when a command ends."""
 
 import os
 from collections.abc import Generator
@@ -10,15 +10,15 @@ from jinx import _core
 
 @contextmanager
 def scratch_directory(directory: str, name: str = "") -> Generator[str]:
-    """A hidden directory that is gone at the end; `jinx clean` removes the one of a process that was killed.
+    """A hidden directory that is removed at the end; `jinx clean` removes those of killed processes.
 
     Args:
-        directory: It is made in this one.
-        name: What it is for: the output and a word. What a killed process left under this name is removed first, and
-            two processes cannot use it at once. Without a name it is a new one.
+        directory: The directory to make it in.
+        name: The name of the output and a word for the purpose. A directory that a killed process left under this name
+            is removed first, and two processes cannot use the name at once. Without a name, a new one is chosen.
 
     Raises:
-        OSError: It cannot be made, or a living process uses the name.
+        OSError: The directory cannot be made, or another process uses the name.
     """
     work = _core.NewDirectory(os.path.join(directory, f".{name or uuid4().hex}"), overwrite=True)  # noqa: PTH118
     try:

@@ -1,4 +1,4 @@
-"""Sizes in bytes, as people write and read them."""
+"""Sizes in bytes as text: parses `512MB`, and formats `15.7 kB`."""
 
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
@@ -8,9 +8,9 @@ for _power, _letter in enumerate("kmgt", start=1):
 _STEP = 1000
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """`1 sample`, `2,000 samples`."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def parse_size(size: int | str) -> int:

@@ -1,4 +1,4 @@
-"""Suggestions: the name that was probably meant, and the counterparts of names of other libraries."""
+"""Suggestions in error messages: the nearest name, or our name for a function of another library."""
 
 from collections.abc import Iterable, Sequence
 
@@ -33,44 +33,44 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     by_lower = {candidate.lower(): candidate for candidate in candidates}
-    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+    matches = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[matches[0]] if matches else None
 
 
 def hint(name: str, candidates: Iterable[str]) -> str:
     """`"; did you mean 'score'?"`, or nothing when no candidate is near."""
-    found = nearest(name, candidates)
-    return "" if found is None else f"; did you mean {found!r}?"
+    suggestion = nearest(name, candidates)
+    return "" if suggestion is None else f"; did you mean {suggestion!r}?"
 
 
-def unknown_column(name: str, known: Iterable[str]) -> str:
+def unknown_column(name: str, candidates: Iterable[str]) -> str:
     """The message for a column that does not exist: the nearest name, or all names."""
-    names = list(known)
+    names = list(candidates)
     if "," in name:
-        return f"no column {name!r}; several are a list: {[one.strip() for one in name.split(',')]!r}"
+        return f"no column {name!r}; several are a list: {[part.strip() for part in name.split(',')]!r}"
     near = hint(name, names)
     if near:
         return f"no column {name!r}{near}"
     return f"no column {name!r}; there are: {some_of(names)}" if names else f"no column {name!r}"
 
 
-def unknown_member(path: Sequence[str], depth: int, known: Iterable[str]) -> str:
+def unknown_member(path: Sequence[str], depth: int, candidates: Iterable[str]) -> str:
     """The message for a path that no sample has: the nearest one, or the names in its place.
 
     Args:
         path: The names in it.
         depth: Which of them is wrong.
-        known: The names that exist in its place.
+        candidates: The names that exist in its place.
     """
-    what = f"no column {path_text(path)!r}"
-    names, parent = list(known), path_text(path[:depth])
-    rest = ".".join(path[depth:])
-    found = rest if rest in names else nearest(path[depth], names)
-    if found is not None:
-        return f"{what}; did you mean {path_text([*path[:depth], found])!r}?"
+    message = f"no column {path_text(path)!r}"
+    names, parent = list(candidates), path_text(path[:depth])
+    remainder = ".".join(path[depth:])
+    suggestion = remainder if remainder in names else nearest(path[depth], names)
+    if suggestion is not None:
+        return f"{message}; did you mean {path_text([*path[:depth], suggestion])!r}?"
     if not names:
-        return f"{what}; {parent!r} is not a dict" if parent else what
-    return f"{what}; {parent!r} has: {some_of(names)}" if parent else f"{what}; there are: {some_of(names)}"
+        return f"{message}; {parent!r} is not a dict" if parent else message
+    return f"{message}; {parent!r} has: {some_of(names)}" if parent else f"{message}; there are: {some_of(names)}"
 
 
 def path_text(path: Sequence[str | None]) -> str:

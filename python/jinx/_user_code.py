@@ -1,4 +1,4 @@
-"""Python files that the user names: the only code of others that is ever run."""
+"""Runs Python files that the user names; no other foreign code is ever run."""
 
 import sys
 import traceback
@@ -14,7 +14,7 @@ class _AlwaysCompiled(SourceFileLoader):
     """Keeps no compiled file: it would lie next to the user's, and hide an edit within the same second."""
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
-        """Say that there is nothing by which a compiled file could be known as up to date."""
+        """Raise OSError, so that importlib finds no compiled file up to date and writes none."""
         raise OSError(f"{path}: not asked for")
 
 
@@ -23,7 +23,7 @@ def module_of(path: str, name: str) -> ModuleType:
 
     Args:
         path: The file.
-        name: Of the module; it stays in `sys.modules`, where classes and pickles look for it.
+        name: The name of the module. It stays in `sys.modules`, where pickle looks for its classes.
 
     Raises:
         Exception: What the file raises.
@@ -41,7 +41,7 @@ def module_of(path: str, name: str) -> ModuleType:
 
 
 def run_file(path: str, name: str) -> ModuleType:
-    """The same, for people: `ValueError` for all that goes wrong, with the line."""
+    """As `module_of`, but every failure is a `ValueError` that names the line."""
     if Path(path).suffix != ".py":
         raise ValueError(f"{path}: this is not a Python file")
     try:
@@ -58,8 +58,8 @@ class FileFunction:
         name: Of the function.
 
     Raises:
-        AttributeError: The file has nothing of this name.
-        TypeError: It is not a function.
+        AttributeError: The file defines no such name.
+        TypeError: The name is not that of a function.
         ValueError: The file cannot be run.
     """
 
@@ -69,6 +69,11 @@ class FileFunction:
         self._function: Callable[..., Any] = getattr(run_file(path, Path(path).stem), name)
         if not callable(self._function):
             raise TypeError(f"{path}: {name!r} is not a function")
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        return self._function
 
     def __reduce__(self) -> tuple[type["FileFunction"], tuple[str, str]]:
         return type(self), (self._path, self.__qualname__)

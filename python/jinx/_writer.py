@@ -1,4 +1,4 @@
-"""Writing samples from Python."""
+"""`jinx.Writer`; samples are encoded in `rust/jinx-py/src/writer.rs` and written by `rust/jinx-format/src/write`."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Copying samples as they are stored, for `Writer.copy`."""
+"""`Writer.copy`: copies samples as they are stored; `rust/jinx-py/src/writer/copy.rs` does the work."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jinx import _core
     from jinx._dataset.dataset import Dataset
 
-# Between two calls a signal is noticed, and the values of replaced columns take memory.
+# Signals are noticed between two calls, and replaced columns take memory for one call at a time.
 _CHUNK_SAMPLES = 8192
 
 
@@ -47,7 +47,7 @@ def copy_samples(
 
 
 class OwnColumns:
-    """Columns that are not the dataset's: lists, arrays and Arrow arrays with a value for each sample.
+    """Columns to write in place of the dataset's or next to them: lists, arrays and Arrow arrays of one value a sample.
 
     Raises:
         ValueError: A column has another length than `samples`.
@@ -64,10 +64,10 @@ class OwnColumns:
         self._table: Any = None
         if arrow:
             pyarrow = require("pyarrow", extra="arrow", what="A column given as an Arrow array")
-            known = pyarrow.Array | pyarrow.ChunkedArray
+            arrow_types = pyarrow.Array | pyarrow.ChunkedArray
             self._table = pyarrow.table(
                 {
-                    name: values if isinstance(values, known) else pyarrow.chunked_array(values)
+                    name: values if isinstance(values, arrow_types) else pyarrow.chunked_array(values)
                     for name, values in arrow.items()
                 }
             )

@@ -1,7 +1,7 @@
-"""Every error of JINX, by cause.
+"""The exception classes of JINX, by cause; `rust/jinx-py/src/errors.rs` raises them.
 
-They derive from `JinxError` and, where Python has one, from the standard type too; each rebuilds from its one
-message, so that worker processes can hand them on.
+They derive from `JinxError` and, where Python has one, from the standard type too. They pickle, so that worker
+processes can pass them on.
 """
 
 from jinx._core import (

@@ -1,4 +1,4 @@
-"""Functions over whole columns of texts, computed in Rust on several cores without the GIL.
+"""Functions over columns of texts, computed in Rust (`rust/jinx-kernels`) on several cores without the GIL.
 
     jinx.kernels.count_words(["two words", ""])  # array([2, 0])
 
@@ -104,8 +104,8 @@ def count_listed_words(
         threads: How many threads to use.
     """
     listed, sizes = list(words), list(groups)
-    found = _core.kernel_count_listed(_table(texts), listed, split, sizes, joiner, threads or 0)
-    return _array(found, "int64").reshape(-1, 2)
+    counts = _core.kernel_count_listed(_table(texts), listed, split, sizes, joiner, threads or 0)
+    return _array(counts, "int64").reshape(-1, 2)
 
 
 def lines(texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
@@ -207,8 +207,8 @@ def hash128(
         ignore_ends: White space at both ends makes no difference.
         threads: How many threads to use.
     """
-    found = _core.kernel_hash128(_table(texts), ignore_case, ignore_non_letters, ignore_ends, threads or 0)
-    return _array(found, "uint64").reshape(-1, 2)
+    hashes = _core.kernel_hash128(_table(texts), ignore_case, ignore_non_letters, ignore_ends, threads or 0)
+    return _array(hashes, "uint64").reshape(-1, 2)
 
 
 def minhash(
@@ -237,8 +237,8 @@ def minhash(
     Raises:
         InvalidError: The numbers are not possible.
     """
-    found = _core.kernel_minhash(_table(texts), tokens, window, lowercase, permutations, threads or 0)
-    return _array(found, "uint32").reshape(-1, permutations)
+    signatures = _core.kernel_minhash(_table(texts), tokens, window, lowercase, permutations, threads or 0)
+    return _array(signatures, "uint32").reshape(-1, permutations)
 
 
 def band_keys(signatures: "npt.NDArray[np.uint32]", bands: int, rows: int | None = None) -> "npt.NDArray[np.uint64]":
@@ -447,11 +447,11 @@ def _template(replacement: str) -> list[int | str]:
 
     parts: list[int | str] = []
     place = 0
-    for found in re.finditer(r"\\(?:g<(\d{1,2})>|([1-9]\d?)|([ntr\\]))", replacement):
-        parts.append(replacement[place : found.start()])
-        group = found[1] or found[2]
-        parts.append(int(group) if group else _ESCAPES[found[3]])
-        place = found.end()
+    for match in re.finditer(r"\\(?:g<(\d{1,2})>|([1-9]\d?)|([ntr\\]))", replacement):
+        parts.append(replacement[place : match.start()])
+        group = match[1] or match[2]
+        parts.append(int(group) if group else _ESCAPES[match[3]])
+        place = match.end()
     return [part for part in [*parts, replacement[place:]] if part != ""]
 
 

@@ -14,7 +14,7 @@ import pytest
 import draw
 import jinx
 from jinx import _core
-from jinx._cli import values
+from jinx._cli import get_extract
 from jinx._cli.program import run
 
 # The command, and where the signal comes: the owner of a function, its name, and in which call.
@@ -37,7 +37,7 @@ CASES = {
     "cp": ("cp in.jinx out.jinx", (_core, "copy_pair", 1)),
     "cp over another": ("cp in.jinx old.jinx --overwrite", (_core, "copy_pair", 1)),
     "cp of a directory": ("cp shards out", (_core, "copy_directory", 1)),
-    "extract": ("extract in.jinx out --column image", (values, "write_all", 3)),
+    "extract": ("extract in.jinx out --column image", (get_extract, "write_all", 3)),
 }
 
 

@@ -69,6 +69,10 @@ def content(dataset: jinx.Dataset) -> Samples:
     return [plain(sample.to_dict()) for sample in dataset]
 
 
+def exclaimed(sample):
+    return sample["id"] + "!"
+
+
 class Chain:
     """A dataset and the list that it must equal, taken through the same operations."""
 
@@ -142,8 +146,8 @@ class Chain:
             self.dataset = self.dataset.with_columns({"score": numbers})
             added = [{"score": value} for value in numbers.tolist()]
         else:
-            self.dataset = self.dataset.with_columns({"f": lambda sample: sample["id"] + "!"})
-            added = [{"f": sample["id"] + "!"} for sample in self.expected]
+            self.dataset = self.dataset.with_columns({"f": exclaimed})
+            added = [{"f": exclaimed(sample)} for sample in self.expected]
         names = set().union(*added) if added else set()
         self.expected = [
             {k: v for k, v in sample.items() if k not in names} | new
@@ -164,8 +168,7 @@ class Chain:
         assert jinx.verify(path) == []
 
     def pickle(self, _number: int) -> None:
-        if "f" not in self.dataset.column_names:
-            self.dataset = pickle.loads(pickle.dumps(self.dataset))
+        self.dataset = pickle.loads(pickle.dumps(self.dataset))
 
 
 STEPS = [name for name in vars(Chain) if not name.startswith("_") and name not in {"step", "at"}]

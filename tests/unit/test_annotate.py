@@ -174,11 +174,13 @@ def test_an_error_names_the_sample(tokenizer, tmp_path):
 def test_a_dataset_without_samples_has_columns_of_lengths(tokenizer, tmp_path, tokens):
     with jinx.Writer(tmp_path / "empty.jinx"):
         pass
-    jinx.annotate(tmp_path / "empty.jinx", tmp_path / "out.jinx", tokenizer=tokenizer, tokens=tokens)
-    found = jinx.open(tmp_path / "out.jinx")
     ids = ["input_ids", "label_mask"] if tokens else []
-    assert found.column_names == ["num_tokens", "num_label_tokens", "num_images", "num_patches", *ids]
-    assert len(found["num_tokens"]) == 0
+    for rule, images in ((None, []), ("fixed:4", ["num_images", "num_patches"])):
+        out = tmp_path / f"{rule}.jinx"
+        jinx.annotate(tmp_path / "empty.jinx", out, tokenizer=tokenizer, image_rule=rule, tokens=tokens)
+        found = jinx.open(out)
+        assert found.column_names == ["num_tokens", "num_label_tokens", *images, *ids]
+        assert len(found["num_tokens"]) == 0
 
 
 def test_annotated_again_the_new_counts_hold(dataset, tokenizer, tmp_path):
@@ -217,7 +219,8 @@ def test_a_function_of_a_file_may_be_a_lambda_and_import_its_neighbours(dataset,
     assert done.returncode == 0, done.stderr
     view = jinx.open(tmp_path / "out.jinx")
     assert view["num_tokens"].tolist() == [3 * i for i in range(COUNT)]
-    assert view.info().meta["annotate"] == {"function": "count"}
+    function = view.info().meta["annotate"]["function"]
+    assert (function["name"], len(function["hash"])) == ("count", 32)
 
 
 def kill_myself(sample):
@@ -236,7 +239,7 @@ def test_the_recipe_stays_with_views_of_the_view(dataset, tokenizer, tmp_path):
     for name in "bcd":
         opened = jinx.open(tmp_path / f"{name}.jinx")
         assert "num_tokens" in opened.column_names, name
-        assert [one.recipe for one in counted(opened)] == [recipe], name
+        assert [one.settings for one in counted(opened)] == [recipe], name
 
 
 def test_the_command_does_the_same(dataset, tokenizer, tmp_path, capsys):

@@ -118,3 +118,18 @@ def test_hugging_face(ds):
     assert [row["n"] for row in stream] == ALL
     table = ds.select_columns(["n", "id"]).to_hf()
     assert table["n"][:] == ALL
+
+
+def test_numbers_that_no_type_holds_are_named_where_they_are_found(tmp_path):
+    for name, values in (("ints", [2**64 - 1, 5, -1, 7]), ("floats", [0.5, 1, 2**53 + 1, 2])):
+        path = tmp_path / f"{name}.jinx"
+        with jinx.Writer(path) as writer:
+            writer.write_many({"v": value} for value in values)
+        with pytest.raises(jinx.MismatchError, match=r"sample 2, column 'v': ") as raised:
+            jinx.open(path).to_arrow()
+        assert (raised.value.sample, raised.value.column) == (2, "v")
+        with pytest.raises(jinx.MismatchError, match="column 'v': "):
+            jinx.convert(path, tmp_path / "out.parquet")
+    with jinx.Writer(tmp_path / "late.jinx") as writer:
+        writer.write_many({"v": value} for value in (2**63, -1, 0.5))
+    assert jinx.open(tmp_path / "late.jinx").to_arrow()["v"].to_pylist() == [2.0**63, -1.0, 0.5]

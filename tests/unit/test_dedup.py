@@ -79,7 +79,7 @@ def test_what_was_removed_is_listed_for_select(tmp_path):
 
 
 def test_many_chunks_are_one_set(tmp_path, monkeypatch):
-    monkeypatch.setattr("jinx._rewrite.keys.CHUNK_SAMPLES", 7)
+    monkeypatch.setattr("jinx._rewrite.key_fingerprints.CHUNK_SAMPLES", 7)
     path = write(tmp_path / "a.jinx", [{"k": n % 11} for n in range(100)])
     assert jinx.dedup(path, tmp_path / "out.jinx").samples == 11
     assert jinx.open(tmp_path / "out.jinx")["k"].tolist() == list(range(11))

@@ -141,7 +141,7 @@ def test_a_dataset_without_samples_and_columns_passes_every_step(tmp_path):
     done = jinx.annotate(empty, tmp_path / "lengths.jinx", function=lambda _: 1)
     lengths = jinx.open(tmp_path / "lengths.jinx")
     assert done.samples == 0
-    assert lengths.column_names == ["num_tokens", "num_label_tokens", "num_images", "num_patches"]
+    assert lengths.column_names == ["num_tokens"]
     for one in (empty, lengths):
         assert len(jinx.pack(one, 100)) == 0
 
@@ -235,3 +235,25 @@ def test_a_saved_empty_view_has_the_types_of_its_base(pair, tmp_path):
     saved = jinx.open(tmp_path / "view.jinx")
     assert saved.schema == none.schema == {"id": "int", "s": "str", "data": "bytes"}
     assert [one.type for one in saved.info().columns] == ["int", "str", "bytes"]
+
+
+def test_a_copy_of_an_empty_dataset_shows_the_types_of_its_columns(pair, tmp_path):
+    types = {"id": "int", "s": "str", "data": "bytes"}
+    jinx.convert(jinx.open(pair)[:0], tmp_path / "a.jinx")
+    jinx.convert(tmp_path / "a.jinx", tmp_path / "b.jinx")
+    jinx.open(tmp_path / "b.jinx").save(tmp_path / "view.jinx")
+    jinx.convert(tmp_path / "view.jinx", tmp_path / "c.jinx")
+    for name in ("a", "b", "view", "c"):
+        opened = jinx.open(tmp_path / f"{name}.jinx")
+        assert opened.schema == types, name
+        assert [one.type for one in opened.info().columns] == list(types.values()), name
+    with jinx.Writer(tmp_path / "none.jinx"):
+        pass
+    assert jinx.open(tmp_path / "none.jinx").schema == {}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "ndjson"])
+def test_json_lines_without_a_line_are_intact(tmp_path, suffix):
+    for name, problems in ((f"none.{suffix}", 0), ("none.jinx", 1)):
+        (tmp_path / name).touch()
+        assert len(jinx.verify(tmp_path / name)) == problems

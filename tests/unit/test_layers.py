@@ -195,7 +195,7 @@ def rust_sources() -> list[Path]:
 
 def test_directories_are_changed_through_the_publishing_layer_alone():
     """Faults and power cuts are tried on what goes through `FileOps`; anything else they would never see."""
-    layer = ROOT / "rust/jinx-core/src/io/ops.rs"
+    layer = ROOT / "rust/jinx-core/src/io/fs_calls.rs"
     found = {path for path in rust_sources() if CHANGES_A_DIRECTORY.search(rust_code(path))}
     assert found == {layer}
 

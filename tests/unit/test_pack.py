@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -491,3 +492,13 @@ def test_a_plan_longer_than_values_of_datasets_are_is_saved_and_opened(tmp_path,
     assert jinx.PackPlan.load(tmp_path / "plan.jinx")[0].tolist()
     assert all(limit > 2**32 * 8 for limit in limits)
     assert len(limits) == 2
+
+
+def test_lengths_have_no_order(tmp_path):
+    with jinx.Writer(tmp_path / "data.jinx", indexed=["n", "-m", "len(ids)"]) as writer:
+        writer.write({"n": 3, "-m": 4, "ids": [1, 2]})
+    ds = jinx.open(tmp_path / "data.jinx")
+    for name in ("-n", "-len(ids)"):
+        with pytest.raises(InvalidError, match=f"'{re.escape(name)}': lengths have no order; leave out the minus"):
+            jinx.pack(ds, 8, lengths=name)
+    assert jinx.pack(ds, 8, lengths="-m").stats().tokens == 4

@@ -86,6 +86,39 @@ def test_a_plan_of_lengths_that_changed_is_refused(first, folder, loader):
     assert len(loader(views[0], plan, encode=encode).plan) == len(plan)
 
 
+REPLACED = {
+    "array": np.array,
+    "list": list,
+    "function": lambda values: lambda sample: values[sample["id"]],
+    "masked": lambda values: np.ma.MaskedArray(values, mask=[False] * (COUNT - 1) + [True]),
+    "none": lambda values: [*values[:-1], None],
+    "strings": lambda values: list(map(str, values)),
+}
+
+
+@packers
+@pytest.mark.parametrize("column", REPLACED.values(), ids=REPLACED)
+@pytest.mark.parametrize("is_mapped", [False, True])
+def test_a_plan_of_lengths_that_were_replaced_in_memory_is_refused(first, loader, column, is_mapped):
+    changed = first.with_columns({"num_tokens": column((LENGTHS + 1).tolist())})
+    if is_mapped:
+        changed = changed.map(dict)
+    plans = [jinx.pack(first, 32), jinx.pack(np.array(first["num_tokens"]), 32)]
+    for plan in plans:
+        with pytest.raises(MismatchError, match="the plan was made of other lengths"):
+            loader(changed, plan, **({"encode": encode} if plan is plans[0] else {}))
+    with pytest.raises(MismatchError, match=r"made of other lengths \(source 1\)"):
+        loader([first.map(dict) if is_mapped else first, changed], jinx.pack([first, first], 32), encode=encode)
+
+
+@packers
+def test_a_plan_fits_the_same_lengths_in_memory(first, loader):
+    plan = jinx.pack(first, 32)
+    for name in ("array", "list", "function"):
+        same = first.with_columns({"num_tokens": REPLACED[name](LENGTHS.tolist()), "more": range(COUNT)})
+        assert len(loader(same, plan, encode=encode).plan) == len(plan)
+
+
 @packers
 def test_a_plan_of_a_mixture_knows_its_parts(first, second, twin, loader):
     plan = jinx.pack([first, second], 32, weights=[0.5, 1])

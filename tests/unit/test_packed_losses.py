@@ -38,8 +38,8 @@ def dataset(tmp_path_factory):
     return jinx.open(path)
 
 
-def told(found) -> list[str]:
-    return [str(one.message) for one in found if "lost their end" in str(one.message)]
+def told(found, what: str = "lost their end") -> list[str]:
+    return [str(one.message) for one in found if what in str(one.message)]
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -100,8 +100,8 @@ def test_packs_by_number_warn_once_in_an_epoch(dataset):
             warnings.simplefilter("always")
             for pack in range(COUNT):
                 packs[pack]
-        (message,) = told(found)
-        assert message.startswith(f"epoch {epoch}, so far: 0 samples were left out and 1 lost their end")
+        (message,) = told(found, "lost its end")
+        assert message.startswith(f"epoch {epoch}: a sample lost its end, because it is longer than it was planned; of")
 
 
 @pytest.mark.parametrize(("worker", "warns"), [(0, True), (1, False)])
@@ -118,7 +118,7 @@ def test_of_several_workers_the_first_one_warns(dataset, worker, warns):
     if not warns:
         assert len(list(loader)) == COUNT
         return
-    with pytest.raises(UserWarning, match="epoch 0, so far: 0 samples were left out and 1 lost their end"):
+    with pytest.raises(UserWarning, match="epoch 0: a sample lost its end, because it is longer than it was planned"):
         list(loader)
 
 
@@ -145,6 +145,28 @@ def test_samples_without_tokens_are_counted(dataset):
     loader = PackedDataLoader(dataset, jinx.pack(np.full(COUNT, 4), 8), encode=some_empty, num_workers=0)
     assert sorted(int(i) for batch in loader for i in batch["sample_ids"]) == list(range(COUNT))
     assert (loader.stats().samples, loader.stats().empty) == (12, 4)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("given", [True, False])
+def test_what_the_plan_cuts_is_no_loss(tmp_path, how, given):
+    with jinx.Writer(tmp_path / "long.jinx", indexed=["num_tokens"]) as writer:
+        writer.write_many({"id": i, "num_tokens": 12 if i % 2 else 5} for i in range(COUNT))
+    long = jinx.open(tmp_path / "long.jinx")
+    plan = jinx.pack(long, 8, oversize="truncate") if given else {"max_length": 8, "oversize": "truncate"}
+
+    def as_planned(sample):
+        return {"input_ids": [1] * sample["num_tokens"]}
+
+    loader = PackedDataLoader(long, plan, encode=as_planned, **how)
+    assert len(list(loader)) == COUNT
+    assert (loader.stats().truncated, loader.stats().dropped) == (6, 0)
+    packs = PackedDataset(long, plan, encode=as_planned)
+    assert {len(packs[i]["input_ids"]) for i in range(COUNT)} == {5, 8}
+    # What is longer than it was planned is a loss as before.
+    short = PackedDataLoader(long, plan, encode=lambda _: {"input_ids": [1] * 10}, num_workers=0)
+    with pytest.warns(UserWarning, match="0 samples were left out and 6 lost their end"):
+        list(short)
 
 
 def plan_losses(found) -> list[str]:

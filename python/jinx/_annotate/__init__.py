@@ -1,1 +1,1 @@
-"""Lengths next to the data: what a sample weighs in training, from its text and its images' headers."""
+"""Counts the tokens, images and patches of samples, and encodes samples for training."""

@@ -1,4 +1,4 @@
-"""`jinx.annotate`: lengths of all samples as a saved view."""
+"""`jinx.annotate`: counts the lengths of all samples and saves them as a view."""
 
 import os
 import pickle
@@ -9,12 +9,14 @@ from queue import SimpleQueue
 from typing import Any
 
 from jinx._annotate.counting import FunctionCounter, TokenCounter
+from jinx._annotate.counting_settings import counted_columns, function_setting
 from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
 from jinx._annotate.worker import Worker
 from jinx._arguments import worker_number
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
+from jinx._dataset.selection import drop_columns
 from jinx._open import open
 from jinx._outputs import output_name, refuse_existing, refuse_within
 from jinx._results import WriteResult
@@ -53,8 +55,12 @@ def annotate(
         jinx.open("lengths.jinx")["num_tokens"]
 
     The view has the columns `num_tokens` (image tokens included), `num_label_tokens` (those that count in the loss),
-    `num_images` and `num_patches`, all indexed, and keeps how they were counted. Rows and sidecar of the dataset stay
-    as they are. Image sizes come from the headers of the files: no pixel is decoded.
+    `num_images` and `num_patches`, all indexed, and keeps how they were counted. What was not counted has no column:
+    images without a rule, or what a function does not return. Rows and sidecar of the dataset stay as they are. Image
+    sizes come from the headers of the files: no pixel is decoded.
+
+    The counts are of the columns as they are now. If one that was counted gets other values (`with_columns`, a
+    pipeline), `jinx.pack` and the loaders refuse the counts until the dataset is annotated again.
 
     Args:
         dataset: A dataset, a view, or the path of one.
@@ -65,23 +71,25 @@ def annotate(
             not a conversation needs none, and all of it counts in the loss.
         image_rule: Tokens and patches of an image by its size: `"fixed:64"`; `"tiles:size=448,max=12,tokens=256"` as
             InternVL; `"qwen-vl:patch=14,merge=2,min_pixels=3136,max_pixels=1003520"`; or a function of width and height
-            that returns tokens, or tokens and patches. Without a rule images cost nothing.
+            that returns tokens, or tokens and patches. Without a rule images cost nothing and are not counted.
         image_token: The token that stands for an image; by default the first usual one in the vocabulary.
         text_column: The column with the conversation or text; by default `messages`, `conversations`, `texts` or
             `text`.
         image_column: The column with the image or images; by default `images` or `image`.
-        function: Counts in place of the tokenizer: takes a sample, returns the number of tokens or a dict with some of
-            the four columns (and with `input_ids` and `label_mask` for `tokens`).
+        function: Counts in place of the tokenizer: takes a sample, returns the number of tokens or a dict with
+            `num_tokens` and others of the four columns, the same for each sample (and with `input_ids` and
+            `label_mask` for `tokens`). The view keeps its name and a digest of its code and of the values it uses.
         tokens: Also keep the token ids (`input_ids`) and which of them count in the loss (`label_mask`), as arrays, so
             that training need not tokenize.
         workers: Processes; one per core if not given. Few samples, and functions that the script itself defines, are
             counted in this process.
-        overwrite: Replace an existing view, at the end and at once.
+        overwrite: Replace an existing view, in one step when the new one is complete.
         progress: Called with samples done, bytes (0) and None.
 
     Raises:
         FileExistsError: The view exists, and `overwrite` was not asked for.
-        InvalidError: A sample cannot be encoded; it names the sample.
+        InvalidError: A sample cannot be encoded, or has a count that others lack; it names the sample.
+        TypeError: The function uses a value that has no form which is the same in every process, such as a lock.
         ValueError: Neither a tokenizer nor a function was given, or both; the tokenizer's file holds none; or the view
             would become a file of the dataset.
     """
@@ -107,7 +115,9 @@ def annotate(
         if tokenizer is not None or any(value is not None for value in options.values()):
             raise ValueError("a function counts by itself: it takes no tokenizer, image rule, image token or columns")
         counter, vocabulary = FunctionCounter(plain, function, tokens=tokens), 1 << 32
-        recipe: dict[str, Any] = {"function": getattr(function, "__qualname__", type(function).__name__)}
+        # It may have looked at anything.
+        settings: dict[str, Any] = {"function": function_setting(function)}
+        looked_at = plain.column_names
     elif tokenizer is None:
         raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
     else:
@@ -115,17 +125,22 @@ def annotate(
         columns = plain.column_names or ([] if len(plain) else _usual_columns(text_column, image_column))
         encoder = Encoder(columns, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
         counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
-        recipe = encoder.recipe()
+        settings, looked_at = encoder.settings(), encoder.columns
     folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
-    with Gathered(folder, vocabulary if tokens else None) as gathered:
+    with Gathered(folder, counter.names, vocabulary if tokens else None) as gathered:
         done = 0
         for block in _blocks(counter, workers, least):
             gathered.add(block)
-            done += block.counts.shape[1]
+            done += len(block)
             if progress is not None:
                 progress(done, 0, None)
-        view = with_columns(source._derive(decoders=None), gathered.columns(), None, "null")
-        return save(view, target, overwrite=overwrite, meta={COUNTED: recipe})
+        counts = gathered.columns()
+        # The columns of an earlier count that this one does not make would say something else.
+        outdated = [name for name in counted_columns(plain) if name not in counts and name in plain.column_names]
+        view = with_columns(drop_columns(source._derive(decoders=None), outdated), counts, None, "null")
+        settings["columns"] = [name for name in looked_at if name not in {*counts, *outdated}]
+        settings["counts"] = list(counts)
+        return save(view, target, overwrite=overwrite, meta={COUNTED: settings})
 
 
 def _usual_columns(text: str | None, image: str | None) -> list[str]:
@@ -139,7 +154,7 @@ def _blocks(counter: _Counter, workers: int | None, least: int) -> Iterator[Bloc
     processes = max(least, _processes(total) if workers is None else workers)
     sent = _pickled(counter, required=workers is not None or least > 0) if processes else None
     if sent is None:
-        yield from (counter.count(*one) for one in ranges)
+        yield from (counter.count(*bounds) for bounds in ranges)
         return
     free: SimpleQueue[Worker] = SimpleQueue()
     started: list[Worker] = []
@@ -157,8 +172,8 @@ def _blocks(counter: _Counter, workers: int | None, least: int) -> Iterator[Bloc
             started.append(Worker(sent))
             free.put(started[-1])
         waiting: deque[Future[Block]] = deque()
-        for one in ranges:
-            waiting.append(pool.submit(count, *one))
+        for bounds in ranges:
+            waiting.append(pool.submit(count, *bounds))
             if len(waiting) >= _BLOCKS_AHEAD * processes:
                 yield waiting.popleft().result()
         while waiting:
@@ -176,10 +191,10 @@ def _processes(samples: int) -> int:
 
 
 def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
-    """What is sent to processes; None where functions of the caller cannot be.
+    """The pickled counter for worker processes; None if it holds functions that cannot be pickled.
 
     Raises:
-        TypeError: They cannot, and processes were asked for.
+        TypeError: The counter cannot be pickled, and processes were asked for.
     """
     try:
         data = pickle.dumps(counter)

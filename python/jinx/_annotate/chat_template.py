@@ -1,4 +1,4 @@
-"""Chat templates of Hugging Face tokenizers: the text of a conversation, and which parts of it the assistant said."""
+"""Renders conversations with the chat templates of Hugging Face tokenizers, and finds what the assistant says."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from jinx import _core
 from jinx._optional import require
 
 Span = tuple[int, int]
-# How templates that take content as a list of parts look at it.
+# Code in templates that take content as a list of parts.
 _LOOKS_AT_PARTS = re.compile(r"is string|is not string|\[['\"]type['\"]\]|\.type\b|is iterable")
 
 
@@ -29,10 +29,10 @@ class Rendered:
 
 
 class ChatTemplate:
-    """A Jinja template in a sandbox, with what templates of `transformers` expect to find there.
+    """A Jinja template in a sandbox, with the functions that templates of `transformers` use.
 
-    A template that marks what the assistant says (`{% generation %}`) is followed. Of any other the text before each
-    assistant message, with the generation prompt, must be a prefix of the text with it.
+    If the template marks what the assistant says (`{% generation %}`), the marks count. Otherwise the text before each
+    assistant message, with the generation prompt, must be a prefix of the text with that message.
 
     Args:
         source: The template.
@@ -109,7 +109,7 @@ def _environment(begin: str, end: str) -> Any:
     nodes: Any = require("jinja2.nodes", extra="tokenize", what="A chat template")
 
     class Generation(extensions.Extension):
-        """`{% generation %}` around what the assistant says."""
+        """The Jinja extension for `{% generation %}`, which marks what the assistant says."""
 
         tags = {"generation"}  # noqa: RUF012 - jinja2's own declaration
 

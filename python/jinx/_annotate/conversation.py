@@ -1,4 +1,4 @@
-"""Conversations and images in a sample, in the forms that datasets have them."""
+"""Finds the conversation and the images of a sample, in the usual forms of datasets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -11,7 +11,7 @@ _TEXT_COLUMNS = ("messages", "conversations", "texts", "text")
 _IMAGE_COLUMNS = ("images", "image")
 # Of conversations with "from" and "value".
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
-# What stands for an image in text of other datasets.
+# The placeholders of images in other datasets.
 _PLACEHOLDER = "<image>"
 
 
@@ -24,11 +24,11 @@ def find_columns(names: Sequence[str], text: str | None, images: str | None) -> 
     for given in (text, images):
         if given is not None and given not in names:
             raise KeyError(unknown_column(given, names))
-    found = text or next((name for name in _TEXT_COLUMNS if name in names), None)
-    if found is None:
+    text_column = text or next((name for name in _TEXT_COLUMNS if name in names), None)
+    if text_column is None:
         usual = ", ".join(_TEXT_COLUMNS)
         raise KeyError(f"no column is called {usual}; name the one with the conversation or text (text_column=)")
-    return found, images or next((name for name in _IMAGE_COLUMNS if name in names), None)
+    return text_column, images or next((name for name in _IMAGE_COLUMNS if name in names), None)
 
 
 def conversation_of(value: Any) -> list[Message] | str:
@@ -37,7 +37,7 @@ def conversation_of(value: Any) -> list[Message] | str:
     Takes dicts with `role` and `content`, with `from` and `value`, and pairs of `user` and `assistant`.
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: The conversation has another form.
     """
     if isinstance(value, str):
         return value
@@ -48,18 +48,18 @@ def conversation_of(value: Any) -> list[Message] | str:
     for entry in entries:
         if not isinstance(entry, Mapping):
             raise ValueError(f"a message is a dict, not {type(entry).__name__}")  # noqa: TRY004
-        known = cast("Mapping[str, Any]", entry)
-        if "role" in known and "content" in known:
-            extra = {name: one for name, one in known.items() if one is not None}
-            messages.append({**extra, "content": _content(known["content"])})
-        elif "from" in known and "value" in known:
-            messages.append({"role": _ROLES.get(known["from"], known["from"]), "content": known["value"] or ""})
-        elif "user" in known and "assistant" in known:
-            messages.append({"role": "user", "content": known["user"] or ""})
-            messages.append({"role": "assistant", "content": known["assistant"] or ""})
+        message = cast("Mapping[str, Any]", entry)
+        if "role" in message and "content" in message:
+            extra = {name: member for name, member in message.items() if member is not None}
+            messages.append({**extra, "content": _content(message["content"])})
+        elif "from" in message and "value" in message:
+            messages.append({"role": _ROLES.get(message["from"], message["from"]), "content": message["value"] or ""})
+        elif "user" in message and "assistant" in message:
+            messages.append({"role": "user", "content": message["user"] or ""})
+            messages.append({"role": "assistant", "content": message["assistant"] or ""})
         else:
             raise ValueError(
-                f"a message with {', '.join(map(str, known))}; it needs role and content, or from and value"
+                f"a message with {', '.join(map(str, message))}; it needs role and content, or from and value"
             )
     return messages
 
@@ -69,7 +69,7 @@ def _content(value: Any) -> Any:
     if not isinstance(value, list):
         return "" if value is None else value
     parts: list[Any] = [*value]
-    return [{name: one for name, one in part.items() if one is not None} for part in parts]
+    return [{name: member for name, member in part.items() if member is not None} for part in parts]
 
 
 def images_of(value: Any) -> list[Any]:
@@ -82,7 +82,7 @@ def images_of(value: Any) -> list[Any]:
         return []
     if isinstance(value, list):
         values: list[Any] = [*value]
-        return [image for one in values for image in images_of(one)]
+        return [image for element in values for image in images_of(element)]
     if isinstance(value, bytes) or hasattr(value, "shape"):
         return [value]
     if isinstance(value, Mapping):
@@ -100,7 +100,7 @@ def images_of(value: Any) -> list[Any]:
 def with_placeholders(messages: list[Message], images: int, token: str, *, parts: bool) -> list[Message]:
     """The messages with one placeholder for each image, in the form that a template takes.
 
-    Images that nothing in the text stands for come first in the first message of the user.
+    Images without a placeholder come first in the first message of the user.
 
     Args:
         messages: From `conversation_of`.

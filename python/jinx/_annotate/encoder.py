@@ -1,4 +1,4 @@
-"""From a sample to its token ids, labels and costs: the same code counts when annotating and encodes when training."""
+"""Encodes samples as token ids, labels and costs; the same code counts for `annotate` and encodes for training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jinx._annotate.conversation import conversation_of, find_columns, images_of, with_placeholders
 from jinx._annotate.image_rules import parse_image_rule
 from jinx._annotate.image_size import size_of
+from jinx._annotate.lengths import COUNTS
 from jinx._annotate.tokenizer import TextTokenizer
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What a sample is in training.
+    """A sample as the model is trained on it.
 
     Attributes:
         input_ids: Token ids, int64 of shape (tokens,), image tokens included.
@@ -68,6 +69,9 @@ class Encoder:
         self.rule = parse_image_rule(image_rule)
         self.text_column, images = find_columns(columns, text_column, image_column)
         self.image_column = images if self.rule is not None else None
+        # Without a rule nothing looks for images, so that nothing is known of them.
+        self.counts = COUNTS if self.rule is not None else COUNTS[:2]
+        """What is counted of each sample."""
         self._image_token = self.tokenizer.image_token(image_token) if self.image_column else None
         if self.image_column and self._image_token is None:
             raise ValueError(
@@ -92,8 +96,8 @@ class Encoder:
         """How many token ids there are."""
         return self.tokenizer.vocabulary
 
-    def recipe(self) -> dict[str, Any]:
-        """What its lengths depend on; equal recipes give equal lengths."""
+    def settings(self) -> dict[str, Any]:
+        """The settings that the lengths depend on: with equal settings they are equal."""
         return {
             "tokenizer": {"name": self.tokenizer.name, "hash": self.tokenizer.hash},
             "chat_template": None if self.template is None else {"hash": self.template.hash},
@@ -104,28 +108,30 @@ class Encoder:
         }
 
     def encode(self, samples: Sequence[Mapping[str, Any]]) -> list[Encoded | Exception]:
-        """What samples are in training; the error of one that cannot be encoded, in its place."""
+        """Encode samples. The error of a sample that cannot be encoded takes its place."""
         import numpy as np
 
         prepared: list[_Text | Exception] = [self._prepared(sample) for sample in samples]
-        texts = [one for one in prepared if isinstance(one, _Text)]
+        texts = [item for item in prepared if isinstance(item, _Text)]
         by_kind = {
-            special: iter(self.tokenizer.encode([one.text for one in texts if one.special is special], special=special))
+            special: iter(
+                self.tokenizer.encode([item.text for item in texts if item.special is special], special=special)
+            )
             for special in (False, True)
         }
-        found: list[Encoded | Exception] = []
-        for one in prepared:
-            if isinstance(one, Exception):
-                found.append(one)
+        outcomes: list[Encoded | Exception] = []
+        for item in prepared:
+            if isinstance(item, Exception):
+                outcomes.append(item)
                 continue
-            encoding = next(by_kind[one.special])
+            encoding = next(by_kind[item.special])
             ids = np.array(encoding.ids, dtype=np.int64)
-            is_label = _covered(encoding.offsets, one.spans, len(ids))
+            is_label = _covered(encoding.offsets, item.spans, len(ids))
             try:
-                found.append(self._expanded(ids, is_label, one.images))
+                outcomes.append(self._expanded(ids, is_label, item.images))
             except ValueError as error:
-                found.append(error)
-        return found
+                outcomes.append(error)
+        return outcomes
 
     def _prepared(self, sample: Mapping[str, Any]) -> "_Text | Exception":
         try:
@@ -158,14 +164,16 @@ class Encoder:
     def _expanded(
         self, ids: "npt.NDArray[np.int64]", is_label: "npt.NDArray[np.bool_]", costs: list[tuple[int, int]]
     ) -> Encoded:
-        """With as many image tokens as each image has."""
+        """Replace the token of each image by as many as the image costs."""
         import numpy as np
 
         if self._image_token is not None:
             places = np.flatnonzero(ids == self._image_token[1])
             if len(places) != len(costs):
-                what = f"{len(places)} image tokens {self._image_token[0]!r} in the text of a sample"
-                raise ValueError(f"{what} with {len(costs)} images; the text or the template must hold one for each")
+                mismatch = f"{len(places)} image tokens {self._image_token[0]!r} in the text of a sample"
+                raise ValueError(
+                    f"{mismatch} with {len(costs)} images; the text or the template must hold one for each"
+                )
             if costs:
                 repeats = np.ones(len(ids), dtype=np.int64)
                 repeats[places] = [tokens for tokens, _ in costs]
@@ -176,7 +184,7 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A sample before its text is cut into tokens; `spans` None: all of it counts in the loss."""
+    """A sample before tokenizing; with `spans` None, all of its text counts in the loss."""
 
     text: str
     spans: "list[Span] | None"
@@ -198,6 +206,6 @@ def _covered(offsets: Any, spans: "list[Span] | None", tokens: int) -> "npt.NDAr
     return (starts < ends) & (starts < stops[nearest]) & (ends > begins[nearest])
 
 
-def _rebuild(columns: Sequence[str], tokenizer: Any, chat_template: Any, *rest: Any) -> Encoder:
+def _rebuild(columns: Sequence[str], tokenizer: Any, chat_template: Any, *options: Any) -> Encoder:
     names = ("image_rule", "image_token", "text_column", "image_column")
-    return Encoder(columns, tokenizer, chat_template=chat_template, **dict(zip(names, rest, strict=True)))
+    return Encoder(columns, tokenizer, chat_template=chat_template, **dict(zip(names, options, strict=True)))

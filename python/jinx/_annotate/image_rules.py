@@ -1,19 +1,21 @@
-"""How many tokens and patches an image costs, by its size: the rules of the common model families."""
+"""Rules for the tokens and patches of an image by its size, as the common model families have them."""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
+from jinx._annotate.counting_settings import function_setting
 from jinx._suggest import hint
 
 _YES = {"yes", "true", "1"}
 _NO = {"no", "false", "0"}
 _MAX_ASPECT = 200
+_HASH_DIGITS = 12
 
 
 class ImageRule(Protocol):
-    """What an image costs."""
+    """The cost of an image by its size."""
 
     def __call__(self, width: int, height: int) -> tuple[int, int]:
         """(tokens of the language model, patches of the vision encoder)."""
@@ -21,7 +23,7 @@ class ImageRule(Protocol):
 
     @property
     def text(self) -> str:
-        """The rule as it is written and compared."""
+        """The rule as text, which is stored and compared."""
         ...
 
 
@@ -156,13 +158,14 @@ class FunctionRule:
     function: Callable[[int, int], Any]
 
     def __call__(self, width: int, height: int) -> tuple[int, int]:
-        found = self.function(width, height)
-        tokens, patches = found if isinstance(found, tuple) else (found, found)  # pyright: ignore[reportUnknownVariableType]
+        cost = self.function(width, height)
+        tokens, patches = cost if isinstance(cost, tuple) else (cost, cost)  # pyright: ignore[reportUnknownVariableType]
         return int(tokens), int(patches)  # pyright: ignore[reportUnknownArgumentType]
 
     @property
     def text(self) -> str:
-        return f"function {getattr(self.function, '__qualname__', type(self.function).__name__)}"
+        setting = function_setting(self.function)
+        return f"function {setting['name']} ({setting['hash'][:_HASH_DIGITS]})"
 
 
 _RULES = {rule.kind: rule for rule in (FixedRule, TilesRule, PatchesRule)}
@@ -178,20 +181,20 @@ def parse_image_rule(rule: str | Callable[[int, int], Any] | None) -> ImageRule 
         return None
     if not isinstance(rule, str):
         return rule if isinstance(rule, FixedRule | TilesRule | PatchesRule | FunctionRule) else FunctionRule(rule)
-    kind, _, rest = rule.partition(":")
+    kind, _, parameters = rule.partition(":")
     if kind not in _RULES:
         raise ValueError(f"the image rule {rule!r} is not known{hint(kind, _RULES)}; use {', '.join(_RULES)} or none")
-    made = _RULES[kind]
-    types: dict[str, Any] = {field.name: field.type for field in fields(made)}
+    rule_class = _RULES[kind]
+    types: dict[str, Any] = {field.name: field.type for field in fields(rule_class)}
     values: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
+    for part in filter(None, parameters.split(",")):
         name, equals, value = part.partition("=")
-        if not equals and made is FixedRule:
+        if not equals and rule_class is FixedRule:
             name, value = "tokens", part
         if name not in types:
             raise ValueError(f"the image rule {rule!r}: {kind} has no {name!r}; it has {', '.join(types)}")
         values[name] = _value(rule, name, value.strip().lower(), is_flag=types[name] in {bool, "bool"})
-    return made(**values)
+    return rule_class(**values)
 
 
 def _value(rule: str, name: str, value: str, *, is_flag: bool) -> int | bool:
@@ -203,7 +206,7 @@ def _value(rule: str, name: str, value: str, *, is_flag: bool) -> int | bool:
 
 
 def _written(rule: FixedRule | TilesRule | PatchesRule) -> str:
-    """The rule with all it says, defaults too, so that two rules are the same if their texts are."""
+    """The rule as text with all parameters, defaults included, so that equal rules have equal texts."""
     values: Mapping[str, Any] = {field.name: getattr(rule, field.name) for field in fields(rule)}
     words = {True: "yes", False: "no"}
     return f"{rule.kind}:" + ",".join(

@@ -15,7 +15,7 @@ _DIMENSIONS = (2, 3)
 
 
 class ShortHeaderError(ValueError):
-    """The size lies behind the bytes that were given."""
+    """The size of the image comes after the bytes that were given."""
 
 
 def image_size(data: bytes) -> Size:
@@ -46,7 +46,7 @@ def size_of(image: Any) -> Size:
     """(width, height) in pixels of an image: the bytes of its file, an array or a Pillow image.
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: The image has another type.
     """
     if isinstance(image, bytes):
         return image_size(image)
@@ -102,7 +102,7 @@ def _webp(data: bytes) -> Size:
 
 
 def _by_pillow(data: bytes) -> Size:
-    """Of other formats; Pillow reads no pixel before they are asked for."""
+    """The size of an image in another format; Pillow opens it without decoding pixels."""
     from io import BytesIO
 
     pillow: Any = require("PIL.Image", extra="image", what="The size of an image that is not PNG, JPEG, GIF or WebP")

@@ -1,16 +1,20 @@
-"""The columns of lengths, gathered in order; token ids are kept on disk until they are saved."""
+"""Collects the columns of lengths in order; token ids are kept on disk until they are saved."""
 
 import os
 import tempfile
 from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
+
+from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-COUNTS = ("num_tokens", "num_label_tokens", "num_images", "num_patches")
+TOKENS = "num_tokens"
+COUNTS = (TOKENS, "num_label_tokens", "num_images", "num_patches")
 IDS, MASK = "input_ids", "label_mask"
 
 
@@ -19,14 +23,19 @@ class Block:
     """The lengths of consecutive samples.
 
     Attributes:
-        counts: int64 of shape (4, samples), in the order of `COUNTS`.
+        start: The first of the samples.
+        counts: For each of `COUNTS` that was counted, int64 of shape (samples,).
         ids: Token ids of all samples, one after the other, if they are kept.
         is_label: Which of them count in the loss.
     """
 
-    counts: "npt.NDArray[np.int64]"
+    start: int
+    counts: "dict[str, npt.NDArray[np.int64]]"
     ids: "npt.NDArray[Any] | None" = None
     is_label: "npt.NDArray[np.bool_] | None" = None
+
+    def __len__(self) -> int:
+        return len(self.counts[TOKENS])
 
 
 class Spool:
@@ -76,27 +85,35 @@ class Gathered:
 
     Args:
         folder: Where token ids wait.
+        names: Those of `COUNTS` that are counted in a dataset without samples; in others the first sample says it.
         vocabulary: How many token ids there are; None if ids are not kept.
     """
 
-    def __init__(self, folder: str, vocabulary: int | None) -> None:
-        self._counts: list[Any] = []
+    def __init__(self, folder: str, names: Sequence[str], vocabulary: int | None) -> None:
+        self._names = names
+        self._counts: list[dict[str, Any]] = []
         self._spools: dict[str, Spool] = {}
         if vocabulary is not None:
             self._spools = {IDS: Spool(folder, ids_dtype(vocabulary)), MASK: Spool(folder, "bool")}
 
     def add(self, block: Block) -> None:
-        """The next samples."""
+        """The next samples.
+
+        Raises:
+            InvalidError: They have other counts than those before them.
+        """
+        if self._counts:
+            require_same_counts(self._counts[0], 0, block.counts, block.start)
         self._counts.append(block.counts)
         for name, values in ((IDS, block.ids), (MASK, block.is_label)):
             if values is not None:
-                self._spools[name].append(values, block.counts[0])
+                self._spools[name].append(values, block.counts[TOKENS])
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what waited; the columns are gone with it."""
+        """Remove the temporary file; the columns of token ids can no longer be read."""
         for spool in self._spools.values():
             spool.close()
 
@@ -106,12 +123,38 @@ class Gathered:
 
         from jinx._dataset.added_columns import ListColumn
 
-        empty = np.zeros((len(COUNTS), 0), dtype=np.int64)
-        counts = np.concatenate([empty, *self._counts], axis=1)
-        found: dict[str, Any] = dict(zip(COUNTS, counts, strict=True))
+        names = self._counts[0] if self._counts else self._names
+        nothing = np.zeros(0, dtype=np.int64)
+        named: dict[str, Any] = {
+            name: np.concatenate([nothing, *(counts[name] for counts in self._counts)])
+            for name in COUNTS
+            if name in names
+        }
         for name, spool in self._spools.items():
-            found[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
-        return found
+            named[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
+        return named
+
+
+def require_same_counts(before: Iterable[str], sample_before: int, counts: Iterable[str], sample: int) -> None:
+    """Refuse a count that some samples have and others lack: none of its values would stand for "not counted".
+
+    Args:
+        before: What was counted of a sample.
+        sample_before: Its number.
+        counts: What was counted of a later one.
+        sample: Its number.
+
+    Raises:
+        InvalidError: They differ.
+    """
+    differing = sorted({*before} ^ {*counts})
+    if differing:
+        has, lacks = (sample_before, sample) if differing[0] in before else (sample, sample_before)
+        error = InvalidError(
+            f"sample {has} has {differing[0]} and sample {lacks} has none; a count is for all samples or for none"
+        )
+        error.sample = sample
+        raise error
 
 
 def ids_dtype(vocabulary: int) -> str:

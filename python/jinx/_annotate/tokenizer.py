@@ -1,4 +1,4 @@
-"""Tokenizers of the `tokenizers` library, from a path or an object, and what their directory says about them."""
+"""Loads tokenizers from a path or an object, with the special tokens and the template in their directory."""
 
 import json
 import os
@@ -57,28 +57,28 @@ class TextTokenizer:
         listed = self._config.get("chat_template")
         if isinstance(listed, list):  # several by name
             entries: list[dict[str, str]] = [*listed]
-            listed = next((one["template"] for one in entries if one.get("name") == "default"), None)
+            listed = next((entry["template"] for entry in entries if entry.get("name") == "default"), None)
         self._template = template.read_text("utf-8") if template.exists() else listed
 
     @property
     def special_tokens(self) -> dict[str, str]:
-        """Those that the directory names, such as `eos_token`."""
-        found: dict[str, str] = {}
+        """The special tokens that the directory names, such as `eos_token`."""
+        tokens: dict[str, str] = {}
         for name in _SPECIAL:
             value = self._config.get(name)
             text = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
             if isinstance(text, str):
-                found[name] = text
-        return found
+                tokens[name] = text
+        return tokens
 
     @property
     def pad_id(self) -> int:
         """The id that fills a batch: of the padding token, else of the end of text, else 0."""
-        known = self.special_tokens
+        tokens = self.special_tokens
         for name in ("pad_token", "eos_token"):
-            found = self.backend.token_to_id(known[name]) if name in known else None
-            if found is not None:
-                return found
+            token_id = self.backend.token_to_id(tokens[name]) if name in tokens else None
+            if token_id is not None:
+                return token_id
         return 0
 
     @property
@@ -99,9 +99,9 @@ class TextTokenizer:
             ValueError: The given token is not in the vocabulary.
         """
         for text in (given,) if given else _IMAGE_TOKENS:
-            found = self.backend.token_to_id(text)
-            if found is not None:
-                return text, found
+            token_id = self.backend.token_to_id(text)
+            if token_id is not None:
+                return text, token_id
         if given:
             raise ValueError(f"the tokenizer {self.name} has no token {given!r}; name its image token")
         return None
@@ -112,7 +112,7 @@ class TextTokenizer:
 
 
 def _name(file: Path) -> str:
-    """What people call it: the directory, or a file of another name."""
+    """The name for messages: that of the directory, or of a file that is not `tokenizer.json`."""
     return file.parent.resolve().name if file.name == "tokenizer.json" else file.name
 
 

@@ -1,6 +1,6 @@
-"""A process that counts: blocks are asked for on its standard input and answered on its standard output.
+"""A worker process that counts lengths: requests come on its standard input, results go to its standard output.
 
-Unlike those of `multiprocessing` it does not run the caller's script again, so that a script needs no `__main__` guard.
+Unlike processes of `multiprocessing` it does not run the caller's script again, so scripts need no `__main__` guard.
 """
 
 import os
@@ -27,7 +27,7 @@ class Worker:
     """
 
     def __init__(self, counter: bytes) -> None:
-        # Ctrl-C is for the caller, who then closes this; a caller that is killed closes it, too.
+        # Ctrl-C is for the caller, which then ends this process; it also ends when its caller is killed.
         self._process = subprocess.Popen(  # noqa: S603 - ourselves
             [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         )
@@ -73,7 +73,7 @@ def _gone(where: str = "") -> JinxError:
 
 
 def serve() -> None:
-    """What the process does, until its standard input ends."""
+    """Answer requests until standard input ends."""
     # The tokenizer's threads would be as many as cores in every process.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")

@@ -1,4 +1,4 @@
-"""`jinx annotate`."""
+"""`jinx annotate`: count the tokens and images of samples."""
 
 from typing import Any
 
@@ -43,11 +43,12 @@ def annotate(dataset: str, out: str, code: str | None, progress: str, as_json: b
     """Count what each sample of IN costs in training, and save the counts as the view OUT.
 
     The view has the columns num_tokens, num_label_tokens, num_images and num_patches, and keeps how they were counted.
+    What was not counted has no column: images without --image-rule, or what the function of --code does not return.
     IN stays as it is; no image is decoded, and the view holds no copy of one.
     """
     from jinx._annotate.annotate import annotate as run
-    from jinx._cli.code import function_from
     from jinx._cli.progress import ProgressBar, natural_seconds
+    from jinx._cli.user_function import function_from
     from jinx._sizes import natural_size
 
     with ProgressBar("samples", "none" if as_json else progress) as bar:

@@ -1,4 +1,4 @@
-"""What a program of many commands does around them: it finds them, and turns errors into one line and an exit code."""
+"""A command-line program of many commands: loads the called one, and turns errors into one line and an exit code."""
 
 import errno
 import os
@@ -37,14 +37,14 @@ DONE, DATA_PROBLEM, USAGE_PROBLEM, INTERRUPTED = 0, 1, 2, 130
 
 
 class ClosedPipeError(Exception):
-    """The reader of our output has closed it. Not an OSError, for which click would exit with 1."""
+    """The reader of our output has closed the pipe. Not an OSError, because click exits with 1 for those."""
 
 
 class Commands(click.Group):
     """A group whose commands are imported when they are used, so that `--help` is quick.
 
     Args:
-        table: Of each command by name: its module, and what `--help` says of it.
+        table: For each command name: its module, and its line in `--help`.
         **attributes: As for `click.Group`.
     """
 
@@ -90,14 +90,14 @@ class Commands(click.Group):
 
 @dataclass(frozen=True)
 class Failure:
-    """What a program says of an error, and its exit code."""
+    """The message and the exit code for an error."""
 
     lines: list[str]
     code: int
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """An error of ours, of the system or of an argument; None for a mistake in the program."""
+    """The message for an error of ours, of the system or of an argument; None for a bug in the program."""
     kinds = (JinxError, OSError, ValueError, TypeError, KeyError, IndexError, ImportError, MemoryError)
     return Failure([one_line(error)], exit_code_of(error)) if isinstance(error, kinds) else None
 
@@ -108,9 +108,9 @@ class Program:
 
     Attributes:
         commands: The group.
-        name: What users call it.
-        explain: What it says of an error; None raises it.
-        interrupted: What it says when it was interrupted.
+        name: The name of the program.
+        explain: Makes the message for an error; None if the error is to be raised.
+        interrupted: The message after an interruption.
     """
 
     commands: click.Command
@@ -170,12 +170,12 @@ class Program:
 
 
 def _close_output() -> None:
-    """Write nothing more to standard output, also when the process ends."""
+    """Discard anything that is still to be written to standard output, also when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _replace_closed_streams() -> None:
-    """Open what the shell closed (`>&-`) as something that refuses, so that no file of ours gets its number."""
+    """Open streams that the shell closed (`>&-`) so that they refuse writes and no file of ours gets their number."""
     for number, name, flags, mode in (
         (0, "stdin", os.O_WRONLY, "r"),
         (1, "stdout", os.O_RDONLY, "w"),
@@ -226,7 +226,7 @@ def one_line(error: BaseException) -> str:
 
 
 def exit_code_of(error: BaseException) -> int:
-    """Errors of the core are about the data, unless no sample is concerned; errors of Python are about the command."""
+    """1 for errors of the core, which are about data, unless no sample is concerned; 2 for errors of the command."""
     if isinstance(error, InvalidError):
         return DATA_PROBLEM if getattr(error, "sample", None) is not None else USAGE_PROBLEM
     return USAGE_PROBLEM if isinstance(error, _USAGE) and not isinstance(error, JinxError) else DATA_PROBLEM

@@ -1,4 +1,4 @@
-"""`jinx completion`."""
+"""`jinx completion`: shell completion."""
 
 import click
 
@@ -19,8 +19,8 @@ def completion(shell: str) -> None:
 
     from jinx._cli.program import jinx
 
-    found = get_completion_class(shell)
-    if found is None:
+    completion_class = get_completion_class(shell)
+    if completion_class is None:
         raise click.UsageError(f"no completion for {shell}")
     click.echo(f"# {_WHERE[shell]}")
-    click.echo(found(jinx, {}, "jinx", "_JINX_COMPLETE").source())
+    click.echo(completion_class(jinx, {}, "jinx", "_JINX_COMPLETE").source())

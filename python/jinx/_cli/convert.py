@@ -19,10 +19,10 @@ BIG_PAIR_BYTES = 20_000_000_000
 
 
 def click_option(name: str, kind: Any, option: Option) -> click.Option:
-    """The option of the command line that a keyword becomes."""
+    """The command-line option for a keyword."""
     flag = f"--{name.replace('_', '-')}"
     is_union = get_origin(kind) in {Union, UnionType}
-    kinds = [one for one in get_args(kind) if one is not type(None)] if is_union else [kind]
+    kinds = [member for member in get_args(kind) if member is not type(None)] if is_union else [kind]
     if kinds == [bool]:
         declared = f"{flag}/--no-{name}" if option.default else flag
         help_text = f"{option.help}  [default]" if option.default else option.help
@@ -48,14 +48,14 @@ _OPTIONS = {name: entry for name, entry in types_and_options().items() if entry[
 
 
 def _keywords(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given on the command line as keywords of `jinx.convert`."""
-    found = {name: given[name] for name in _OPTIONS}
-    for name, value in found.items():
+    """The options on the command line as keywords of `jinx.convert`."""
+    keywords = {name: given[name] for name in _OPTIONS}
+    for name, value in keywords.items():
         if name == "rename":
-            found[name] = pairs(value, "--rename")
+            keywords[name] = pairs(value, "--rename")
         elif isinstance(value, tuple):
-            found[name] = names(value)  # pyright: ignore[reportUnknownArgumentType]
-    return found
+            keywords[name] = names(value)  # pyright: ignore[reportUnknownArgumentType]
+    return keywords
 
 
 @click.command(
@@ -111,20 +111,20 @@ def _interruption_explained(inputs: list[str], out: str) -> Generator[None]:
 def _remarks(done: "WriteResult", out: str, rejects: str | None) -> list[str]:
     from jinx._sizes import natural_size
 
-    found: list[str] = []
+    remarks: list[str] = []
     if done.skipped:
         samples = "sample was" if done.skipped == 1 else "samples were"
-        found.append(f"{done.skipped:,} {samples} skipped; see {rejects or out.rstrip('/') + '.rejected.jsonl'}")
+        remarks.append(f"{done.skipped:,} {samples} skipped; see {rejects or out.rstrip('/') + '.rejected.jsonl'}")
     if done.bytes > BIG_PAIR_BYTES and out.endswith(".jinx"):
         size = natural_size(done.bytes)
-        found.append(
+        remarks.append(
             f"{size} in one pair: a directory (a name without .jinx) can be resumed, appended to and copied in parts"
         )
-    return found
+    return remarks
 
 
 def _not_indexed(out: str, asked: list[str] | None) -> list[str]:
-    """A line for each column that was to be indexed, and has no value that can be."""
+    """A line for each column to index that has no value which an index can hold."""
     is_dataset = out.endswith(".jinx") or os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118
     if not asked or not is_dataset:
         return []
@@ -133,8 +133,8 @@ def _not_indexed(out: str, asked: list[str] | None) -> list[str]:
     from jinx._suggest import hint, path_text
 
     dataset = open(out)
-    made = {one.path for one in dataset.info().indexed}
-    lacking = [name for name in asked if name not in made and path_text(parse_path(name)) not in made]
+    indexed = {column.path for column in dataset.info().indexed}
+    lacking = [name for name in asked if name not in indexed and path_text(parse_path(name)) not in indexed]
     return [f"{name!r} was not indexed{hint(name, dataset.column_names)}" for name in lacking]
 
 
@@ -147,7 +147,7 @@ def _split_paths(paths: tuple[str, ...]) -> tuple[list[str], str]:
 
 
 def _proposal(path: str) -> str:
-    """An output for an input that was given alone."""
+    """The output to suggest if only an input was given."""
     from jinx._convert.formats import format_of
 
     name = PurePath(path).name

@@ -1,4 +1,4 @@
-"""`jinx index`: files of positions, as MLDataForge makes and reads them."""
+"""`jinx index`: make and change files of positions, in MLDataForge's format."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,16 +23,16 @@ _SLICE = ("every", "offset", "percentage", "number")
 
 
 def _common(command: C) -> C:
-    """The options of all index commands, in the order in which they work."""
-    found: Any = click.option("--overwrite", is_flag=True, help="Replace an output that exists.")(command)
+    """Give a command the options that all index commands have, in the order in which they apply."""
+    decorated: Any = click.option("--overwrite", is_flag=True, help="Replace an output that exists.")(command)
     for option, kind, metavar, text in (
         ("--number", COUNT, "N", "Then the first N; without inputs, the number of samples."),
         ("--percentage", click.FLOAT, "SHARE", "Then this share of them, from 0 to 1."),
         ("--offset", COUNT, "N", "Then leave out the first N."),
         ("--every", AT_LEAST_ONE, "N", "Only every N-th position."),
     ):
-        found = click.option(option, type=kind, metavar=metavar, help=text)(found)
-    return found
+        decorated = click.option(option, type=kind, metavar=metavar, help=text)(decorated)
+    return decorated
 
 
 def _ends(paths: Sequence[str], example: str) -> tuple[list[str], str]:
@@ -42,8 +42,8 @@ def _ends(paths: Sequence[str], example: str) -> tuple[list[str], str]:
 
 
 def _write(out: str, values: Any, origin: "Origin | None", options: dict[str, Any]) -> Any:
-    """Write the part of some positions that is asked for, and return it."""
-    from jinx._rewrite.index_arrays import sliced
+    """Write the positions that the options select, and return them."""
+    from jinx._rewrite.position_arrays import sliced
     from jinx._rewrite.positions_file import write_positions
 
     kept = sliced(values, **{name: options[name] for name in _SLICE})
@@ -70,7 +70,7 @@ def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | 
     """The samples of the inputs, or as many as `--number` says."""
     from jinx._convert.inputs import find_inputs
     from jinx._outputs import refuse_input
-    from jinx._rewrite.index_arrays import samples_of
+    from jinx._rewrite.position_arrays import samples_of
 
     for path in inputs:
         refuse_input(out, find_inputs([path], options["input_format"]).files)
@@ -138,7 +138,7 @@ def random(paths: tuple[str, ...], seed: int | None, **options: Any) -> None:
 
 
 def _random(paths: Sequence[str], seed: int | None, example: str, options: dict[str, Any]) -> None:
-    from jinx._rewrite.index_arrays import shuffled
+    from jinx._rewrite.position_arrays import shuffled
 
     inputs, out = _ends(paths, example)
     _free(out, options)
@@ -164,8 +164,8 @@ def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: An
     from jinx._dataset.columns import packed
     from jinx._dataset.sort_order import stable_order
     from jinx._order.code_keys import in_this_process
+    from jinx._rewrite.inputs import opened
     from jinx._rewrite.positions_file import Origin
-    from jinx._rewrite.source import opened
 
     inputs, out = _ends(paths, "sort all.jinx out.npy --by score")
     if not inputs:
@@ -198,11 +198,16 @@ def join(paths: tuple[str, ...], **options: Any) -> None:
     if not inputs:
         raise click.UsageError("join what? For instance: jinx index join a.npy b.npy out.npy")
     _free(out, options)
-    found = [read_positions(path) for path in inputs]
-    origins = {one.origin for one in found}
+    inputs_read = [read_positions(path) for path in inputs]
+    origins = {positions.origin for positions in inputs_read}
     if len(origins - {None}) > 1:
         raise ValueError("these files hold positions of different datasets")
-    _write(out, np.concatenate([one.values for one in found]), found[0].origin if len(origins) == 1 else None, options)
+    _write(
+        out,
+        np.concatenate([positions.values for positions in inputs_read]),
+        inputs_read[0].origin if len(origins) == 1 else None,
+        options,
+    )
 
 
 @index.command(epilog=examples("jinx index reverse order.npy back.npy", "jinx index reverse order.npy back.json"))
@@ -210,15 +215,15 @@ def join(paths: tuple[str, ...], **options: Any) -> None:
 @_common
 def reverse(paths: tuple[str, ...], **options: Any) -> None:
     """The order that undoes the one in a file: shuffled samples are put back."""
-    from jinx._rewrite.index_arrays import inverted
+    from jinx._rewrite.position_arrays import inverted
     from jinx._rewrite.positions_file import Origin, read_positions
 
     path, out = _pair(paths, "reverse")
     _free(out, options)
-    found = read_positions(path)
+    positions = read_positions(path)
     # It is about the reordered dataset, which has as many samples and an id that is not known here.
-    origin = None if found.origin is None else Origin("", found.origin.samples)
-    _write(out, inverted(found.values), origin, options)
+    origin = None if positions.origin is None else Origin("", positions.origin.samples)
+    _write(out, inverted(positions.values), origin, options)
 
 
 @index.command(
@@ -233,19 +238,19 @@ def reverse(paths: tuple[str, ...], **options: Any) -> None:
 def slice(paths: tuple[str, ...], remainder: str | None, **options: Any) -> None:
     """Some of the positions in a file, and the others in another one."""
     from jinx._outputs import separate_file
-    from jinx._rewrite.index_arrays import without
+    from jinx._rewrite.position_arrays import without
     from jinx._rewrite.positions_file import read_positions, write_positions
 
     path, out = _pair(paths, "slice")
     _free(out, options)
     if remainder is not None:
         remainder = separate_file(remainder, out, overwrite=options["overwrite"])
-    found = read_positions(path)
-    kept = _write(out, found.values, found.origin, options)
+    positions = read_positions(path)
+    kept = _write(out, positions.values, positions.origin, options)
     if remainder is not None:
-        others = without(found.values, kept)
-        write_positions(remainder, others, found.origin)
-        _say(remainder, len(others))
+        excluded = without(positions.values, kept)
+        write_positions(remainder, excluded, positions.origin)
+        _say(remainder, len(excluded))
 
 
 def _pair(paths: Sequence[str], command: str) -> tuple[str, str]:

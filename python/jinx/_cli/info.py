@@ -1,4 +1,4 @@
-"""`jinx info`: what a person wants to know about a file."""
+"""`jinx info`: samples, size, columns and other facts about a dataset."""
 
 from typing import TYPE_CHECKING
 
@@ -25,61 +25,67 @@ def info(path: str, as_json: bool) -> None:
     """
     from jinx._open import open
 
-    found = open(path).info()
+    summary = open(path).info()
     if as_json:
-        print_json(found.to_dict())
+        print_json(summary.to_dict())
         return
-    for line in text(found):
+    for line in text(summary):
         click.echo(line)
 
 
-def text(found: "DatasetInfo") -> list[str]:
+def text(summary: "DatasetInfo") -> list[str]:
     """The lines `jinx info` prints."""
-    version = f"{_FORMATS[found.format]}{' ' if found.version else ''}{found.version or ''}"
-    if found.bases:
+    version = f"{_FORMATS[summary.format]}{' ' if summary.version else ''}{summary.version or ''}"
+    if summary.bases:
         version += ", a saved view"
     facts = [
-        ("file", found.path),
-        ("format", f"{version}, by {found.writer}" if found.writer else version),
-        ("samples", f"{found.samples:,}" + (f" in {found.shards} shards" if found.shards > 1 else "")),
-        ("size", _size(found)),
-        *(("shows", line) for line in _bases(found)),
+        ("file", summary.path),
+        ("format", f"{version}, by {summary.writer}" if summary.writer else version),
+        (
+            "samples",
+            f"{summary.samples:,}" + (f" in {summary.shards} shards" if summary.shards > 1 else ""),
+        ),
+        ("size", _size(summary)),
+        *(("shows", line) for line in _bases(summary)),
     ]
-    if found.bases:
-        facts.append(("order", "its own" if found.has_positions else "that of what it shows"))
-        facts.append(("own columns", ", ".join(found.own_columns) or "none"))
-    if found.split:
-        facts.append(("split", found.split))
-    if found.format == "mds":
-        facts.append(("compression", ", ".join(found.compression) or "none"))
-    gained = _gained(found.columns)
+    if summary.bases:
+        facts.append(("order", "its own" if summary.has_positions else "that of what it shows"))
+        facts.append(("own columns", ", ".join(summary.own_columns) or "none"))
+    if summary.split:
+        facts.append(("split", summary.split))
+    if summary.format == "mds":
+        facts.append(("compression", ", ".join(summary.compression) or "none"))
+    gained = _gained(summary.columns)
     if gained:
         facts.append(("compression", gained))
-    facts.append(("checksums", ", ".join(found.checksums) or "none"))
-    facts.append(("indexed", _indexed(found.indexed)))
-    if found.needs_1_1:
-        facts.append(("not for 1.0", "; ".join(found.needs_1_1)))
-    if found.meta:
-        facts.append(("meta", ", ".join(found.meta)))
+    facts.append(("checksums", ", ".join(summary.checksums) or "none"))
+    facts.append(("indexed", _indexed(summary.indexed)))
+    if summary.needs_1_1:
+        facts.append(("not for 1.0", "; ".join(summary.needs_1_1)))
+    if summary.meta:
+        facts.append(("meta", ", ".join(summary.meta)))
     width = max(len(name) for name, _ in facts) + 2
     lines = [f"{name:{width}}{value}" for name, value in facts]
-    return [*lines, "", *_table(found.columns)]
+    return [*lines, "", *_table(summary.columns)]
 
 
-def _size(found: "DatasetInfo") -> str:
-    if not found.sidecar_bytes:
-        return natural_size(found.bytes)
-    both = natural_size(found.bytes + found.sidecar_bytes)
-    return f"{both} ({natural_size(found.bytes)} rows and index, {natural_size(found.sidecar_bytes)} sidecar)"
+def _size(summary: "DatasetInfo") -> str:
+    if not summary.sidecar_bytes:
+        return natural_size(summary.bytes)
+    both = natural_size(summary.bytes + summary.sidecar_bytes)
+    return f"{both} ({natural_size(summary.bytes)} rows and index, {natural_size(summary.sidecar_bytes)} sidecar)"
 
 
-def _bases(found: "DatasetInfo") -> list[str]:
+def _bases(summary: "DatasetInfo") -> list[str]:
     lines = [
         f"{base.selected:,} of {base.samples:,} samples of {base.path} "
         f"({base.kind}, {natural_size(base.bytes)}, id {base.id})"
-        for base in found.bases[:_MAX_BASES]
+        for base in summary.bases[:_MAX_BASES]
     ]
-    return [*lines, *([f"and {len(found.bases) - _MAX_BASES} more"] if len(found.bases) > _MAX_BASES else [])]
+    return [
+        *lines,
+        *([f"and {len(summary.bases) - _MAX_BASES} more"] if len(summary.bases) > _MAX_BASES else []),
+    ]
 
 
 def _gained(columns: "list[ColumnInfo]") -> str:
@@ -93,9 +99,9 @@ def _gained(columns: "list[ColumnInfo]") -> str:
 
 
 def _indexed(indexed: "list[IndexedInfo]") -> str:
-    named = [f"len({one.path})" if one.kind == "length" else one.path for one in indexed]
-    more = f" and {len(named) - _MAX_COLUMNS} more" if len(named) > _MAX_COLUMNS else ""
-    return ", ".join(named[:_MAX_COLUMNS]) + more or "none"
+    named = [f"len({column.path})" if column.kind == "length" else column.path for column in indexed]
+    suffix = f" and {len(named) - _MAX_COLUMNS} more" if len(named) > _MAX_COLUMNS else ""
+    return ", ".join(named[:_MAX_COLUMNS]) + suffix or "none"
 
 
 def _table(columns: "list[ColumnInfo]") -> list[str]:

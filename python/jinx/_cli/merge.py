@@ -1,4 +1,4 @@
-"""`jinx merge`."""
+"""`jinx merge`: make one dataset of the parts that several processes wrote."""
 
 import click
 

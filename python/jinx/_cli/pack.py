@@ -1,4 +1,4 @@
-"""`jinx pack`: which samples share a sequence, and what other ways to batch them waste."""
+"""`jinx pack`: plan which samples share a sequence, and compare it with other ways to batch them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -64,15 +64,15 @@ def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: s
         raise click.UsageError("--compare has strategies of its own: leave out --strategy, --oversize and --epoch")
     from jinx._pack.comparison import compare_packing
 
-    found = compare_packing(dataset, **options)
+    comparison = compare_packing(dataset, **options)
     if plot is not None:
-        found.plot(plot)
+        comparison.plot(plot)
     if json_path == "-":
-        print_json(found.to_dict())
+        print_json(comparison.to_dict())
         return
     if json_path is not None:
-        found.save_json(json_path)
-    for line in _table(found):
+        comparison.save_json(json_path)
+    for line in _table(comparison):
         click.echo(line)
 
 
@@ -92,7 +92,7 @@ def _plan(
         print_json(stats.to_dict())
         return
     if json_path is not None:
-        from jinx._pack.published import write_json
+        from jinx._pack.atomic_write import write_json
 
         write_json(json_path, stats.to_dict())
     for line in _facts(stats):
@@ -116,16 +116,16 @@ def _facts(stats: "PackStats") -> list[str]:
     return [f"{name:{width}}{text}" for name, text in facts]
 
 
-def _table(found: "PackComparison") -> list[str]:
+def _table(comparison: "PackComparison") -> list[str]:
     lines = [f"{'':20} {'useful':>8} {'sequences':>12} {'samples':>12} {'dropped':>10}  images (min mean max)"]
-    for stage in found.stages:
+    for stage in comparison.stages:
         images = "" if stage.images is None else f"  {stage.images[0]} {stage.images[1]:.2f} {stage.images[2]}"
         name = stage.name.replace("_", " ")
         lines.append(
             f"{name:20} {stage.efficiency:>8.2%} {stage.rows:>12,} {stage.samples:>12,} {stage.dropped:>10,}{images}"
         )
-    before, after = found.imbalance["before"], found.imbalance["after"]
+    before, after = comparison.imbalance["before"], comparison.imbalance["after"]
     lines.append(
-        f"{found.cost}, slowest of 8 ranks over the mean: {before:.3f} in the plan's order, {after:.3f} balanced"
+        f"{comparison.cost}, slowest of 8 ranks over the mean: {before:.3f} in the plan's order, {after:.3f} balanced"
     )
     return lines

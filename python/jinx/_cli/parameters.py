@@ -1,4 +1,4 @@
-"""What several commands share: paths with completion, lists of names, examples, bytes on standard output."""
+"""Parameter types and helpers of several commands: paths with completion, lists of names, examples, output."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -44,7 +44,7 @@ WHERE = click.option(
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help."""
+    """The examples at the end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -52,27 +52,27 @@ def names(values: Sequence[str]) -> list[str] | None:
     """Names of `--columns a,b --columns c`; None when the option was not given.
 
     Raises:
-        click.UsageError: It was given without a name.
+        click.UsageError: The option was given without a name.
     """
-    found = [name.strip() for value in values for name in value.split(",")]
-    found = [name for name in found if name]
-    if values and not found:
+    columns = [name.strip() for value in values for name in value.split(",")]
+    columns = [name for name in columns if name]
+    if values and not columns:
         raise click.UsageError(f"{values[0]!r} names nothing; leave the option out, or give a name")
-    return found or None
+    return columns or None
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str] | None:
     """Names and values of `--rename old=new,other=another`; None when the option was not given."""
-    found: dict[str, str] = {}
+    mapping: dict[str, str] = {}
     example = "old=new" if option == "--rename" else "name=value"
     for part in names(values) or []:
         old, equals, new = part.partition("=")
         if not old or not equals or not new:
             raise click.UsageError(f"{option} {part!r}: write {example}")
-        if old in found:
+        if old in mapping:
             raise click.UsageError(f"{option}: {old!r} is given twice")
-        found[old] = new
-    return found or None
+        mapping[old] = new
+    return mapping or None
 
 
 def write_out(data: bytes) -> None:

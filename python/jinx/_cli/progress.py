@@ -12,7 +12,7 @@ _REDRAW_SECONDS = 0.1
 
 
 class ProgressBar:
-    """Call it with samples, bytes done (0: not shown), and total bytes or None; use it as a context manager.
+    """A context manager to call with samples, bytes done (0: not shown), and total bytes or None.
 
     Args:
         what: What is counted, e.g. "samples".
@@ -72,8 +72,8 @@ def natural_seconds(seconds: float) -> str:
     if seconds < 9.95:  # noqa: PLR2004 - below ten seconds the tenths matter
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    minutes, rest = divmod(whole, 60)
+    minutes, seconds_left = divmod(whole, 60)
     if not minutes:
-        return f"{rest} s"
+        return f"{seconds_left} s"
     hours, minutes_left = divmod(minutes, 60)
-    return f"{hours} h {minutes_left} min" if hours else f"{minutes} min {rest} s"
+    return f"{hours} h {minutes_left} min" if hours else f"{minutes} min {seconds_left} s"

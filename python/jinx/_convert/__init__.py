@@ -1,1 +1,1 @@
-"""Conversion: options, inputs of every kind, and one run."""
+"""Conversion between formats: options, inputs, and the calls of the core that convert."""

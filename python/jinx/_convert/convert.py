@@ -1,4 +1,4 @@
-"""Conversion between formats, and from objects of other libraries; each kind of source has a method."""
+"""`jinx.convert` and `jinx.stream`; the work is done in `rust/jinx-convert`. Each kind of source has a method."""
 
 import os
 import tempfile
@@ -16,7 +16,7 @@ from jinx._convert.options import ConvertOptions, Path, Progress, Settings, docu
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
 from jinx._dataset.columns import schema_if_empty
-from jinx._dataset.reopened import reopened
+from jinx._dataset.reopen_with import reopen_with
 from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
 from jinx._outputs import output_name, refuse_existing, refuse_within
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # With one of these an output may be much smaller than its input.
 _NARROWING = ("columns", "drop", "limit", "where", "split", "resume")
-# Between two calls progress is told.
+# Progress is reported between two calls.
 _COPIED_AT_ONCE = 65536
 
 
@@ -101,14 +101,14 @@ def stream(
         # Each file is opened when its turn comes; the working directory may have changed by then.
         if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
             return _of_views(inputs.files, names, where)
-        found = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
-        return _core.stream(found, input_format=inputs.format, columns=names, where=where, markers=markers)
+        absolute = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
+        return _core.stream(absolute, input_format=inputs.format, columns=names, where=where, markers=markers)
 
     def download() -> Iterator[dict[str, Any]]:
         with fetched(paths, tempfile.gettempdir()) as local:
             yield from read(local)
 
-    return download() if any(is_url(one) for one in paths) else read(paths)
+    return download() if any(is_url(name) for name in paths) else read(paths)
 
 
 def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progress: Progress | None) -> WriteResult:
@@ -128,14 +128,14 @@ def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progre
 
 
 class Conversion:
-    """One conversion: where to and how."""
+    """One conversion, with its settings; each method takes another kind of source."""
 
     def __init__(self, settings: Settings, progress: Progress | None) -> None:
         self.settings = settings
         self.progress = progress
 
     def paths(self, paths: Sequence[str]) -> WriteResult:
-        """From files, directories, patterns and URLs."""
+        """Convert files, directories, patterns and URLs."""
         out = self.settings.out
         work_dir = os.path.dirname(os.path.abspath(out)) if out != "-" else tempfile.gettempdir()  # noqa: PTH100, PTH120
         with fetched(paths, work_dir) as local:
@@ -154,15 +154,15 @@ class Conversion:
             if wanted not in splits:
                 near = hint(wanted, splits) or f"; there are {', '.join(splits)}"
                 raise ValueError(f"there is no split {wanted!r}{near}")
-            one = Conversion(settings.changed(settings.out, settings.target, split=wanted), self.progress)
-            return one.files(Inputs(splits[wanted], inputs.format))
+            conversion = Conversion(settings.changed(settings.out, settings.target, split=wanted), self.progress)
+            return conversion.files(Inputs(splits[wanted], inputs.format))
         self._require_directory(f"the input has the splits {', '.join(splits)}", ", or choose one (--split)")
-        return self._each_split(splits, lambda name, one: one.files(Inputs(splits[name], inputs.format)))
+        return self._each_split(splits, lambda name, conversion: conversion.files(Inputs(splits[name], inputs.format)))
 
-    def _require_directory(self, what: str, more: str = "") -> None:
+    def _require_directory(self, reason: str, hint: str = "") -> None:
         out = self.settings.out
         if os.path.splitext(out)[1]:  # noqa: PTH122
-            raise ValueError(f"{out}: {what}, which become a directory; give a name without a suffix{more}")
+            raise ValueError(f"{out}: {reason}, which become a directory; give a name without a suffix{hint}")
 
     def _each_split(
         self, names: Iterable[str], convert_split: "Callable[[str, Conversion], WriteResult]"
@@ -189,7 +189,7 @@ class Conversion:
         return done
 
     def files(self, inputs: Inputs) -> WriteResult:
-        """From files of one format."""
+        """Convert files of one format."""
         settings = self.settings
         if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
             from jinx._dataset.dataset import Dataset
@@ -203,14 +203,14 @@ class Conversion:
             copied = self._copy_mds(inputs.files)
             if copied is not None:
                 return copied
-        more: dict[str, Any] = {}
+        extra_options: dict[str, Any] = {}
         if settings.embed is not None:
             from jinx._convert.embedded_files import embed_options
 
-            more["embed"] = embed_options(settings.embed, settings.root, settings.missing, inputs)
+            extra_options["embed"] = embed_options(settings.embed, settings.root, settings.missing, inputs)
         is_directory = settings.target == "jinx" and not settings.out.endswith(".jinx") and not settings.core["append"]
         if is_directory and all(os.path.isfile(file) for file in inputs.files):  # noqa: PTH113
-            more["resume_key"] = _resume_key(inputs, settings, more)
+            extra_options["resume_key"] = _resume_key(inputs, settings, extra_options)
         elif settings.core["resume"]:
             raise ValueError(f"{settings.out}: only a conversion of files into a directory of shards can be resumed")
         if settings.target == "jinx" and not any(settings.core[name] for name in _NARROWING):
@@ -220,7 +220,7 @@ class Conversion:
             settings.out,
             input_format=inputs.format,
             output_format=settings.target,
-            options=settings.for_core(**more),
+            options=settings.for_core(**extra_options),
             progress=self.progress,
         )
         return WriteResult.of(settings.out, done)
@@ -229,18 +229,18 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
         from jinx.mds._directories import open_directories
 
-        # Everything is read, and what is written must not cover up damage.
+        # All checksums are compared: damaged values must not get new ones.
         source = open_directories(Dataset, directories, hashes=True)
         where: str | None = self.settings.core["where"]
         return copy_mds(source if where is None else source.filter(where), self.settings, self.progress)
 
     def objects(self, source: Any) -> WriteResult:
-        """From objects of Python and of other libraries."""
+        """Convert objects of Python and of other libraries."""
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
-            # With everything compared when it is read, so that damage never gets a new checksum.
-            return self.dataset(reopened(source, verify="full"))
+            # All checksums are compared, so that damage never gets a new checksum.
+            return self.dataset(reopen_with(source, verify="full"))
         if type(source).__module__.split(".")[0] == "datasets":
             return self._hugging_face(source)
         if hasattr(source, "__arrow_c_stream__"):
@@ -255,7 +255,7 @@ class Conversion:
         return self.settings.target == "parquet" and out != "-" and not os.path.splitext(out)[1]  # noqa: PTH122
 
     def _by_samples(self, inputs: Inputs) -> WriteResult:
-        """Outputs that Python writes: from JINX directly, from other formats through a JINX file next to the output."""
+        """Write an output in Python: from JINX directly, from other formats through a JINX file next to the output."""
         from jinx._open import open
 
         if inputs.format == "jinx" and self.settings.embed is None:
@@ -265,15 +265,15 @@ class Conversion:
     def _parquet_directory(self, source: "Dataset") -> WriteResult:
         from jinx._convert.parquet_directory import write_parquet_directory
 
-        core, known = self.settings.core, source.column_names
+        core, columns = self.settings.core, source.column_names
         for option in ("columns", "drop", "rename"):
             for name in core[option] or ():
-                if known and name not in known:
-                    raise KeyError(unknown_column(name, known))
+                if columns and name not in columns:
+                    raise KeyError(unknown_column(name, columns))
         if core["rename"]:
             raise ValueError(f"{self.settings.out}: columns can be renamed in a single file only")
         if core["columns"] or core["drop"]:
-            names = core["columns"] or known
+            names = core["columns"] or columns
             source = source.select_columns([name for name in names if name not in (core["drop"] or [])])
         if core["limit"] is not None:
             source = source[: core["limit"]]
@@ -293,7 +293,7 @@ class Conversion:
         return WriteResult.of(settings.out, done)
 
     def dataset(self, source: "Dataset") -> WriteResult:
-        """From a dataset or view that compares everything when it is read."""
+        """Convert a dataset or view that compares all checksums when it is read."""
         where: str | None = self.settings.core["where"]
         if where is not None:
             settings = self.settings.changed(self.settings.out, self.settings.target, where=None)
@@ -316,13 +316,13 @@ class Conversion:
         if isinstance(source, Mapping):
             splits: dict[str, Any] = {**source}
             self._require_directory(f"a DatasetDict has the splits {', '.join(splits)}")
-            return self._each_split(splits, lambda name, one: one._hugging_face(splits[name]))
+            return self._each_split(splits, lambda name, conversion: conversion._hugging_face(splits[name]))
         if source.features is None:
             return self._samples(huggingface.plain_rows(source))
         return self._arrow(huggingface.arrow_reader(source))
 
     def _samples(self, samples: Iterable[Any]) -> WriteResult:
-        """From dicts; formats other than JINX are converted from a JINX file next to the output."""
+        """Convert dicts; formats other than JINX are converted from a JINX file next to the output."""
         if self.settings.core["where"] is not None:
             raise ValueError("where is for files, tables and datasets; of dicts, give only those that are wanted")
         if self.settings.target == "jinx":
@@ -356,7 +356,7 @@ class Conversion:
             return writer.close()
 
     def _copy(self, source: "Dataset") -> WriteResult:
-        """A JINX dataset of what another one stores."""
+        """Copy the stored samples of a dataset to a JINX dataset."""
         core = self.settings.core
         if core["columns"] is not None:
             source = source.select_columns(core["columns"])
@@ -416,7 +416,7 @@ def _is_view(file: str) -> bool:
     return os.path.isfile(file) and _core.view_footer(file) is not None  # noqa: PTH113
 
 
-def _resume_key(inputs: Inputs, settings: Settings, more: Mapping[str, Any]) -> str:
+def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, Any]) -> str:
     """Identifies everything that the result depends on: the inputs as they are now, and the options."""
     import hashlib
     import json
@@ -424,8 +424,12 @@ def _resume_key(inputs: Inputs, settings: Settings, more: Mapping[str, Any]) -> 
     free = {"threads", "overwrite", "resume", "rejects"}
     status = [os.stat(file) for file in inputs.files]  # noqa: PTH116
     files = [
-        [os.path.abspath(file), one.st_size, one.st_mtime_ns]  # noqa: PTH100
-        for file, one in zip(inputs.files, status, strict=True)
+        [os.path.abspath(file), file_status.st_size, file_status.st_mtime_ns]  # noqa: PTH100
+        for file, file_status in zip(inputs.files, status, strict=True)
     ]
-    asked = {name: value for name, value in {**settings.core, **more}.items() if name not in free and value is not None}
+    asked = {
+        name: value
+        for name, value in {**settings.core, **extra_options}.items()
+        if name not in free and value is not None
+    }
     return hashlib.sha256(json.dumps({"files": files, "format": inputs.format, **asked}).encode()).hexdigest()

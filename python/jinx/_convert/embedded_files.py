@@ -1,4 +1,4 @@
-"""Which columns hold the paths of files to embed, and what those files are."""
+"""Options of `embed`: finds the paths in columns, and whether the files are images, audio or video."""
 
 import mimetypes
 import os
@@ -17,7 +17,7 @@ Place = list[str | None]
 
 
 def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs: Inputs) -> dict[str, Any]:
-    """What the core needs to know to embed files.
+    """The options that the core needs to embed files.
 
     Args:
         columns: Columns or dotted paths; a path goes through every element of a list.
@@ -41,15 +41,15 @@ def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs
 
 
 def _place(rows: Sequence[Mapping[str, Any]], column: str) -> list[Any] | None:
-    """Where the paths of a column are, with None for elements of lists, and the kind of the first file."""
+    """The place of the paths in a column (None stands for list elements), and the kind of the first file."""
     names = dict.fromkeys(name for row in rows for name in row)
     if rows and column not in names and column.partition(".")[0] not in names:
         raise KeyError(unknown_column(column, names))
     steps = [column] if column in names else column.split(".")
     for row in rows:
-        found = _first(row, steps, [])
-        if found is not None:
-            place, path = found
+        located = _first(row, steps, [])
+        if located is not None:
+            place, path = located
             kind = (mimetypes.guess_type(path)[0] or "image/").partition("/")[0]
             return [place, _KINDS.get(kind, "Image")]
     return None
@@ -59,8 +59,8 @@ def _first(value: Any, steps: Sequence[str], place: Place) -> tuple[Place, str] 
     """The first path along `steps`, and its place."""
     if isinstance(value, list):
         elements: list[Any] = [*value]
-        found = (_first(element, steps, [*place, None]) for element in elements)
-        return next((one for one in found if one is not None), None)
+        candidates = (_first(element, steps, [*place, None]) for element in elements)
+        return next((candidate for candidate in candidates if candidate is not None), None)
     if not steps:
         return (place, value) if isinstance(value, str) else None
     if isinstance(value, Mapping) and steps[0] in value:

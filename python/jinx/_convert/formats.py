@@ -1,4 +1,4 @@
-"""The format that a file name stands for."""
+"""Formats by the suffixes of file names."""
 
 from pathlib import PurePath
 from typing import Literal, get_args
@@ -41,9 +41,9 @@ def output_format(out: str) -> str:
     Raises:
         ValueError: The suffix names no format that can be written.
     """
-    found = format_of(out)
-    if found is not None:
-        return found
+    format = format_of(out)
+    if format is not None:
+        return format
     if not PurePath(out).suffix:
         return "jinx"
     raise ValueError(

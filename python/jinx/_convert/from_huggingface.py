@@ -1,4 +1,4 @@
-"""Hugging Face `datasets` as Arrow streams, nothing decoded."""
+"""Hugging Face `datasets` as Arrow streams, without decoding anything."""
 
 from collections.abc import Iterator
 from typing import Any

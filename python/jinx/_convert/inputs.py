@@ -1,4 +1,4 @@
-"""The input files that a user names, and their format."""
+"""Finds the input files that a user names, and their format."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class Inputs:
 
 
 def is_paths(source: Any) -> bool:
-    """Whether the source is named by paths."""
+    """Whether a source is a path, or a sequence of paths."""
     if isinstance(source, str | os.PathLike):
         return True
     if not isinstance(source, list | tuple):
@@ -64,15 +64,15 @@ def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:
     """
     if format is not None and format not in NAMES:
         raise ValueError(f"format {format!r} is not known; use one of {', '.join(NAMES)}")
-    found = [entry for path in paths for entry in _inputs_of(path, format)]
-    if not found:
+    entries = [entry for path in paths for entry in _inputs_of(path, format)]
+    if not entries:
         raise ValueError("nothing to convert: the list of paths is empty")
-    formats = sorted({kind for _, kind in found})
+    formats = sorted({kind for _, kind in entries})
     if len(formats) > 1:
         raise ValueError(f"the inputs have different formats ({', '.join(formats)}); convert them one by one")
-    for path, _ in found:
+    for path, _ in entries:
         _refuse_pointer(path)
-    return Inputs([path for path, _ in found], formats[0])
+    return Inputs([path for path, _ in entries], formats[0])
 
 
 def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:

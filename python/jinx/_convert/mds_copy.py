@@ -1,4 +1,4 @@
-"""MDS to MDS: the values of samples are copied as they are stored."""
+"""MDS to MDS without decoding; `rust/jinx-convert/src/mds_copy.rs` copies the stored values."""
 
 import os
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from jinx._convert.options import Progress, Settings
     from jinx._dataset.dataset import Dataset
 
-# What changes values or names.
+# Options that change values or names.
 _CHANGES = ("rename", "drop_nulls", "media_dir", "rejects")
 
 

@@ -183,16 +183,20 @@ def types_and_options(keywords: type[Any] = ConvertOptions) -> dict[str, tuple[A
 
 def documented(keywords: type[Any]) -> Callable[[F], F]:
     """Give a function that takes such keywords their signature and documentation."""
-    known = types_and_options(keywords)
+    options_by_name = types_and_options(keywords)
 
     def give(function: F) -> F:
-        own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
-        more = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=kind)
-            for name, (kind, option) in known.items()
+        own = [
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
         ]
-        function.__dict__["__signature__"] = inspect.signature(function).replace(parameters=[*own, *more])
-        texts = [f"{name}: {option.help} {option.more}".strip() for name, (_, option) in known.items()]
+        keyword_parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=kind)
+            for name, (kind, option) in options_by_name.items()
+        ]
+        function.__dict__["__signature__"] = inspect.signature(function).replace(parameters=[*own, *keyword_parameters])
+        texts = [f"{name}: {option.help} {option.more}".strip() for name, (_, option) in options_by_name.items()]
         lines = [line for text in texts for line in wrap(text, _WIDTH, subsequent_indent="    ")]
         function.__doc__ = (function.__doc__ or "").replace(_PLACE, "\n        ".join(lines))
         return function
@@ -220,11 +224,11 @@ class Settings:
     """
 
     def __init__(self, out: str, given: Mapping[str, Any]) -> None:
-        known = types_and_options()
+        options_by_name = types_and_options()
         for name in given:
-            if name not in known:
-                raise TypeError(f"convert() has no option {name!r}{hint(name, known)}")
-        options = {name: given.get(name, option.default) for name, (_, option) in known.items()}
+            if name not in options_by_name:
+                raise TypeError(f"convert() has no option {name!r}{hint(name, options_by_name)}")
+        options = {name: given.get(name, option.default) for name, (_, option) in options_by_name.items()}
         for name in ("limit", "threads"):
             if options[name] is not None and not 0 <= options[name] <= sys.maxsize:
                 raise ValueError(f"{name}={options[name]} is out of range; give a number from 0 to {sys.maxsize}")
@@ -258,9 +262,9 @@ class Settings:
             return shard_bytes(self.out, size)
         return None if size is None else parse_size(size)
 
-    def for_core(self, **more: Any) -> str:
+    def for_core(self, **extra: Any) -> str:
         """The options as the core takes them: JSON without those that are None."""
-        options = {name: value for name, value in {**self.core, **more}.items() if value is not None}
+        options = {name: value for name, value in {**self.core, **extra}.items() if value is not None}
         for value in options.values():
             if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
                 raise ValueError(f"{value}: this name is not UTF-8, which options of a conversion are; use another one")

@@ -38,10 +38,10 @@ def write_parquet_directory(
     _settle(old, out)
     if os.path.lexists(out):
         _refuse_others(out)
-    found = dataset.info()
-    size = found.bytes + found.sidecar_bytes
+    info = dataset.info()
+    size = info.bytes + info.sidecar_bytes
     files = max(1, min(len(dataset), -(-size // (options["shard_size"] or DEFAULT_BYTES))))
-    name = file_name(options["split"] or found.split or "train")
+    name = file_name(options["split"] or info.split or "train")
     kept = {key: options[key] for key in ("compression", "level", "mixed", "threads") if options[key] is not None}
     rows = written = 0
     with scratch_directory(directory, f"{base}.parquet") as work:

@@ -65,7 +65,7 @@ def url_facts(url: str) -> list[tuple[str, dict[str, str]]]:
         ImportError: fsspec or what it needs for this kind of URL is not installed.
         FileNotFoundError: Nothing is there.
     """
-    files, found = _files_at(url)
+    files, remotes = _files_at(url)
     facts: list[tuple[str, dict[str, str]]] = []
     for name in found:
         info = files.info(name)
@@ -78,18 +78,18 @@ def _files_at(url: str) -> tuple[Any, list[str]]:
     """The file system of a URL, and the files there."""
     core = require("fsspec.core", extra="remote", what=f"reading {url}")
     try:
-        files, found = _found(core, url)
+        files, remotes = _found(core, url)
     except ImportError as error:
         raise ImportError(f"{url}: {error}") from error
-    if not found:
+    if not remotes:
         raise FileNotFoundError(f"{url}: no such file")
-    return files, found
+    return files, remotes
 
 
 def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
-    files, found = _files_at(url)
+    files, remotes = _files_at(url)
     copies: list[str] = []
-    for remote in found:
+    for remote in remotes:
         directory = os.path.join(work, str(len(names)))  # noqa: PTH118 - str in, str out
         os.mkdir(directory)  # noqa: PTH102
         copy = os.path.join(directory, os.path.basename(remote))  # noqa: PTH118, PTH119
@@ -105,9 +105,9 @@ def _found(core: Any, url: str) -> tuple[Any, list[str]]:
 
     files, path = core.url_to_fs(url)
     if set("*?[") & set(path):
-        found: list[str] = [name for name in files.glob(path) if files.isfile(name)]
+        matches: list[str] = [name for name in files.glob(path) if files.isfile(name)]
     elif files.isdir(path):
-        found = [name for name in files.find(path) if format_of(name) is not None]
+        matches = [name for name in files.find(path) if format_of(name) is not None]
     else:
-        found = [path] if files.exists(path) else []
-    return files, sorted(found, key=natural_key)
+        matches = [path] if files.exists(path) else []
+    return files, sorted(matches, key=natural_key)

@@ -1,4 +1,4 @@
-"""Splits by the names of files, as Hugging Face finds them."""
+"""Finds splits such as `train` in the names of files, by Hugging Face's rules."""
 
 import os
 import re
@@ -41,13 +41,13 @@ def splits_of(directory: str, files: Sequence[str]) -> dict[str, list[str]]:
         directory: The directory of the files; names above it do not count.
         files: Their paths. `data/train-00000-of-00004.parquet`, `train.jsonl` and `val/part-3.parquet` name a split.
     """
-    found: dict[str, list[str]] = {}
+    splits: dict[str, list[str]] = {}
     for file in files:
         name = _split_of(os.path.relpath(file, directory))
         if name is None:
             return {}
-        found.setdefault(name, []).append(file)
-    return found
+        splits.setdefault(name, []).append(file)
+    return splits
 
 
 def _split_of(path: str) -> str | None:

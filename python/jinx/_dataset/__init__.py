@@ -1,1 +1,1 @@
-"""The dataset: one class over functions that select samples, read columns, export and summarize."""
+"""The class `Dataset`, and the functions behind its methods: select samples, read columns, export, summarize."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from jinx._arguments import encodable
 from jinx._core import Reader
-from jinx._dataset.columns import column
+from jinx._dataset.columns import column, column_names
 from jinx._dataset.positions import positions
-from jinx._dataset.recipe import Recipe
 from jinx._dataset.selection import at as at_positions
+from jinx._dataset.view_definition import ViewDefinition
 from jinx._optional import require
-from jinx._reopen import rebuild
+from jinx._unpickle import rebuild
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
 _NAMED = 5
-# How many values of a list its type is told by.
+# The lengths that training needs, and where Arrow tables say how they were counted.
+_LENGTHS = ("num_tokens", "input_ids")
+_ARROW_LENGTHS = b"jinx.annotate"
+# The number of values that decide the type of a list.
 _LOOKED_AT = 1000
 _OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes"}
 _OF_ARROW = {
@@ -91,7 +94,7 @@ class ArrayColumn:
         return values.dtype.name, values.tobytes(), validity
 
     def type_text(self) -> str:
-        """What its dtype is for Python."""
+        """The Python type of its dtype."""
         import numpy as np
 
         if self.values.ndim > 1:
@@ -130,7 +133,7 @@ class ArrowColumn:
         return ArrayColumn(np.ma.MaskedArray(values, mask=missing)).numbers()
 
     def type_text(self) -> str:
-        """What its Arrow type is for Python."""
+        """The Python type of its Arrow type."""
         types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
         if types.is_null(kind):
             return "None"
@@ -142,7 +145,7 @@ class ArrowColumn:
 
 @dataclass(frozen=True, eq=False)
 class FunctionColumn:
-    """What a function returns for each sample of a dataset, called when the value is touched."""
+    """The results of a function of the samples, which is called when a value is touched."""
 
     function: Callable[[Any], Any]
     dataset: Any
@@ -210,12 +213,20 @@ def with_columns(dataset: D, added: Any, on: str | None, missing: Missing) -> D:
     return _added(dataset, own)
 
 
-def _added(dataset: D, own: "list[tuple[str, Any]]") -> D:
+def _added(dataset: D, own: "list[tuple[str, Any]]", lengths: str | None = None) -> D:
     for name, values in own:
         if len(values) != len(dataset):
             raise ValueError(f"the column {name!r} has {len(values)} values for {len(dataset)} samples")
-    recipe = Recipe((dataset._derive(transforms=[], decoders=None),), tuple(own))
-    return dataset._derive(rows=recipe.rows(), indices=None, columns=None, recipe=recipe)
+    definition = ViewDefinition((dataset._derive(transforms=[], decoders=None),), tuple(own), lengths)
+    return dataset._derive(rows=definition.rows(), indices=None, columns=None, definition=definition)
+
+
+def with_lengths_text(dataset: D, lengths: str) -> D:
+    """The dataset with another text that says how its lengths were counted; see `ViewDefinition.lengths`."""
+    name = next((name for name in _LENGTHS if name in column_names(dataset)), None)
+    return (
+        dataset if name is None else _added(dataset, [(name, _column(dataset, name, column(dataset, name)))], lengths)
+    )
 
 
 def _column(dataset: Reader, name: str, values: Any) -> Any:
@@ -249,8 +260,8 @@ def _numpy(values: Any) -> Any:
 
 def _arrow(values: Any) -> ArrowColumn:
     pyarrow = require("pyarrow", extra="arrow", what="A column given as an Arrow array")
-    known = values if isinstance(values, pyarrow.Array | pyarrow.ChunkedArray) else pyarrow.chunked_array(values)
-    return ArrowColumn(known.combine_chunks() if isinstance(known, pyarrow.ChunkedArray) else known)
+    array = values if isinstance(values, pyarrow.Array | pyarrow.ChunkedArray) else pyarrow.chunked_array(values)
+    return ArrowColumn(array.combine_chunks() if isinstance(array, pyarrow.ChunkedArray) else array)
 
 
 def _without_views(values: Any) -> Any:
@@ -275,19 +286,33 @@ def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
     at = np.array([place.get(key, -1) if _is_key(key) else -1 for key in wanted], dtype=np.int64)
     matched = np.zeros(len(keys), dtype=np.bool_)
     matched[at[at >= 0]] = True
-    told = [
+    messages = [
         *_told("samples have a key in {on!r} that the table lacks", on, wanted, at < 0),
         *_told("rows of the table have a key in {on!r} that no sample has", on, keys, ~matched),
     ]
-    if told and missing == "fail":
-        raise KeyError("; ".join(told))
-    if told:
+    if messages and missing == "fail":
+        raise KeyError("; ".join(messages))
+    if messages:
         import warnings
 
-        warnings.warn("; ".join(told), stacklevel=4)
+        warnings.warn("; ".join(messages), stacklevel=4)
     if missing == "drop":
         dataset, at = at_positions(dataset, positions(at >= 0, len(dataset))), at[at >= 0]
-    return _added(dataset, take(at))
+    own = take(at)
+    has_lengths = any(name in _LENGTHS for name, _ in own)
+    return _added(dataset, own, _lengths_of(table) if has_lengths else None)
+
+
+def _lengths_of(table: Any) -> str | None:
+    """How the lengths of a table were counted, as JSON text."""
+    if isinstance(table, Reader):
+        from jinx._views.meta import lengths_text
+
+        return lengths_text(table)
+    if isinstance(table, Mapping):
+        return None
+    metadata: dict[bytes, bytes] = _as_table(table).schema.metadata or {}
+    return metadata[_ARROW_LENGTHS].decode() if _ARROW_LENGTHS in metadata else None
 
 
 def _plain(values: Any) -> list[Any]:
@@ -315,13 +340,18 @@ def _is_key(value: Any) -> bool:
     return getattr(value, "__hash__", None) is not None
 
 
-def _told(what: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]") -> list[str]:
-    """A remark about the keys that have no counterpart; none if all have one."""
+def _told(template: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]") -> list[str]:
+    """A list with one remark about the keys without a counterpart; empty if there are none."""
     places = lacking.nonzero()[0].tolist()
     if not places:
         return []
     few = ", ".join(short(keys[place]) for place in places[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
-    return [f"{len(places):,} {what.format(on=on)} ({few})"]
+    return [f"{len(places):,} {template.format(on=on)} ({few})"]
+
+
+def _as_table(table: Any) -> Any:
+    pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
+    return table if isinstance(table, pyarrow.Table) else pyarrow.table(table)
 
 
 def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[str, Any]]]]:
@@ -345,14 +375,13 @@ def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[s
             f"a table to join is a dict of columns, a jinx dataset, or anything Arrow (pyarrow, polars, pandas), "
             f"not {type(table).__name__}"
         )
-    pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
-    known = table if isinstance(table, pyarrow.Table) else pyarrow.table(table)
-    if on not in known.column_names:
-        raise KeyError(f"the table has no column {on!r} to join by; it has {', '.join(known.column_names)}")
-    others = [name for name in known.column_names if name != on]
+    pyarrow, arrow_table = require("pyarrow", extra="arrow", what="Joining an Arrow table"), _as_table(table)
+    if on not in arrow_table.column_names:
+        raise KeyError(f"the table has no column {on!r} to join by; it has {', '.join(arrow_table.column_names)}")
+    other_columns = [name for name in arrow_table.column_names if name != on]
 
     def taken(at: Any) -> list[tuple[str, Any]]:
         rows = pyarrow.array(at, mask=at < 0)
-        return [(name, _arrow(_without_views(known.column(name)).take(rows))) for name in others]
+        return [(name, _arrow(_without_views(arrow_table.column(name)).take(rows))) for name in other_columns]
 
-    return _keys(known.column(on), on), taken
+    return _keys(arrow_table.column(on), on), taken

@@ -1,4 +1,4 @@
-"""One column of all samples: from the index if the column is in it, otherwise by scanning the rows."""
+"""Reads one column of all samples: from the index if it holds the column, otherwise by scanning the rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -32,16 +32,16 @@ def column_names(dataset: Reader) -> list[str]:
 
 
 def schema_if_empty(dataset: Reader) -> str | None:
-    """The Arrow schema that a file keeps if it has no samples to tell its columns; None if it has."""
+    """The Arrow schema in a file without samples, which alone knows the columns; None for any other file."""
     return dataset._schema_text() if not len(dataset) and column_names(dataset) else None
 
 
 def column(dataset: Reader, name: str) -> Any:
     """See `Dataset.column`."""
     path = parse_name(dataset, name)
-    found = _indexed(dataset, path, "value")
-    if found is not None:
-        values, present, is_nullable = found
+    stored = _indexed(dataset, path, "value")
+    if stored is not None:
+        values, present, is_nullable = stored
         if isinstance(values, list):
             return values  # pyright: ignore[reportUnknownVariableType]
         return _masked(_widened(values), present, is_nullable=is_nullable)
@@ -60,20 +60,20 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
     """Lengths of shape (n,), and which samples have a value (None: all)."""
     import numpy as np
 
-    found = from_index(dataset, path, "length")
-    if found is not None and not isinstance(found[0], list):
-        return found[0].astype(np.int64, copy=False), found[1]
+    stored = from_index(dataset, path, "length")
+    if stored is not None and not isinstance(stored[0], list):
+        return stored[0].astype(np.int64, copy=False), stored[1]
     if dataset._transforms:
         scanned = [_length_of(value) for value in _gather(dataset, path)]
     else:
         try:
-            scanned, there = dataset._scan(path, "length")
+            scanned, exists = dataset._scan(path, "length")
         except UnsupportedError:  # tensors: only torch knows their length
             scanned = [_length_of(value) for value in _gather(dataset, path)]
         except MismatchError as error:
             raise TypeError(str(error)) from None
         else:
-            require_path(dataset, path, there=there)
+            require_path(dataset, path, exists=exists)
     values = np.array([0 if value is None else value for value in scanned], dtype=np.int64)
     if None not in scanned:
         return values, None
@@ -86,16 +86,16 @@ def parse_name(dataset: Reader, name: str) -> list[str]:
     Raises:
         KeyError: No sample has this column.
     """
-    known = column_names(dataset)
-    if name in known:
+    names = column_names(dataset)
+    if name in names:
         return [name]
     if not is_encodable(name):
-        raise KeyError(unknown_column(name, known))
+        raise KeyError(unknown_column(name, names))
     path = parse_path(name)
     # Files that do not list their columns, or have no samples, may have any column that the view does not hide.
-    if path[0] in known or dataset._transforms or not (known or dataset._hides(path[0])):
+    if path[0] in names or dataset._transforms or not (names or dataset._hides(path[0])):
         return path
-    raise KeyError(unknown_column(name, known) if len(path) == 1 else unknown_member(path, 0, known))
+    raise KeyError(unknown_column(name, names) if len(path) == 1 else unknown_member(path, 0, names))
 
 
 def is_encodable(name: str) -> bool:
@@ -109,8 +109,8 @@ def is_encodable(name: str) -> bool:
 
 def from_index(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any] | None":
     """(values, presence or None) of an indexed column in view order; strings are a list of str or None."""
-    found = _indexed(dataset, path, kind)
-    return None if found is None else found[:2]
+    stored = _indexed(dataset, path, kind)
+    return None if stored is None else stored[:2]
 
 
 def _indexed(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any, bool] | None":
@@ -183,8 +183,8 @@ def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
 
 def _typed_by_files(dataset: Reader, path: list[str], values: list[Any]) -> Any:
     """Values as an array, a masked array or a list, by what the files hold and not only this view."""
-    there = [value for value in values if value is not None]
-    if there and isinstance(packed(there), list):
+    present_values = [value for value in values if value is not None]
+    if present_values and isinstance(packed(present_values), list):
         return values
     kind = _kind_in_files(dataset, path, values)
     if kind is None:
@@ -203,7 +203,7 @@ def _kind_in_files(dataset: Reader, path: list[str], values: list[Any]) -> "tupl
 
     With a transform, only this view counts: the function is not called for other samples.
     """
-    if dataset._indices is not None and not dataset._transforms and dataset._recipe is None:
+    if dataset._indices is not None and not dataset._transforms and dataset._definition is None:
         key = (tuple(dataset._shard_paths), tuple(dataset._identities()), tuple(path))
         if key not in _KINDS:
             if len(_KINDS) >= _MAX_KINDS:
@@ -214,20 +214,20 @@ def _kind_in_files(dataset: Reader, path: list[str], values: list[Any]) -> "tupl
 
 
 def _kind_of(values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
-    there = [value for value in values if value is not None]
-    array = packed(there)
-    return None if isinstance(array, list) else (array.dtype, len(there) < len(values))
+    present_values = [value for value in values if value is not None]
+    array = packed(present_values)
+    return None if isinstance(array, list) else (array.dtype, len(present_values) < len(values))
 
 
 def _values(dataset: Reader, path: list[str]) -> list[Any]:
     """The value of every sample by reading rows; None where there is none."""
     if not (dataset._transforms or _is_decoded(dataset, path)) and _is_scalar(dataset, path):
         try:
-            values, there = dataset._scan(path, "value")
+            values, exists = dataset._scan(path, "value")
         except (InvalidError, MismatchError):  # integers over 64 bits, or a list or dict after all
             pass
         else:
-            require_path(dataset, path, there=there)
+            require_path(dataset, path, exists=exists)
             return values
     return _gather(dataset, path)
 
@@ -235,22 +235,22 @@ def _values(dataset: Reader, path: list[str]) -> list[Any]:
 def _gather(dataset: Reader, path: list[str]) -> list[Any]:
     """The value at a path of every sample, as Python sees it."""
     values = [_lookup(sample, path, _ABSENT) for sample in _only(dataset, path[0])]
-    require_path(dataset, path, there=any(value is not _ABSENT for value in values))
+    require_path(dataset, path, exists=any(value is not _ABSENT for value in values))
     return [None if value is _ABSENT else value for value in values]
 
 
-def require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
+def require_path(dataset: Reader, path: list[str], *, exists: bool) -> None:
     """Refuse a nested path that no sample has; it is a mistake, like an unknown column.
 
     Args:
         dataset: The view.
         path: The path.
-        there: Whether a sample of this view has it.
+        exists: Whether a sample of this view has it.
 
     Raises:
         KeyError: No sample of the files has it.
     """
-    if there:
+    if exists:
         return
     if len(path) == 1:
         # The names in files were checked before; those that a transform returns are known only now.
@@ -260,12 +260,12 @@ def require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
     whole = dataset if dataset._transforms else _only(dataset._derive(indices=None), path[0])
     if not len(whole) or (whole is not dataset and _has(whole, path)):
         return
-    members = [found for sample in whole[:_SCANNED_FOR_NAMES] if (found := _members(sample, path))]
+    members = [levels for sample in whole[:_SCANNED_FOR_NAMES] if (levels := _members(sample, path))]
     depth = max(map(len, members), default=1)
-    known = dict.fromkeys(name for found in members if len(found) == depth for name in found[-1])
-    if path[depth] in known:  # no sample has a dict there
-        depth, known = depth + 1, {}
-    raise KeyError(unknown_member(path, depth, known))
+    names = dict.fromkeys(name for levels in members if len(levels) == depth for name in levels[-1])
+    if path[depth] in names:  # no sample has a dict there
+        depth, names = depth + 1, {}
+    raise KeyError(unknown_member(path, depth, names))
 
 
 def _has(dataset: Reader, path: list[str]) -> bool:
@@ -306,14 +306,14 @@ def _lookup(sample: Any, path: Sequence[str], default: Any = None) -> Any:
 
 def _members(sample: Any, path: Sequence[str]) -> list[list[str]]:
     """The names in each dict on a path, as far as the path leads."""
-    found: list[list[str]] = []
+    levels: list[list[str]] = []
     value = sample
     for name in path[:-1]:
         value = _lookup(value, [name])
         if not isinstance(value, Mapping):
             break
-        found.append([str(member) for member in value])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return found
+        levels.append([str(member) for member in value])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return levels
 
 
 def _strings(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -> list[str | None]:
@@ -329,7 +329,7 @@ def _strings(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -
     ]
     if present is None:
         return values
-    return [value if there else None for value, there in zip(values, present.tolist(), strict=True)]
+    return [value if is_present else None for value, is_present in zip(values, present.tolist(), strict=True)]
 
 
 def _length_of(value: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""The dataset: samples by position, views, columns, and exports to other libraries."""
+"""The class `Dataset`. Its base, `Reader` in `rust/jinx-py/src/dataset/reader.rs`, reads samples and columns."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,8 +9,8 @@ from jinx._dataset import columns, selection
 from jinx._dataset.columns import is_encodable
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
-from jinx._reopen import reopen_dataset, reopen_view
 from jinx._suggest import FROM_ELSEWHERE
+from jinx._unpickle import reopen_dataset, reopen_view
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class Dataset(Base):
 
     def info(self) -> "DatasetInfo":
         """Facts about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints them."""
-        if self._recipe is not None:
+        if self._definition is not None:
             from jinx._views.summary import describe
         elif self._options.get("mds") is not None:
             from jinx.mds._summary import describe
@@ -318,7 +318,7 @@ class Dataset(Base):
 
         Args:
             path: Its name ends in `.jinx`.
-            overwrite: Replace an existing file, at the end and at once.
+            overwrite: Replace an existing file, in one step when the view is complete.
 
         Raises:
             FileExistsError: The file exists, and `overwrite` was not asked for.
@@ -462,8 +462,8 @@ class Dataset(Base):
             "transforms": self._transforms,
             "decoders": self._decoders,
         }
-        if self._recipe is not None:
-            return reopen_view, (type(self), self._recipe, {**state, "lazy": self._options["lazy"]})
+        if self._definition is not None:
+            return reopen_view, (type(self), self._definition, {**state, "lazy": self._options["lazy"]})
         state |= {"identities": self._identities()}
         return reopen_dataset, (type(self), self._shard_paths, selection.options(self), state)
 

@@ -1,11 +1,11 @@
-"""Decoding media when a column is touched: images with Pillow, audio with soundfile."""
+"""Decodes the media of a column when it is touched: images with Pillow, audio with soundfile."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from jinx._media_types import media_type
 from jinx._optional import require
-from jinx._reopen import rebuild
+from jinx._unpickle import rebuild
 from jinx.errors import CorruptFileError, LimitError
 
 Kind = Literal["pil", "numpy", "audio"]
@@ -60,12 +60,12 @@ class MediaDecoder:
     def _along(self, value: Any, path: Sequence[str | None]) -> Any:
         if not path:
             return self._anywhere(value)
-        step, rest = path[0], path[1:]
+        step, remaining = path[0], path[1:]
         if step is None and isinstance(value, list):
-            return [self._along(element, rest) for element in value]  # pyright: ignore[reportUnknownVariableType]
+            return [self._along(element, remaining) for element in value]  # pyright: ignore[reportUnknownVariableType]
         if step is not None and isinstance(value, dict) and step in value:
             members: dict[str, Any] = {**value}
-            return {**members, step: self._along(members[step], rest)}
+            return {**members, step: self._along(members[step], remaining)}
         return value  # pyright: ignore[reportUnknownVariableType]
 
     def _decode(self, data: bytes) -> Any:
@@ -102,22 +102,22 @@ Media = dict[str, list[tuple[str, list[str | None]]]]
 
 def media_paths(stats: Sequence[Mapping[str, Any]]) -> Media:
     """For each column with media: the media type and the path inside the column, according to the footers."""
-    found: Media = {}
+    media: Media = {}
     for entry in stats:
         if entry.get("media"):
             path = list(entry["path"])
-            found.setdefault(path[0], []).append((str(entry["media"].get("type", "Image")), path[1:]))
-    return found
+            media.setdefault(path[0], []).append((str(entry["media"].get("type", "Image")), path[1:]))
+    return media
 
 
 def media_in(sample: Mapping[str, Any]) -> Media:
     """As `media_paths`, by the first bytes of a sample's values: for files whose writer named no media."""
-    found: Media = {}
+    media: Media = {}
     for name in sample:
         places = list(dict.fromkeys(_places(sample[name], ())))
         if places:
-            found[name] = [(kind, list(path)) for kind, path in places]
-    return found
+            media[name] = [(kind, list(path)) for kind, path in places]
+    return media
 
 
 def _places(value: Any, path: tuple[str | None, ...]) -> Iterator[tuple[str, tuple[str | None, ...]]]:

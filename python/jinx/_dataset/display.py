@@ -1,4 +1,4 @@
-"""How datasets and samples look in a terminal and in a notebook: types and sizes, never floods of bytes."""
+"""The text and HTML that terminals and notebooks show of datasets and samples: types and sizes, no raw bytes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -102,8 +102,8 @@ def samples_html(samples: Sequence[Mapping[str, Any]]) -> str:
 
 def _cell(value: Any) -> str:
     """A value as HTML: its images as thumbnails, and what else it holds as text."""
-    found = islice(_binary(value), _THUMBNAILS)
-    figures = [_figure(image, path, data) for path, data in found if (image := _thumbnail(data))]
+    binaries = islice(_binary(value), _THUMBNAILS)
+    figures = [_figure(image, path, data) for path, data in binaries if (image := _thumbnail(data))]
     text = escape(_short(_shown(value))) if not figures or isinstance(value, list | Mapping) else ""
     return "".join(figures) + ("<br/>" if figures and text else "") + text
 
@@ -115,7 +115,7 @@ def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
         [_cut(_shown(sample[name]), _MAX_UNBROKEN) if name in sample else "" for name in names] for sample in samples
     ]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
-    lines = ["  ".join(f"{one:{width}}" for one, width in zip(line, widths, strict=True)) for line in [names, *cells]]
+    lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)) for line in [names, *cells]]
     return "\n".join(map(str.rstrip, lines))
 
 

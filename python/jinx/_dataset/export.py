@@ -171,10 +171,10 @@ class ArrowView:
 
 def to_columns(samples: list[Any], names: list[str] | None = None) -> dict[str, list[Any]]:
     """A dict of lists; None where a sample lacks a column."""
-    found = dict.fromkeys(names or ())
+    all_names = dict.fromkeys(names or ())
     for sample in samples:
-        found.update(dict.fromkeys(sample))
-    return {name: [sample.get(name) for sample in samples] for name in found}
+        all_names.update(dict.fromkeys(sample))
+    return {name: [sample.get(name) for sample in samples] for name in all_names}
 
 
 def to_array(values: list[Any]) -> Any:
@@ -193,6 +193,6 @@ def to_array(values: list[Any]) -> Any:
 
 
 def _samples(shards: list[Reader]) -> Iterator[dict[str, Any]]:
-    for one in shards:
-        for sample in one:
+    for part in shards:
+        for sample in part:
             yield dict(sample)

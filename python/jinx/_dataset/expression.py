@@ -1,4 +1,4 @@
-"""Filters by expression: `"score > 0.5 and source in ('a', 'b')"`, about stored columns, without a sample in Python."""
+"""`Dataset.filter` by an expression such as `"score > 0.5"`; `rust/jinx-format/src/expression` evaluates it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -41,7 +41,7 @@ def matching(dataset: D, expression: str, limit: int | None = None) -> D:
     kinds = [_kinds(path, stats) for path in paths]
     chosen, in_vain = dataset._filter(expression, paths, kinds, limit)
     for path, is_missing in zip(paths, in_vain, strict=True):
-        require_path(dataset, path, there=not is_missing)
+        require_path(dataset, path, exists=not is_missing)
     return dataset._derive(indices=chosen)
 
 

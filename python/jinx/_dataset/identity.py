@@ -1,4 +1,4 @@
-"""Which samples a dataset shows and in which order, for whatever outlives it: plans and states of loaders."""
+"""The identity of a dataset: a hash of its samples and their order, kept in plans and in states of loaders."""
 
 import json
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ def identity_of(dataset: Reader) -> dict[str, Any]:
     import numpy as np
 
     roots, stored, _ = dataset._roots()
-    files = [one for root in roots for one in root.identities()]
+    files = [file for root in roots for file in root.identities()]
     if stored is None:
-        files = [one for one in files if one[0]]
+        files = [file for file in files if file[0]]
         return {"samples": len(dataset), "files": _hash(files), "order": None}
     positions = np.frombuffer(stored, dtype="<u8").astype(np.int64, copy=False)
     counts = np.array([samples for samples, _ in files], dtype=np.int64)
@@ -40,34 +40,36 @@ def identity_of(dataset: Reader) -> dict[str, Any]:
         block = block - skipped[np.searchsorted(ends, block, side="right")]
         is_whole = is_whole and bool((block == np.arange(start, start + len(block))).all())
         hashes.append(_core.hash_bytes(block.astype("<u8").tobytes()))
-    used = [one for one, kept in zip(files, is_used.tolist(), strict=True) if kept]
+    used = [file for file, kept in zip(files, is_used.tolist(), strict=True) if kept]
     return {"samples": len(dataset), "files": _hash(used), "order": None if is_whole else _hash(hashes)}
 
 
-def require_identity(known: Any, found: Mapping[str, Any], what: str) -> None:
-    """Refuse a dataset that is not the one of which something was kept.
+def require_identity(saved: Any, current: Mapping[str, Any], subject: str) -> None:
+    """Refuse a dataset other than the one that a plan or a state was made with.
 
     Args:
-        known: The identity that was kept.
-        found: That of the dataset.
-        what: What was kept, for the message.
+        saved: The identity in the plan or state.
+        current: The identity of the dataset.
+        subject: What the message calls the plan or state.
 
     Raises:
-        InvalidError: `known` is not an identity.
+        InvalidError: `saved` is not an identity.
         MismatchError: They differ.
     """
-    if not is_identity(known):
-        raise InvalidError(f"{what} is damaged: it does not say which dataset it belongs to")
-    if known["samples"] != found["samples"]:
+    if not is_identity(saved):
+        raise InvalidError(f"{subject} is damaged: it does not say which dataset it belongs to")
+    if saved["samples"] != current["samples"]:
         raise MismatchError(
-            f"{what} is for {known['samples']:,} samples, the dataset has {found['samples']:,}; "
+            f"{subject} is for {saved['samples']:,} samples, the dataset has {current['samples']:,}; "
             "open the dataset that it was made with"
         )
-    if known["files"] != found["files"]:
-        raise MismatchError(f"{what} is for other files than those of this dataset; open those that it was made with")
-    if known["order"] != found["order"]:
+    if saved["files"] != current["files"]:
         raise MismatchError(
-            f"{what} is for other samples of these files, or for the same in another order; "
+            f"{subject} is for other files than those of this dataset; open those that it was made with"
+        )
+    if saved["order"] != current["order"]:
+        raise MismatchError(
+            f"{subject} is for other samples of these files, or for the same in another order; "
             "select and sort them as they were"
         )
 
@@ -76,10 +78,14 @@ def is_identity(value: Any) -> bool:
     """Whether a value, perhaps read from a file, has the form of an identity."""
     if not isinstance(value, Mapping):
         return False
-    known: dict[Any, Any] = {**value}
-    if set(known) != {"samples", "files", "order"} or type(known["samples"]) is not int or known["samples"] < 0:
+    identity: dict[Any, Any] = {**value}
+    if (
+        set(identity) != {"samples", "files", "order"}
+        or type(identity["samples"]) is not int
+        or identity["samples"] < 0
+    ):
         return False
-    return _is_hash(known["files"]) and (known["order"] is None or _is_hash(known["order"]))
+    return _is_hash(identity["files"]) and (identity["order"] is None or _is_hash(identity["order"]))
 
 
 def _is_hash(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Indices, slices and masks as an array of positions."""
+"""Converts indices, slices and masks to an array of positions."""
 
 import operator
 from typing import TYPE_CHECKING, Any, cast

@@ -1,4 +1,4 @@
-"""Views: selecting, ordering and dividing samples without copying, as an array of positions over the same files."""
+"""Views that select, order or divide samples: an array of positions over the same files, without a copy."""
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from jinx._dataset.columns import column, column_names, from_index, measured_len
 from jinx._dataset.expression import matching
 from jinx._dataset.positions import positions, scalar
 from jinx._dataset.sort_order import Key, parse_key, stable_order
-from jinx._reopen import open_again
 from jinx._suggest import unknown_column
+from jinx._unpickle import open_again
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,10 +52,10 @@ def require_columns(dataset: Reader, names: Iterable[str]) -> None:
     Raises:
         KeyError: A column does not exist; the nearest one is named.
     """
-    known = column_names(dataset)
+    names_shown = column_names(dataset)
     for name in names:
-        if name not in known and (known or dataset._hides(name)):
-            raise KeyError(unknown_column(name, known))
+        if name not in names_shown and (names_shown or dataset._hides(name)):
+            raise KeyError(unknown_column(name, names_shown))
 
 
 def select_columns(dataset: D, columns: str | Iterable[str]) -> D:
@@ -72,11 +72,11 @@ def select_columns(dataset: D, columns: str | Iterable[str]) -> D:
 def drop_columns(dataset: D, columns: str | Iterable[str]) -> D:
     """See `Dataset.drop_columns`."""
     dropped = {columns} if isinstance(columns, str) else set(columns)
-    known = column_names(dataset)
+    all_names = column_names(dataset)
     for name in dropped:
-        if name not in known:
-            raise KeyError(unknown_column(name, known))
-    return select_columns(dataset, [name for name in known if name not in dropped])
+        if name not in all_names:
+            raise KeyError(unknown_column(name, all_names))
+    return select_columns(dataset, [name for name in all_names if name not in dropped])
 
 
 def merge_into_samples(
@@ -110,8 +110,8 @@ def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:
     """See `Dataset.sort`."""
     if isinstance(key, list | tuple) and key:
         # Each keeps the order of samples that it finds equal, so that the first one decides.
-        for one in reversed(cast("Sequence[Key]", key)):
-            dataset = sort(dataset, one, reverse=reverse)
+        for sort_key in reversed(cast("Sequence[Key]", key)):
+            dataset = sort(dataset, sort_key, reverse=reverse)
         return dataset
     if not isinstance(key, str):
         if not callable(key):  # pyright: ignore[reportUnknownArgumentType]
@@ -136,7 +136,7 @@ def _sorted_by_values(dataset: D, values: list[Any], *, descending: bool) -> D:
     columns = [values]
     if {type(value) for value in values} == {tuple} and len(set(map(len, values))) == 1:
         # As for several keys: where one is missing, only that one comes last.
-        columns = [list(one) for one in zip(*values, strict=True)]
+        columns = [list(column) for column in zip(*values, strict=True)]
     order = np.arange(len(dataset))
     for keys in reversed(columns):
         chosen = [keys[i] for i in order.tolist()]
@@ -198,14 +198,14 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
         raise ValueError("nothing to concatenate: no dataset was given")
     first = parts[0]
     for part in parts[1:]:
-        for what, one, other in (
+        for aspect, left, right in (
             ("map or with_transform", first._transforms, part._transforms),
             ("decode", set(first._decoders or {}), set(part._decoders or {})),
         ):
-            if one != other:
-                raise ValueError(f"these datasets differ in {what}; concatenate first, then apply it to the result")
+            if left != right:
+                raise ValueError(f"these datasets differ in {aspect}; concatenate first, then apply it to the result")
     is_alike = all((options(part), part._shown_columns) == (options(first), first._shown_columns) for part in parts)
-    if not is_alike or any(part._recipe is not None for part in parts):
+    if not is_alike or any(part._definition is not None for part in parts):
         return _composed(parts)
     # The files are opened again, and must still be those that the parts show.
     identities = [identity for part in parts for identity in part._identities()]
@@ -220,11 +220,11 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
 
 def _composed(parts: Sequence[D]) -> D:
     """Datasets of different kinds, or with columns of their own, as one."""
-    from jinx._dataset.recipe import Recipe
+    from jinx._dataset.view_definition import ViewDefinition
 
     first = parts[0]
-    recipe = Recipe(tuple(part._derive(transforms=[], decoders=None) for part in parts), ())
-    return first._derive(rows=recipe.rows(), recipe=recipe, indices=None, columns=None)
+    definition = ViewDefinition(tuple(part._derive(transforms=[], decoders=None) for part in parts))
+    return first._derive(rows=definition.rows(), definition=definition, indices=None, columns=None)
 
 
 def options(dataset: Reader) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sort keys and stable orders."""
+"""Parses sort keys such as `-len(messages)`, and sorts positions stably by values."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 Key = str | Callable[[Any], Any]
 
 
-def parse_key(key: str, known: list[str]) -> tuple[str, bool, bool]:
+def parse_key(key: str, columns: list[str]) -> tuple[str, bool, bool]:
     """(column, whether its length is meant, whether the order is descending) of `len(messages)`, `-score`, `score`.
 
     A column with exactly this name wins over any other reading.
     """
-    if key in known:
+    if key in columns:
         return key, False, False
     descending = key.startswith("-")
     name = key.removeprefix("-")
-    if name.startswith("len(") and name.endswith(")") and name not in known:
+    if name.startswith("len(") and name.endswith(")") and name not in columns:
         return name[4:-1].strip(), True, descending
     return name, False, descending
 
@@ -41,10 +41,10 @@ def stable_order(values: Any, present: Any, *, descending: bool) -> "npt.NDArray
         return _order_of_objects(values, descending=descending)  # pyright: ignore[reportUnknownArgumentType]
     if hasattr(values, "mask"):  # a numpy.ma.MaskedArray
         present, values = ~np.ma.getmaskarray(values), values.data
-    there = np.ones(len(values), dtype=np.bool_) if present is None else present
+    is_present = np.ones(len(values), dtype=np.bool_) if present is None else present
     if values.dtype.kind == "f":
-        there = there & ~np.isnan(values)
-    kept, missing = np.flatnonzero(there), np.flatnonzero(~there)
+        is_present = is_present & ~np.isnan(values)
+    kept, missing = np.flatnonzero(is_present), np.flatnonzero(~is_present)
     chosen = values[kept]
     if descending:  # sort the reversed values, so that equal ones keep their order in the reversed result
         order = (len(chosen) - 1 - np.argsort(chosen[::-1], kind="stable"))[::-1]

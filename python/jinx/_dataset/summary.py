@@ -1,4 +1,4 @@
-"""Facts about a dataset that need no sample."""
+"""Facts about a dataset from footers alone: schema, sizes, `Dataset.info`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -42,17 +42,17 @@ def path_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, 
 
 def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> list[str]:
     """Columns that use something that readers of JINX 1.0 report as an error."""
-    found: list[str] = []
+    reasons: list[str] = []
     for entry in stats:
         path, kinds = entry["path"], entry.get("kinds", {})
         text = path_text(path)
         if entry.get("quoted") or any(part is not None and separator in part for part in path):
-            found.append(f"{text}: a name with {separator!r}")
+            reasons.append(f"{text}: a name with {separator!r}")
         elif None in path and entry.get("coded"):
-            found.append(f"{text}: binary values in a list")
+            reasons.append(f"{text}: binary values in a list")
         elif "float64" in kinds:
-            found.append(f"{text}: NaN or infinity")
-    return found
+            reasons.append(f"{text}: NaN or infinity")
+    return reasons
 
 
 def path_of(dataset: Reader) -> str:
@@ -70,13 +70,16 @@ def path_of(dataset: Reader) -> str:
 def schema(dataset: Reader) -> dict[str, str]:
     """See `Dataset.schema`."""
     names = column_names(dataset)
-    if dataset._recipe is not None and not dataset._transforms:
-        types: dict[str, str] = dataset._recipe.schema()
+    if dataset._definition is not None and not dataset._transforms:
+        types: dict[str, str] = dataset._definition.schema()
         return {name: types[name] for name in names}
     stats = {entry["path"][0]: entry for entry in dataset._path_stats() if len(entry["path"]) == 1}
     if dataset._transforms or not stats:
-        # An empty selection has the types of its files; files without samples have none to show.
+        # An empty selection has the types of its files.
         seen = dataset if len(dataset) or dataset._transforms else dataset._derive(indices=None)
+        if not len(seen) and not dataset._transforms:
+            found = dict(seen._column_types()) if names else {}
+            return {name: found.get(name, "None") for name in names}
         first: Any = seen[0] if len(seen) else {}
         return {name: type(first.get(name)).__name__ for name in names}
     return {name: type_summary(stats[name]) for name in names if name in stats}
@@ -118,7 +121,7 @@ def describe(dataset: Reader) -> "DatasetInfo":
         sidecar_bytes=sum(int(footer.get("sidecar_bytes") or 0) for footer in footers),
         split=splits.pop() if len(splits) == 1 else None,
         columns=column_infos(schema(dataset), stats),
-        indexed=[IndexedInfo(path_text(one["path"]), one["kind"], one["dtype"]) for one in indexed],
+        indexed=[IndexedInfo(path_text(column["path"]), column["kind"], column["dtype"]) for column in indexed],
         checksums=_checksums(first),
         needs_1_1=only_readable_by_1_1(stats, "."),
         has_arrow_schema=dataset._arrow_schema() is not None,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from jinx._reopen import rebuild
+from jinx._unpickle import rebuild
 
 
 class KeepColumns(NamedTuple):

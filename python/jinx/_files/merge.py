@@ -1,4 +1,4 @@
-"""Merging the parts of a dataset that several writers wrote."""
+"""`jinx.merge`: one dataset of parts that several writers wrote; done in `rust/jinx-format/src/merge.rs`."""
 
 import os
 
@@ -10,7 +10,7 @@ def parse_part(part: str | tuple[int, int]) -> tuple[int, int]:
     """(number, count) of `(3, 8)`, or of `"3/8"` as the command line has it.
 
     Raises:
-        TypeError: It is neither of them.
+        TypeError: `part` is neither of them.
         ValueError: There is no such part.
     """
     if not isinstance(part, str | tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without types

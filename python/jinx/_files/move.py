@@ -1,4 +1,4 @@
-"""Moving, copying and removing whole datasets, in an order that never leaves half of one."""
+"""Moves, copies and removes datasets; `move_files.rs` and `copy_files.rs` in `rust/jinx-format/src` do the work."""
 
 import os
 from collections.abc import Mapping
@@ -43,8 +43,8 @@ class Parts:
             names = [name for name in os.listdir(path) if name != ".jinx.json.tmp"]
             others = [name for name in names if not _is_ours(name)]
             if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
-                what = f"it holds {min(others)!r}" if others else "there is no .jinx file in it"
-                raise MismatchError(f"{path}: this directory is not a dataset of shards alone: {what}")
+                problem = f"it holds {min(others)!r}" if others else "there is no .jinx file in it"
+                raise MismatchError(f"{path}: this directory is not a dataset of shards alone: {problem}")
             ordered = sorted(names, key=lambda name: (name != "jinx.json", name))
             return cls(path, [os.path.join(path, name) for name in ordered], True)  # noqa: FBT003
         if not os.path.lexists(path):
@@ -102,13 +102,13 @@ def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[st
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
-    known = bases_after_move(parts.path, target, moved) if parts.is_view else None
+    new_bases = bases_after_move(parts.path, target, moved) if parts.is_view else None
     if parts.is_directory:
         _core.move_directory(parts.path, target, overwrite)
     else:
         _core.move_pair(parts.path, target, overwrite)
-    if known:
-        set_bases(target, *known)
+    if new_bases:
+        set_bases(target, *new_bases)
 
 
 def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[str, str] = _NOTHING) -> None:
@@ -126,15 +126,15 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
-    known = bases_after_move(parts.path, target, copied) if parts.is_view else None
+    new_bases = bases_after_move(parts.path, target, copied) if parts.is_view else None
     parts.require_sidecars()
     if parts.is_directory:
         _core.copy_directory(parts.path, target, overwrite)
     else:
         sidecar = parts.files[1] if len(parts.files) > 1 else None
         _core.copy_pair(parts.path, sidecar, target, overwrite)
-    if known:
-        set_bases(target, *known)
+    if new_bases:
+        set_bases(target, *new_bases)
 
 
 def remove(path: str) -> None:

@@ -1,10 +1,10 @@
-"""Checking a dataset against its checksums, and rebuilding one whose writer died."""
+"""`jinx.verify` and `jinx.repair`; the work is done in `rust/jinx-format/src/verify` and `repair.rs`."""
 
 import os
 from collections.abc import Callable
 
 from jinx import _core
-from jinx._open import expand_pattern, look, missing
+from jinx._open import PLAIN, expand_pattern, look, missing
 from jinx._outputs import output_name
 from jinx._results import Problem, RepairResult
 from jinx.mds._directories import find_directories
@@ -37,19 +37,21 @@ def verify(
     names = [name] if look(name) is not None else expand_pattern(name)
     if not names:
         raise missing(name)
-    return [problem for one in names for problem in _verify_one(one, progress, max_value_bytes)]
+    return [problem for file in names for problem in _verify_one(file, progress, max_value_bytes)]
 
 
 def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None) -> list[Problem]:
+    if name.lower().endswith(PLAIN) and _core.sniff(name)[0] == "an empty file":
+        return []  # JSON lines without a line
     directories = find_directories(name)
     if directories is None:
-        problems = [Problem(**one) for one in _core.verify(name, progress, max_value_bytes)]
+        problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
         if not problems and os.path.isfile(name) and _core.sniff(name)[0] == "a JINX file":  # noqa: PTH113
             from jinx._views.verify import base_problems
 
             return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
         return problems
-    return [Problem(**one) for directory in directories for one in _core.mds_verify(directory, progress)]
+    return [Problem(**facts) for directory in directories for facts in _core.mds_verify(directory, progress)]
 
 
 def repair(

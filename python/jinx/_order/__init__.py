@@ -1,1 +1,1 @@
-"""Writing a whole dataset in another order: shuffled or sorted, in bounded memory."""
+"""Writes a dataset in another order, shuffled or sorted, in bounded memory; `rust/jinx-order` does the work."""

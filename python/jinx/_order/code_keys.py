@@ -1,4 +1,4 @@
-"""Sort keys by a function from a file that the user names, computed in worker processes."""
+"""Sort keys from a function in a file of the user, computed in worker processes."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def load_function(code: str) -> Callable[[Any], Any]:
     if not callable(function):
         from jinx._suggest import hint
 
-        functions = [one for one, value in vars(module).items() if callable(value)]
+        functions = [function_name for function_name, value in vars(module).items() if callable(value)]
         raise ValueError(  # noqa: TRY004 - the argument has the wrong value, not the wrong type
             f"{path}: there is no function {name!r}{hint(name, functions)}"
         )
@@ -56,7 +56,7 @@ def in_this_process(dataset: Dataset, code: str) -> list[Any]:
 
 def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[list[Any]]:
     """The keys of all samples, block by block in their order."""
-    load_function(code)  # an error is told before a process starts
+    load_function(code)  # raises errors before a process starts
     from multiprocessing import get_context
 
     count = workers or os.cpu_count() or 1

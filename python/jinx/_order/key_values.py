@@ -1,4 +1,4 @@
-"""What functions return as sort keys."""
+"""Checks the sort keys that functions return."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -8,43 +8,43 @@ from jinx._sizes import counted
 
 
 def checked_key(value: Any, sample: int) -> Any:
-    """A key.
+    """The value that a key function returned, if it is a sort key.
 
     Raises:
-        TypeError: It is none.
-        ValueError: It is a string with lone surrogates.
+        TypeError: The value is not a number, a string, None or a tuple of these.
+        ValueError: A string has lone surrogates.
     """
-    for one in _parts(value):
-        is_number = isinstance(one, int | float) or hasattr(one, "__index__") or hasattr(one, "__float__")
-        if not (one is None or is_number or isinstance(one, str)):
-            kind = type(one).__name__
+    for part in _parts(value):
+        is_number = isinstance(part, int | float) or hasattr(part, "__index__") or hasattr(part, "__float__")
+        if not (part is None or is_number or isinstance(part, str)):
+            kind = type(part).__name__
             raise TypeError(
                 f"sample {sample}: a sort key of type {kind}; a key is a number, a string, None, or a tuple of them"
             )
-        if isinstance(one, str):
-            encodable(f"sample {sample}: the sort key", one)
+        if isinstance(part, str):
+            encodable(f"sample {sample}: the sort key", part)
     return value
 
 
 def keys_in(value: Any) -> int:
-    """How many keys a value is."""
+    """The number of keys in a value: 1, or the length of a tuple."""
     return len(_parts(value))
 
 
 def alike(blocks: Iterable[list[Any]], count: int) -> Iterator[list[Any]]:
-    """Blocks whose values are all as many keys.
+    """Pass on blocks of values, all of which must have the same number of keys.
 
     Raises:
-        ValueError: A value is more or fewer keys.
+        ValueError: A value has more or fewer keys than the first one.
     """
     start = 0
     for block in blocks:
         for sample, value in enumerate(block, start):
             if keys_in(value) != count:
-                here, first = counted(keys_in(value), "key"), counted(count, "key")
+                this_count, first_count = counted(keys_in(value), "key"), counted(count, "key")
                 raise ValueError(
-                    f"the key function returns {here} for sample {sample} and {first} for sample 0; write None where a "
-                    "tuple lacks a key"
+                    f"the key function returns {this_count} for sample {sample} and {first_count} for sample 0; write "
+                    "None where a tuple lacks a key"
                 )
         yield block
         start += len(block)

@@ -1,4 +1,4 @@
-"""What shuffling and sorting share: opening the input, checking the output, writing in an order."""
+"""Writes a dataset in a given order, for `shuffle` and `sort`; `rust/jinx-order/src/rewrite.rs` does the work."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from jinx._convert.formats import format_of
 from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
-from jinx._order.memory import memory_bound
+from jinx._order.memory_limit import memory_bound
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_stdout, refuse_within
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
@@ -26,7 +26,7 @@ Progress = Callable[[int, int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is written, where, and within which bounds.
+    """One shuffle or sort: its input, its output and its limits.
 
     Attributes:
         dataset: The samples.
@@ -56,7 +56,7 @@ class Job:
         options: OrderOptions,
         progress: Progress | None,
     ) -> "Job":
-        """Open the input, and refuse an output that cannot be."""
+        """Open the input, and refuse an output that cannot be written."""
         started = time.monotonic()
         require_known(options, OrderOptions)
         require_function("progress", progress)
@@ -118,15 +118,16 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
 
 
 def _refuse_other_formats(out: str) -> None:
-    """Samples are copied as they are stored, so that no other format can be written.
+    """Refuse other formats: samples are copied as they are stored.
 
     Raises:
         ValueError: The suffix names one.
     """
-    found = format_of(out)
-    if found not in {None, "jinx"}:
+    output_format = format_of(out)
+    if output_format not in {None, "jinx"}:
         raise ValueError(
-            f"{out}: the output is JINX, not {found}: a name that ends in .jinx, or a directory; then run jinx convert"
+            f"{out}: the output is JINX, not {output_format}: a name that ends in .jinx, or a directory; then run "
+            "jinx convert"
         )
 
 
@@ -141,7 +142,9 @@ def _opened(source: Source) -> Dataset:
 def _writer(job: Job) -> _core.Writer:
     # Numbers of the top level are indexed in any case.
     indexed = [
-        one.path for one in job.dataset.info().indexed if one.dtype == "utf8" or len(_core.parse_path(one.path)) > 1
+        column.path
+        for column in job.dataset.info().indexed
+        if column.dtype == "utf8" or len(_core.parse_path(column.path)) > 1
     ]
     shard_size = shard_bytes(job.out, job.shard_size)
     return _core.Writer(
@@ -154,7 +157,7 @@ def _writer(job: Job) -> _core.Writer:
 
 
 def _in_bytes(progress: Progress | None, samples: int, stored: int) -> Callable[[int, int], None] | None:
-    """The core counts samples over all passes; people want samples and bytes."""
+    """Convert the core's progress, samples over all passes, to samples and bytes."""
     if progress is None:
         return None
 
@@ -171,9 +174,9 @@ def _stored_bytes(dataset: Dataset, samples: int) -> int:
     files = {path for root in roots for path in root.paths}
     if own:
         files.update(dataset._shard_paths)
-    there = sum(root.samples for root in roots)
+    base_samples = sum(root.samples for root in roots)
     size = sum(_size(path) for path in files)
-    return round(size * samples / there) if there else size
+    return round(size * samples / base_samples) if base_samples else size
 
 
 def _sidecar_values(dataset: Dataset) -> tuple[int, Path] | None:

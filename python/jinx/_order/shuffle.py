@@ -1,4 +1,4 @@
-"""Shuffling on disk."""
+"""`jinx.shuffle`; the order and the writing are in `rust/jinx-order`."""
 
 import os
 from typing import Unpack

@@ -1,4 +1,4 @@
-"""Sorting on disk."""
+"""`jinx.sort`; keys are sorted in `rust/jinx-order/src/sort.rs`."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +62,7 @@ def sort(
         FileExistsError: The output exists.
         KeyError: No sample has such a column or path.
         OSError: There is not enough room for the output and the temporary files.
-        TypeError: The function returns what is not a key.
+        TypeError: The function returns a value that is not a key.
         ValueError: The output is also an input; a key is a number in one sample and a string in another, which are
             named; or keys are missing, with `missing="fail"`.
     """
@@ -102,7 +102,7 @@ def _flips(descending: Descending) -> bool | list[bool]:
     """Whether the order is reversed: of all keys, or of each.
 
     Raises:
-        TypeError: These are no bools.
+        TypeError: `descending` is neither a bool nor a list of bools.
     """
     if isinstance(descending, bool):
         return descending
@@ -115,7 +115,7 @@ def _flips(descending: Descending) -> bool | list[bool]:
 
 
 class _Keys:
-    """Makes an order of keys."""
+    """Collects the keys of all samples and sorts them."""
 
     def __init__(self, job: Job, *, descending: bool | list[bool], natural: bool, missing: Missing) -> None:
         self.job, self.descending, self.natural, self.missing = job, descending, natural, missing
@@ -138,10 +138,10 @@ class _Keys:
         paths = [_core.parse_path(name) if is_empty else parse_name(dataset, name) for name, _, _ in parsed]
         kinds = ["length" if is_length else "value" for _, is_length, _ in parsed]
         keys = self._sorter([is_descending for _, _, is_descending in parsed])
-        found = keys.add_paths(dataset, list(zip(paths, kinds, strict=True)))
-        for path, there in zip(paths, found, strict=True):
+        existing = keys.add_paths(dataset, list(zip(paths, kinds, strict=True)))
+        for path, exists in zip(paths, existing, strict=True):
             if not is_empty:
-                require_path(dataset, path, there=there)
+                require_path(dataset, path, exists=exists)
         return keys.finish()
 
     def of_values(self, blocks: Iterable[list[Any]]) -> tuple[_core.Ordering, int]:

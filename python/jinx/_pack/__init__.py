@@ -1,1 +1,1 @@
-"""Which samples share a sequence: plans, schedules, and the stages that lead to them."""
+"""Packing plans: which samples share a sequence, which packs each rank trains on, and comparisons of methods."""

@@ -1,14 +1,14 @@
-"""What five ways to batch the same samples waste, as numbers and for a picture."""
+"""`jinx.compare_packing`: the padding of five ways to batch the same samples, as numbers and for a picture."""
 
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jinx._annotate.recipe import require_alike
-from jinx._pack import stages
+from jinx._annotate.counting_settings import require_one_way_of_counting
+from jinx._pack import batching_methods
+from jinx._pack.chart_rows import IMAGE_TOKENS, Row, rows_of
 from jinx._pack.config import PackConfig
 from jinx._pack.packs import Packs
-from jinx._pack.rows import IMAGE_TOKENS, Row, rows_of
 from jinx._pack.schedule import PackSchedule
 from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, datasets_in, read_sizes
 from jinx._results import Result
@@ -56,9 +56,9 @@ class PackComparison(Result):
         budgets: What a sequence of the knapsack may hold.
         stages: The five ways.
         shown: For each of them, the sequences that some of the samples make; the picture shows them.
-        cost: The size that ranks pay for.
-        costs: What each of 8 ranks pays in up to 64 steps, `before` and `after` balancing: lists of 8 numbers.
-        imbalance: What the slowest rank pays over the mean, on average over the epoch, `before` and `after`.
+        cost: The size that counts as the cost of a pack.
+        costs: The cost of each of 8 ranks in up to 64 steps, `before` and `after` balancing: lists of 8 numbers.
+        imbalance: The cost of the slowest rank over the mean, on average over the epoch, `before` and `after`.
     """
 
     samples: int
@@ -81,7 +81,7 @@ class PackComparison(Result):
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
         """Write all numbers as JSON, those of the picture too. An existing file is replaced."""
-        from jinx._pack.published import write_json
+        from jinx._pack.atomic_write import write_json
 
         write_json(path, self.to_dict())
 
@@ -99,7 +99,7 @@ def compare_packing(
     lengths: str = TOKENS,
     tokens_per_image: int = 0,
 ) -> PackComparison:
-    """Batch samples in five ways, and say what each of them wastes. No sample is read.
+    """Batch samples in five ways, and compare how much padding each needs. No sample is read.
 
     Naive padding pads each batch to its longest sample. Constrained padding drops samples over `max_length` and pads
     the others to it. Greedy packing puts samples into sequences as they come. Bin packing takes the longest first. The
@@ -129,24 +129,24 @@ def compare_packing(
     limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
     budgets = {name: limit for name, limit in limits.items() if limit is not None}
     sizes = read_sizes(source, list(budgets), lengths, also=(IMAGES, PATCHES, IMAGE_TOKENS))
-    require_alike(datasets_in(source))
+    require_one_way_of_counting(datasets_in(source))
     total = len(sizes.columns[TOKENS])
     if not total:
         raise InvalidError("there are no samples to compare")
     config = PackConfig(budgets=budgets, window=window, seed=seed)
     config.check(len(sizes.samples))
     order = np.random.Generator(np.random.PCG64(seed)).permutation(total)
-    best = stages.knapsack(sizes, config)
-    found = _all_stages(sizes, config, batch_size, order, best)
+    best = batching_methods.knapsack(sizes, config)
+    batchings = _all_stages(sizes, config, batch_size, order, best)
     chosen = np.sort(order[:show])
     part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),), (None,))
-    shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), stages.knapsack(part, config))
+    shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), batching_methods.knapsack(part, config))
     cost = next((name for name in (PATCHES, IMAGES) if name in sizes.columns), f"{TOKENS}^2")
     before, after = _schedule(best, None), _schedule(best, cost)
     return PackComparison(
         samples=total,
         budgets=budgets,
-        stages=[_stage(name, batching, sizes) for name, batching in found.items()],
+        stages=[_stage(name, batching, sizes) for name, batching in batchings.items()],
         shown={name: rows_of(batching, part, chosen, tokens_per_image) for name, batching in shown.items()},
         cost=cost,
         costs={"before": before.step_costs(cost)[:_STEPS].tolist(), "after": after.step_costs(cost)[:_STEPS].tolist()},
@@ -156,17 +156,17 @@ def compare_packing(
 
 def _all_stages(
     sizes: Sizes, config: PackConfig, batch_size: int, order: "npt.NDArray[np.int64]", best: Packs
-) -> dict[str, stages.Batching]:
+) -> dict[str, batching_methods.Batching]:
     return {
-        "naive_padding": stages.naive_padding(sizes, order, batch_size),
-        "constrained_padding": stages.constrained_padding(sizes, order, config.budgets[TOKENS]),
-        "greedy": stages.batching_of(stages.greedy(sizes, config)),
-        "bin_packing": stages.batching_of(stages.bin_packing(sizes, config)),
-        "knapsack": stages.batching_of(best),
+        "naive_padding": batching_methods.naive_padding(sizes, order, batch_size),
+        "constrained_padding": batching_methods.constrained_padding(sizes, order, config.budgets[TOKENS]),
+        "greedy": batching_methods.batching_of(batching_methods.greedy(sizes, config)),
+        "bin_packing": batching_methods.batching_of(batching_methods.bin_packing(sizes, config)),
+        "knapsack": batching_methods.batching_of(best),
     }
 
 
-def _stage(name: str, batching: stages.Batching, sizes: Sizes) -> Stage:
+def _stage(name: str, batching: batching_methods.Batching, sizes: Sizes) -> Stage:
     import numpy as np
 
     tokens = int(sizes.columns[TOKENS][batching.positions].sum(dtype=np.uint64))

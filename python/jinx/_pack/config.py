@@ -1,4 +1,4 @@
-"""What a plan is a function of, next to the sizes of the samples."""
+"""The options of a plan. With the sizes of the samples, they determine it."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -51,10 +51,10 @@ class PackConfig(Result):
         """
         from jinx._suggest import hint
 
-        for name, value, known in (("strategy", self.strategy, STRATEGIES), ("oversize", self.oversize, OVERSIZE)):
-            if value not in known:
+        for name, value, allowed in (("strategy", self.strategy, STRATEGIES), ("oversize", self.oversize, OVERSIZE)):
+            if value not in allowed:
                 raise InvalidError(
-                    f"{name}={value!r} is not known{hint(str(value), known)}; use one of {', '.join(known)}"
+                    f"{name}={value!r} is not known{hint(str(value), allowed)}; use one of {', '.join(allowed)}"
                 )
         for name, budget in self.budgets.items():
             if not 1 <= budget <= MAX_BUDGET:

@@ -1,10 +1,11 @@
-"""`jinx.pack`: from a dataset to a plan."""
+"""`jinx.pack`: makes a plan for a dataset."""
 
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jinx._annotate.recipe import require_alike
+from jinx._annotate.counting_settings import require_one_way_of_counting
+from jinx._annotate.lengths import COUNTS, IDS
 from jinx._arguments import require_type
 from jinx._pack.config import Oversize, PackConfig, Strategy
 from jinx._pack.plan import PackPlan
@@ -65,7 +66,8 @@ def pack(
     Raises:
         InvalidError: A column is not indexed, or an option has a value that is not possible.
         KeyError: A column does not exist.
-        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others.
+        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others, or a column
+            that it counted has other values now.
         LimitError: A sample is over a budget, with `oversize="error"`; or the weights ask for too many samples.
     """
     require_type("lengths", lengths, str)
@@ -75,8 +77,8 @@ def pack(
     chosen |= {name: operator.index(limit) for name, limit in limits.items() if limit is not None}
     chosen |= {name: operator.index(limit) for name, limit in (budgets or {}).items()}
     sizes = read_sizes(source, list(chosen), lengths)
-    if lengths == TOKENS or {IMAGES, PATCHES} & chosen.keys():
-        require_alike(datasets_in(source))
+    if IDS in lengths or {lengths if name == TOKENS else name for name in chosen}.intersection(COUNTS):
+        require_one_way_of_counting(datasets_in(source))
     config = PackConfig(
         budgets=chosen,
         strategy=strategy,

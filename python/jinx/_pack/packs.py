@@ -1,4 +1,4 @@
-"""Which samples each pack holds, and what the packs hold of each size."""
+"""The packs of an epoch, and the sums of sizes in them; `rust/jinx-pack` packs."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ _MOST_DRAWS = 2**32 - 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many samples are in no pack as they are.
+    """How many samples are in no pack, or only in part.
 
     Attributes:
         empty: Without tokens.
@@ -92,8 +92,8 @@ class Packs:
             threads=threads,
         )
         arrays = [np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False) for data in (offsets, positions)]
-        made = cls(sizes, config, arrays[0], arrays[1], LeftOut(*left_out))
-        return made.kept_by(made.has_least()) if config.least else made
+        packs = cls(sizes, config, arrays[0], arrays[1], LeftOut(*left_out))
+        return packs.kept_by(packs.has_least()) if config.least else packs
 
     def has_least(self) -> "npt.NDArray[np.bool_]":
         """Whether each pack holds what `config.least` asks for."""
@@ -186,13 +186,22 @@ class Packs:
         }
 
     @property
+    def cut(self) -> "npt.NDArray[np.int64]":
+        """The samples of which a pack holds only the first tokens (`oversize="truncate"`), in order."""
+        import numpy as np
+
+        if self.config.oversize != "truncate":
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.stored_sizes.columns[TOKENS] > self.max_length)
+
+    @property
     def num_samples(self) -> tuple[int, ...]:
         """The number of samples of each source."""
         return self.stored_sizes.samples
 
     @property
     def left_out(self) -> LeftOut:
-        """How many samples are in no pack as they are."""
+        """How many samples are in no pack, or only in part."""
         return self._left_out
 
     def totals(self, name: str, start: int = 0, stop: int | None = None) -> "npt.NDArray[np.uint64]":
@@ -208,13 +217,13 @@ class Packs:
 
         column = self.sizes[name.removesuffix("^2")]
         start, stop, _ = slice(start, stop).indices(len(self))
-        found = np.empty(max(stop - start, 0), dtype=np.uint64)
+        sums = np.empty(max(stop - start, 0), dtype=np.uint64)
         for begin in range(start, stop, _BLOCK):
             ends = self._offsets[begin : min(begin + _BLOCK, stop) + 1].astype(np.int64)
             sizes = column[self._positions[ends[0] : ends[-1]]].astype(np.uint64)
             summed = np.add.reduceat(sizes**2 if name.endswith("^2") else sizes, ends[:-1] - ends[0])
-            found[begin - start : begin - start + len(summed)] = summed
-        return found
+            sums[begin - start : begin - start + len(summed)] = summed
+        return sums
 
     @cached_property
     def efficiency(self) -> float:
@@ -228,7 +237,7 @@ class Packs:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the plan is a function of, as JSON can hold it; of the sizes, and of the samples of datasets, hashes."""
+        """All that determines the plan, for JSON: its config, and hashes of the sizes and of the datasets' samples."""
         config = self.config.to_dict()
         config["weights"] = None if config["weights"] is None else list(config["weights"])
         return {
@@ -258,10 +267,10 @@ class Packs:
         own = self.identity
         differing = [name for name in {**own, **identity} if own.get(name) != identity.get(name)]
         if differing:
-            told = ", ".join(
+            differences = ", ".join(
                 f"{name} is {_short(own.get(name))} and was {_short(identity.get(name))}" for name in differing
             )
-            raise MismatchError(f"this plan is not the one of the saved state: {told}")
+            raise MismatchError(f"this plan is not the one of the saved state: {differences}")
 
     @property
     def has_images(self) -> bool:
@@ -278,18 +287,18 @@ def _draws(samples: Sequence[int], weights: Sequence[float] | None, epoch: int) 
     Raises:
         LimitError: The weights ask for more samples than a plan can hold.
     """
-    found: list[tuple[int, int, int]] = []
+    draws_of_sources: list[tuple[int, int, int]] = []
     for count, weight in zip(samples, weights or (1.0,) * len(samples), strict=True):
         each = Fraction(weight) * count
         before, after = (math.floor(each * epochs + Fraction(1, 2)) for epochs in (epoch, epoch + 1))
-        found.append((count, after - before, before % count if count else 0))
-    total = sum(draws for _, draws, _ in found)
+        draws_of_sources.append((count, after - before, before % count if count else 0))
+    total = sum(draws for _, draws, _ in draws_of_sources)
     if total > _MOST_DRAWS:
         raise LimitError(
             f"the weights ask for more samples in an epoch than the {_MOST_DRAWS:,} that a plan holds; "
             "give smaller weights"
         )
-    return found
+    return draws_of_sources
 
 
 def require_least(sizes: Sizes, least: Mapping[str, int]) -> None:

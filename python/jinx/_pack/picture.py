@@ -1,15 +1,15 @@
-"""The picture of a comparison: sequences as rows, samples as segments, images at the right, costs of ranks below."""
+"""Draws comparisons and plans: sequences as rows, samples as segments, images at the right, costs of ranks below."""
 
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinx._optional import require
+from jinx._pack.atomic_write import published
+from jinx._pack.batching_methods import batching_of
+from jinx._pack.chart_rows import rows_of
 from jinx._pack.packs import Packs
-from jinx._pack.published import published
-from jinx._pack.rows import rows_of
 from jinx._pack.sizes import IMAGES, TOKENS
-from jinx._pack.stages import batching_of
 
 # Bin packing looks like greedy packing with fewer rows; its numbers are in the table.
 _PANELS = {
@@ -41,7 +41,7 @@ def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     limit = comparison["budgets"][TOKENS]
     widest = max((row["width"] for rows in shown.values() for row in rows), default=limit)
     right = min(max(widest, limit), _WIDEST * limit)
-    most = max((sum(row["images"]) for rows in shown.values() for row in rows), default=0)
+    max_images = max((sum(row["images"]) for rows in shown.values() for row in rows), default=0)
     first: Any = None
     for place, (name, rows) in enumerate(shown.items()):
         axes = figure.add_subplot(grid[place, 0], sharex=first)
@@ -51,7 +51,7 @@ def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         axes.set_title(_title(comparison, name), loc="left", fontsize=10)
         axes.tick_params(labelbottom=place == len(_PANELS) - 1)
         strip = figure.add_subplot(grid[place, 1], sharey=axes)
-        _images(strip, rows, comparison["budgets"].get(IMAGES), most)
+        _images(strip, rows, comparison["budgets"].get(IMAGES), max_images)
         if place == 0:
             strip.set_title("images", loc="left", fontsize=10)
     first.figure.axes[2 * (len(_PANELS) - 1)].set_xlabel(f"tokens; the line is at max_length={limit:,}", fontsize=9)
@@ -90,7 +90,7 @@ def _figure(height_inches: float) -> Any:
 
 
 def _title(comparison: Mapping[str, Any], name: str) -> str:
-    stage = next(one for one in comparison["stages"] if one["name"] == name)
+    stage = next(candidate for candidate in comparison["stages"] if candidate["name"] == name)
     rows = "sequences" if name.endswith("padding") else "packs"
     return (
         f"{_PANELS[name]}: {stage['efficiency']:.2%} useful, {stage['rows']:,} {rows} for {stage['samples']:,} samples"
@@ -121,18 +121,18 @@ def _panel(axes: Any, rows: Sequence[Mapping[str, Any]], limit: int) -> None:
     axes.set_frame_on(False)
 
 
-def _images(axes: Any, rows: Sequence[Mapping[str, Any]], budget: int | None, most: int) -> None:
-    """A bar for each row, on an axis that reaches to the most images of any row."""
+def _images(axes: Any, rows: Sequence[Mapping[str, Any]], budget: int | None, max_images: int) -> None:
+    """Draw the images of each row as a bar."""
     axes.barh(range(len(rows)), [sum(row["images"]) for row in rows], height=0.8, color=_STRIP)
     if budget is not None:
         axes.axvline(budget, color=_LIMIT, linewidth=1.2)
-    axes.set_xlim(0, max(most, budget or 0, 1) * 1.05)
+    axes.set_xlim(0, max(max_images, budget or 0, 1) * 1.05)
     axes.tick_params(labelleft=False, left=False, labelsize=8)
     axes.set_frame_on(False)
 
 
 def _costs(figure: Any, grid: Any, comparison: Mapping[str, Any]) -> None:
-    """What ranks pay: the range of all ranks, and the slowest one, which the others wait for."""
+    """Draw the costs of ranks: the range of all, and the slowest rank, which the others wait for."""
     shared: Any = None
     for place, when in enumerate(("before", "after")):
         axes = figure.add_subplot(grid[len(_PANELS) + place, :], sharex=shared, sharey=shared)
@@ -151,9 +151,9 @@ def _costs(figure: Any, grid: Any, comparison: Mapping[str, Any]) -> None:
         axes.step(range(len(steps)), slowest, where="mid", color=_SLOW, linewidth=1, label="slowest of 8 ranks")
         means = [sum(ranks) / len(ranks) for ranks in steps]
         axes.step(range(len(steps)), means, where="mid", color=_SHADES[0], linewidth=1, label="mean")
-        told = "in the plan's order" if when == "before" else "balanced"
+        order = "in the plan's order" if when == "before" else "balanced"
         axes.set_title(
-            f"{comparison['cost']} of a step, {told}: slowest/mean {comparison['imbalance'][when]:.2f}",
+            f"{comparison['cost']} of a step, {order}: slowest/mean {comparison['imbalance'][when]:.2f}",
             loc="left",
             fontsize=10,
         )

@@ -1,4 +1,4 @@
-"""The plan of an epoch, as users see it: packs, their schedule, facts, a picture, a file."""
+"""The class `PackPlan`: the plan of an epoch, with its schedule, facts, picture and file."""
 
 import dataclasses
 import operator
@@ -135,7 +135,7 @@ class PackPlan(Packs):
         draw_packs(self, output_name(path), packs, tokens_per_image)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
-        """Save the plan as a JINX file of one sample, at the end and at once. `PackPlan.load` checks and opens it.
+        """Save the plan as a JINX file of one sample, in one step. `PackPlan.load` checks and opens it.
 
         Args:
             path: Its name ends in `.jinx`.

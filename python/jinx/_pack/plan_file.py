@@ -1,4 +1,4 @@
-"""A plan as a JINX file of one sample, whose arrays carry checksums."""
+"""Saves and loads plans, as JINX files of one sample whose arrays have checksums."""
 
 import dataclasses
 import os
@@ -73,7 +73,7 @@ def _parts(sample: dict[str, Any], name: str) -> tuple[Sizes, PackConfig, Any, A
     identity["budgets"], identity["least"] = dict(identity["budgets"]), dict(identity["least"])
     config = PackConfig(**identity)
     config.check(len(samples))
-    columns = {one: _numbers(column) for one, column in dict(sample[_SIZES]).items()}
+    columns = {budget_name: _numbers(column) for budget_name, column in dict(sample[_SIZES]).items()}
     sizes = Sizes(columns, samples, tuple(None if source is None else dict(source) for source in sources), lengths)
     offsets, positions = _numbers(sample["offsets"]), _numbers(sample["positions"])
     total = sum(samples)
@@ -94,9 +94,9 @@ def _parts(sample: dict[str, Any], name: str) -> tuple[Sizes, PackConfig, Any, A
     require_least(sizes, config.least)
     if not plan.has_least().all():
         raise CorruptFileError(f"{name}: a pack holds less than the plan asks for")
-    for one, budget in config.budgets.items():
-        if (plan.totals(one) > budget).any():
-            raise CorruptFileError(f"{name}: a pack holds more than its budget of {one}")
+    for budget_name, budget in config.budgets.items():
+        if (plan.totals(budget_name) > budget).any():
+            raise CorruptFileError(f"{name}: a pack holds more than its budget of {budget_name}")
     return sizes, config, offsets, positions, left_out, mask
 
 

@@ -1,8 +1,8 @@
-"""Which packs each rank trains on: the same length for all, similar costs side by side, nothing communicated.
+"""The schedule of a plan: which packs each rank trains on. All ranks compute it without communication.
 
-The packs of an epoch are put into one global order, which micro-steps take a slice of, each rank its part of the slice.
-Balancing changes the order inside windows of 64 optimiser steps alone: packs are sorted by cost, neighbours form groups
-of one micro-step, and the groups are shuffled. So the place of any step is found by sorting one window.
+The packs of an epoch have one global order. Each micro-step takes a slice of it, and each rank a part of the slice.
+Balancing changes the order only inside windows of 64 optimiser steps: packs are sorted by cost, packs of similar cost
+form the groups of micro-steps, and the groups are shuffled. So finding the packs of any step takes sorting one window.
 """
 
 import math
@@ -34,7 +34,7 @@ _LARGEST_WINDOW = 2**40
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the global order goes from one pack on."""
+    """The layout of the global order from one pack on."""
 
     start: int
     group: int
@@ -89,10 +89,10 @@ class PackSchedule:
         """Optimiser steps."""
 
     def _resume(self, state: Mapping[str, Any]) -> None:
-        known = required_state(state)
-        self._plan.require(known["plan"])
-        consumed, start, group, window = (known[name] for name in _STATE)
-        factors = tuple((name, float(factor)) for name, factor in known["balance"].items())
+        saved = required_state(state)
+        self._plan.require(saved["plan"])
+        consumed, start, group, window = (saved[name] for name in _STATE)
+        factors = tuple((name, float(factor)) for name, factor in saved["balance"].items())
         # A window is some steps of groups; the next one begins at most a window and a group after the packs consumed.
         is_possible = (
             0 <= consumed <= len(self._plan)
@@ -101,7 +101,7 @@ class PackSchedule:
             and 0 <= start <= len(self._plan) + window + group
         )
         if not is_possible:
-            numbers = {name: known[name] for name in _STATE}
+            numbers = {name: saved[name] for name in _STATE}
             raise InvalidError(f"this is not a state of a schedule of {len(self._plan)} packs: {numbers}")
         _require_sizes(self._plan, factors)
         self._consumed = consumed
@@ -148,7 +148,7 @@ class PackSchedule:
         )
 
     def state(self, micro_steps: int) -> dict[str, Any]:
-        """Where the schedule is, as JSON can hold it: a few integers, `balance` and what the plan is a function of.
+        """The position of the schedule, for JSON: a few integers, `balance`, and the identity of the plan.
 
         It is the same on each rank. A schedule of the same plan under any world size, batch size and accumulation
         continues from there.
@@ -197,10 +197,10 @@ class PackSchedule:
         return np.concatenate([whole[order].reshape(-1), by_cost[groups * layout.group :]])
 
     def step_costs(self, cost: str | None = None) -> "npt.NDArray[np.float64]":
-        """What each rank pays in each micro-step: float64 of shape (len(schedule), world_size). Filler packs cost 0.
+        """The cost of each rank in each micro-step: float64 of shape (len(schedule), world_size). Filler packs cost 0.
 
         Args:
-            cost: A name in `sizes`, or `"num_tokens^2"`; what `balance` names if not given, without it the tokens.
+            cost: A name in `sizes`, or `"num_tokens^2"`; by default that of `balance`, else the tokens.
         """
         import numpy as np
 
@@ -208,12 +208,12 @@ class PackSchedule:
         _require_sizes(self._plan, factors)
         count = min(len(self) * self._group, len(self._plan) - self._consumed)
         order = [self._pack(place) for place in range(self._consumed, self._consumed + count)]
-        found = np.zeros(len(self) * self._group)
-        found[:count] = _costs(self._plan, factors, 0, len(self._plan))[order]
-        return found.reshape(len(self), self.world_size, self.batch_size).sum(axis=2)
+        costs = np.zeros(len(self) * self._group)
+        costs[:count] = _costs(self._plan, factors, 0, len(self._plan))[order]
+        return costs.reshape(len(self), self.world_size, self.batch_size).sum(axis=2)
 
     def imbalance(self, cost: str | None = None) -> float:
-        """What the slowest rank pays over the mean of all ranks, on average over the micro-steps that cost something.
+        """The cost of the slowest rank over the mean of all ranks, on average over the micro-steps that cost something.
 
         Args:
             cost: As for `step_costs`.
@@ -228,24 +228,24 @@ _MEMBERS = {*_STATE, "balance", "plan"}
 
 
 def required_state(state: Any) -> dict[str, Any]:
-    """What `PackSchedule.state` returned.
+    """Check that a value is a state that `PackSchedule.state` returned.
 
     Raises:
         InvalidError: Members are missing, unknown or of another type.
     """
-    known: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
-    if set(known) != _MEMBERS:
-        odd = sorted(map(str, set(known) ^ _MEMBERS))
+    saved: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
+    if set(saved) != _MEMBERS:
+        odd = sorted(map(str, set(saved) ^ _MEMBERS))
         raise InvalidError(f"this is not the state of a schedule, which has {', '.join(sorted(_MEMBERS))}: {odd[0]}")
     for name in _STATE:
-        if type(known[name]) is not int:
-            raise InvalidError(f"this is not the state of a schedule: {name} is {known[name]!r}, not an integer")
-    balance, plan = known["balance"], known["plan"]
-    if not isinstance(balance, Mapping) or not all(_is_factor(*one) for one in balance.items()):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if type(saved[name]) is not int:
+            raise InvalidError(f"this is not the state of a schedule: {name} is {saved[name]!r}, not an integer")
+    balance, plan = saved["balance"], saved["plan"]
+    if not isinstance(balance, Mapping) or not all(_is_factor(*factor) for factor in balance.items()):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         raise InvalidError("this is not the state of a schedule: balance is not a dict of names and numbers")
     if not isinstance(plan, Mapping):
         raise InvalidError("this is not the state of a schedule: plan is not a dict")
-    return known
+    return saved
 
 
 def _is_factor(name: Any, factor: Any) -> bool:
@@ -261,14 +261,14 @@ def _at_least_one(number: int, name: str) -> int:
 def _costs(plan: "Packs", factors: tuple[tuple[str, float], ...], start: int, stop: int) -> "npt.NDArray[np.float64]":
     import numpy as np
 
-    found = np.zeros(max(stop - start, 0))
+    costs = np.zeros(max(stop - start, 0))
     for name, factor in factors:
-        found += factor * plan.totals(name, start, stop)
-    return found
+        costs += factor * plan.totals(name, start, stop)
+    return costs
 
 
 def _factors(plan: "Packs", balance: Balance) -> tuple[tuple[str, float], ...]:
-    """What a pack costs: names of sizes and their factors; none if it does not matter."""
+    """The sizes that make up the cost of a pack, and their factors; empty if packs are not balanced."""
     if balance is None:
         return ()
     if balance == "auto":

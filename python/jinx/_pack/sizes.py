@@ -1,4 +1,4 @@
-"""What each sample takes of each budget: from the index of a dataset, or from arrays. Nothing is decoded."""
+"""Reads the sizes of samples (tokens, images, patches) from the index of a dataset or from arrays."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from jinx._core import Reader
+from jinx._core import Reader, parse_path
+from jinx._dataset.columns import column as read_column
 from jinx._dataset.columns import column_names, from_index, parse_name
+from jinx._dataset.columns import lengths as lengths_of
 from jinx._dataset.identity import identity_of
 from jinx._dataset.sort_order import parse_key
 from jinx._suggest import hint
@@ -57,30 +59,28 @@ def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence
     parts = _parts(source)
     names = {part: "" if len(parts) == 1 else f"source {part}: " for part in range(len(parts))}
     read = [_of_one(part, budgets, also, lengths, names[number]) for number, part in enumerate(parts)]
-    shared = [name for name in read[0] if all(name in one for one in read)]
+    shared = [name for name in read[0] if all(name in source_columns for source_columns in read)]
     columns = {
-        name: read[0][name] if len(read) == 1 else np.concatenate([one[name] for one in read]) for name in shared
+        name: read[0][name] if len(read) == 1 else np.concatenate([source_columns[name] for source_columns in read])
+        for name in shared
     }
     sources = tuple(identity_of(part) if isinstance(part, Reader) else None for part in parts)
-    return Sizes(columns, tuple(len(one[TOKENS]) for one in read), sources, lengths)
+    return Sizes(columns, tuple(len(source_columns[TOKENS]) for source_columns in read), sources, lengths)
 
 
-def held_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str, npt.NDArray[np.uint32]]":
-    """Those of some sizes that a dataset's index holds.
+def shown_sizes(dataset: Reader, names: Sequence[str], lengths: str) -> "dict[str, npt.NDArray[np.uint32]]":
+    """The sizes with these names that a dataset shows: from its index, or from columns that a view replaces.
 
     Args:
-        dataset: The dataset.
+        dataset: The dataset; the functions of `map` are not called.
         names: Names of sizes.
         lengths: The column for `num_tokens`.
+
+    Raises:
+        InvalidError: A column has values that are not sizes, or a sample has none.
     """
-    indexed = _Indexed(dataset, lengths, "")
-    found: dict[str, npt.NDArray[np.uint32]] = {}
-    for name in names:
-        try:
-            found[name] = indexed.required(name)
-        except (InvalidError, KeyError):
-            continue
-    return found
+    indexed = _Indexed(dataset._derive(transforms=[]) if dataset._transforms else dataset, lengths, "")
+    return {name: column for name in names if (column := indexed.shown(name)) is not None}
 
 
 def datasets_in(source: Any) -> list[Reader]:
@@ -90,12 +90,12 @@ def datasets_in(source: Any) -> list[Reader]:
 
 def _parts(source: Any) -> list[Any]:
     """The sources that a plan was asked for: several in a list or tuple, or one."""
-    is_mixture = isinstance(source, list | tuple) and any(_is_source(one) for one in source)  # pyright: ignore[reportUnknownVariableType]
+    is_mixture = isinstance(source, list | tuple) and any(_is_source(part) for part in source)  # pyright: ignore[reportUnknownVariableType]
     return list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _is_source(one: Any) -> bool:
-    return isinstance(one, Reader | Mapping) or getattr(one, "ndim", 0) == 1 or isinstance(one, list | tuple)
+def _is_source(value: Any) -> bool:
+    return isinstance(value, Reader | Mapping) or getattr(value, "ndim", 0) == 1 or isinstance(value, list | tuple)
 
 
 def _of_one(
@@ -111,7 +111,7 @@ def _of_one(
     else:
         given = _Given({TOKENS: source}, where)
     columns = {name: given.required(name) for name in budgets}
-    columns |= {name: found for name in optional if (found := given.optional(name)) is not None}
+    columns |= {name: values for name in optional if (values := given.optional(name)) is not None}
     for name, column in columns.items():
         if len(column) != len(columns[TOKENS]):
             raise InvalidError(
@@ -147,21 +147,51 @@ class _Indexed:
     def required(self, name: str) -> "npt.NDArray[np.uint32]":
         if not len(self._dataset):  # it may not even know its columns
             return checked([], name)
-        column = self._lengths if name == TOKENS else name
-        known = column_names(self._dataset)
-        path, by_length, _ = parse_key(column, known)
-        if known and path not in known and "." not in path:
+        column, path, by_length = self._place(name)
+        names = column_names(self._dataset)
+        if names and path not in names and "." not in path:
             raise KeyError(
-                f"{self._where}no column {path!r}{hint(path, known)}; `jinx annotate` adds the number of tokens, "
+                f"{self._where}no column {path!r}{hint(path, names)}; `jinx annotate` adds the number of tokens, "
                 "images and patches"
             )
-        found = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
-        if found is None or isinstance(found[0], list):
+        stored = self._stored(path, by_length=by_length)
+        if stored is None:
             raise InvalidError(
                 f"{self._where}{column!r} is not in the index as numbers, and a plan reads no samples: write it with "
                 f"Writer(..., indexed=[{path!r}]), add it with `jinx annotate`, or give an array of lengths"
             )
-        values, present = found
+        return self._sizes(column, *stored)
+
+    def shown(self, name: str) -> "npt.NDArray[np.uint32] | None":
+        """The sizes as samples show them; None where they are hidden, or stored and not indexed."""
+        if not len(self._dataset):
+            return checked([], name)
+        column, path, by_length = self._place(name)
+        names = column_names(self._dataset)
+        top = path if path in names else parse_path(path)[0]
+        if top not in names:
+            return None
+        stored = self._stored(path, by_length=by_length)
+        if stored is not None:
+            return self._sizes(column, *stored)
+        if top not in self._dataset._roots()[2]:
+            return None
+        return checked(lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path), column)
+
+    def _place(self, name: str) -> tuple[str, str, bool]:
+        """The column of a size, its path, and whether the length of the value is meant."""
+        column = self._lengths if name == TOKENS else name
+        path, by_length, is_descending = parse_key(column, column_names(self._dataset))
+        if is_descending:
+            raise InvalidError(f"{self._where}{column!r}: lengths have no order; leave out the minus sign")
+        return column, path, by_length
+
+    def _stored(self, path: str, *, by_length: bool) -> tuple[Any, Any] | None:
+        """The numbers of a path in the index, and which samples have one."""
+        stored = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
+        return None if stored is None or isinstance(stored[0], list) else stored
+
+    def _sizes(self, column: str, values: Any, present: Any) -> "npt.NDArray[np.uint32]":
         if present is not None:
             sample = int(present.argmin())
             raise InvalidError(

@@ -90,7 +90,7 @@ def parse(data: bytes, *, unique: bool, max_depth: int = MAX_DEPTH, error: type[
 
 
 def parse_table(
-    data: bytes, *known: str
+    data: bytes, *supported: str
 ) -> tuple[dict, bool]:  # `known` features; and whether it is 1.1 (versions.md 1, checksums.md)
     table = parse(data, unique=True, max_depth=128, error=CorruptFileError)
     version = re.fullmatch("([0-9]+)[.]([0-9]+)", table.get("version", "1.0"))
@@ -99,7 +99,7 @@ def parse_table(
     new, digest = int(version[2]) > 0, re.search(rb',"digest":"([0-9a-f]{16})"}\Z', data)
     need(xxh3_64_hexdigest(data[: digest.start()]).encode() == digest[1] if digest else not new, "no or wrong digest")
     features = take(table, features_required=list)[0] if new else []
-    need(all(feature in known for feature in features), "unknown required feature", UnsupportedError)
+    need(all(feature in supported for feature in features), "unknown required feature", UnsupportedError)
     return table, new
 
 
@@ -193,9 +193,11 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         if self.footer["sidecar"] is None:
             return None
         name, length = take(self.footer["sidecar"], name=str, length=int)
-        found = [p.read_bytes() for p in (near, near.with_name(name), near.with_name(hidden + self.id)) if p.exists()]
-        need(found, f"sidecar {name} is missing", MismatchError)
-        data = next((data for data in found if data[16:32].hex() == self.id), found[0])
+        candidates = [
+            p.read_bytes() for p in (near, near.with_name(name), near.with_name(hidden + self.id)) if p.exists()
+        ]
+        need(candidates, f"sidecar {name} is missing", MismatchError)
+        data = next((data for data in candidates if data[16:32].hex() == self.id), candidates[0])
         need(len(data) >= 64, "sidecar header is cut", TruncatedFileError)
         magic, major, _, flags, data_id, values_end, _, digest = struct.unpack("<8sHHI16sQ16sQ", data[:64])
         need(magic == SIDECAR_MAGIC and digest == xxh3_64_intdigest(data[:56]), "sidecar header")
@@ -236,10 +238,10 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             fits = not chain or re.fullmatch(chains, chain)
             need((dot or not quoted) and fits, f"key {key!r} is malformed or its chain does not fit the value")
             return name, chain.split(".") if chain else [], quoted
-        found = re.fullmatch(f"(?s)(.*?){self.joint}({chains})", key)
-        if not found or (isinstance(value, dict) and not {"offset", "length"} <= value.keys()):
+        match = re.fullmatch(f"(?s)(.*?){self.joint}({chains})", key)
+        if not match or (isinstance(value, dict) and not {"offset", "length"} <= value.keys()):
             return key, [], False
-        return found[1], found[2].split(self.sep), False
+        return match[1], match[2].split(self.sep), False
 
     def _decode(self, value: object, chain: list[str]) -> object:  # values.md 2
         kind = chain[0]
@@ -288,8 +290,8 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         if "validity" in entry:
             bits = np.unpackbits(np.array(self._array(entry["validity"], "u1"), "u1"), bitorder="little")
             values = [value if bit else None for value, bit in zip(values, bits[: self.count], strict=True)]
-        known = entry["dtype"] in [*INTS, "bool", "float64", "utf8"]
-        need(known and len(values) == entry["rows"] == self.count, "dtype or rows of a column")
+        is_known = entry["dtype"] in [*INTS, "bool", "float64", "utf8"]
+        need(is_known and len(values) == entry["rows"] == self.count, "dtype or rows of a column")
         return values
 
 
@@ -352,11 +354,11 @@ class View:  # views.md; `view[i]` is a sample
         need(not path.startswith("/") and hint.startswith("/"), "an absolute path, or a hint that is not")
         for text in (path, hint):
             need(0 < len(text.encode()) <= MAX_PATH and not re.search(EVIL_SIGN, text), "evil path")
-        known = {"pair": [], "mds": [], "directory": ["shards"], "jsonl": ["content", "index"]}
+        members = {"pair": [], "mds": [], "directory": ["shards"], "jsonl": ["content", "index"]}
         form = {"mds": "[0-9a-f]{16}", "jsonl": "[0-9]+--?[0-9]+"}.get(kind, HASH)
-        need(kind in known and re.fullmatch(form, id_), "kind or id")
-        found = sorted(entry.keys() & {"shards", "index", "content"})
-        need(found == known[kind] and (kind == "jsonl" or "markers" not in entry), "members of another kind")
+        need(kind in members and re.fullmatch(form, id_), "kind or id")
+        present = sorted(entry.keys() & {"shards", "index", "content"})
+        need(present == members[kind] and (kind == "jsonl" or "markers" not in entry), "members of another kind")
         need(kind != "directory" or take(entry, shards=int), "shards")
         need(kind != "jsonl" or re.fullmatch(HASH, take(entry, content=str)[0]), "content")
         return samples
@@ -381,8 +383,8 @@ class View:  # views.md; `view[i]` is a sample
         shards = manifest(place)[: entry["shards"]]
         listed = [[name, samples, id_] for name, samples, _, id_, _ in shards]
         text = json.dumps(listed, separators=(",", ":"), ensure_ascii=False).encode()
-        found = [len(listed), xxh3_128_hexdigest(text), sum(samples for _, samples, _ in listed)]
-        need(found == take(entry, shards=int, id=str, num_samples=int), "another directory", MismatchError)
+        actual = [len(listed), xxh3_128_hexdigest(text), sum(samples for _, samples, _ in listed)]
+        need(actual == take(entry, shards=int, id=str, num_samples=int), "another directory", MismatchError)
         return [*open_shards(place, shards)]
 
     def _jsonl(self, place: Path, entry: dict) -> list[Pair | Lines]:

@@ -1,13 +1,13 @@
-"""Few large shards of many small ones."""
+"""`jinx.compact`: writes many small shards as few large ones."""
 
 import os
 from typing import Any, Unpack
 
 from jinx._convert.options import Progress, documented
 from jinx._results import CompactResult
+from jinx._rewrite.inputs import files_of, opened
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
-from jinx._rewrite.source import files_of, opened
 
 Path = str | os.PathLike[str]
 

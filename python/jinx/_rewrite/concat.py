@@ -1,4 +1,4 @@
-"""Joining datasets: as a view in memory, or as a new dataset on disk."""
+"""`jinx.concat`: joins datasets as a view in memory, or as a new dataset on disk."""
 
 import os
 from collections.abc import Iterable
@@ -7,9 +7,9 @@ from typing import Any, Unpack, overload
 from jinx._convert.options import Progress, documented
 from jinx._dataset.dataset import Dataset
 from jinx._results import WriteResult
+from jinx._rewrite.inputs import opened
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
-from jinx._rewrite.source import opened
 
 Path = str | os.PathLike[str]
 
@@ -59,8 +59,8 @@ def concat(
 
 def _datasets(sources: Any) -> list[Dataset]:
     datasets: list[Any] = list(sources)
-    for one in datasets:
-        if not isinstance(one, Dataset):
-            kind = type(one).__name__
+    for dataset in datasets:
+        if not isinstance(dataset, Dataset):
+            kind = type(dataset).__name__
             raise TypeError(f"concat joins datasets, not {kind}; to join files, name the output: concat(paths, out)")
     return datasets

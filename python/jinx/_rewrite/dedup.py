@@ -1,4 +1,4 @@
-"""Leaving out samples that are the same as earlier ones."""
+"""`jinx.dedup`: leaves out samples that are equal to earlier ones, by their 128-bit hashes."""
 
 import os
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
 from jinx._outputs import refuse_input, separate_file
 from jinx._results import DedupResult
-from jinx._rewrite.keys import Missing, check_missing, checked_policy, chunks, key_paths
+from jinx._rewrite.inputs import files_of, opened
+from jinx._rewrite.key_fingerprints import Missing, check_missing, checked_policy, chunks, key_paths
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
 from jinx._rewrite.positions_file import Origin, appearing_after
-from jinx._rewrite.source import files_of, opened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,11 +100,11 @@ def _first_ones(
     is_kept = np.empty(len(dataset), dtype=np.bool_)
     start = lacking = first_lacking = 0
     for part in chunks(dataset):
-        found = part._fingerprints(paths)
+        fingerprints = part._fingerprints(paths)
         stop = start + len(part)
-        is_kept[start:stop] = np.frombuffer(seen.add(found), dtype=np.bool_)
+        is_kept[start:stop] = np.frombuffer(seen.add(fingerprints), dtype=np.bool_)
         if paths is not None:
-            is_missing = ~np.frombuffer(found, dtype="<u8").reshape(-1, 2).any(axis=1)
+            is_missing = ~np.frombuffer(fingerprints, dtype="<u8").reshape(-1, 2).any(axis=1)
             count = int(is_missing.sum())
             if count and not lacking:
                 first_lacking = start + int(np.argmax(is_missing))
@@ -121,8 +121,8 @@ def _positions_in(whole: "Dataset", chosen: "Dataset") -> "npt.NDArray[np.int64]
 
     if chosen is whole or chosen._indices is None:
         return np.arange(len(whole))
-    found = np.frombuffer(chosen._indices, dtype="<u8")
+    chosen_positions = np.frombuffer(chosen._indices, dtype="<u8")
     if whole._indices is None:
-        return found.astype(np.int64)
+        return chosen_positions.astype(np.int64)
     # A filter takes all samples at a place in the files or none.
-    return np.flatnonzero(np.isin(np.frombuffer(whole._indices, dtype="<u8"), found))
+    return np.flatnonzero(np.isin(np.frombuffer(whole._indices, dtype="<u8"), chosen_positions))

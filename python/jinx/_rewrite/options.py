@@ -1,4 +1,4 @@
-"""The options of commands that write datasets again, each stated once."""
+"""The options of calls that write datasets again, each defined once."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin
@@ -10,7 +10,7 @@ from jinx._suggest import hint
 
 
 class OutputOptions(TypedDict, total=False):
-    """Keywords of all of them."""
+    """Keywords that all of these calls have."""
 
     where: Annotated[
         str | None,
@@ -58,12 +58,12 @@ def require_known(given: Mapping[str, Any], keywords: type[Any]) -> None:
     """Refuse a keyword that a function does not have, and a value of another type.
 
     Raises:
-        TypeError: There is one; of keywords, the nearest is named.
+        TypeError: The keyword is unknown (the nearest one is named), or its value has another type.
     """
-    known = types_and_options(keywords)
+    options_by_name = types_and_options(keywords)
     for name, value in given.items():
-        if name not in known:
-            raise TypeError(f"there is no option {name!r}{hint(name, known)}")
-        kind, _ = known[name]
-        if not any(get_origin(one) is Literal for one in get_args(kind)):  # formats are checked by name
+        if name not in options_by_name:
+            raise TypeError(f"there is no option {name!r}{hint(name, options_by_name)}")
+        kind, _ = options_by_name[name]
+        if not any(get_origin(member) is Literal for member in get_args(kind)):  # formats are checked by name
             require_type(name, value, kind)

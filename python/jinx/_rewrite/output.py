@@ -1,4 +1,4 @@
-"""What a rewriting command writes: a copy in any format, or a saved view."""
+"""Writes the output of `concat`, `select`, `split`, `dedup` and `compact`: a copy in any format, or a saved view."""
 
 import os
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ from jinx._convert.convert import Conversion
 from jinx._convert.options import Progress, Settings
 from jinx._disk_space import require_space
 from jinx._outputs import output_name, refuse_existing, refuse_stdout
+from jinx._rewrite.inputs import stored_bytes
 from jinx._rewrite.options import RewriteOptions, require_known
-from jinx._rewrite.source import stored_bytes
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
@@ -23,10 +23,10 @@ _VIEW_BYTES = 16
 
 @dataclass(frozen=True)
 class Output:
-    """One output and how it is written.
+    """One output, and the options to write it with.
 
     Attributes:
-        path: Where to.
+        path: The name of the output.
         view: Save a view, and copy no sample.
         overwrite: Replace what exists.
         options: Keywords of `jinx.convert`, for a copy.
@@ -41,11 +41,11 @@ class Output:
 
     @classmethod
     def of(cls, out: str | os.PathLike[str], options: RewriteOptions, progress: Progress | None) -> "Output":
-        """An output, as far as its name can be checked.
+        """Make an output and check its name and options.
 
         Raises:
-            FileExistsError: It exists, and `overwrite` was not asked for.
-            TypeError: An option is of another type, or not known; the nearest one is named.
+            FileExistsError: The output exists, and `overwrite` is not set.
+            TypeError: An option has another type, or is unknown; the nearest one is named.
             ValueError: An option has no meaning for a view.
         """
         require_known(options, RewriteOptions)
@@ -70,10 +70,10 @@ class Output:
         return self._write(dataset, self.progress and _with_total(self.progress, total))
 
     def require_space(self, dataset: "Dataset") -> int:
-        """About how many bytes a dataset will take.
+        """Refuse a dataset that does not fit on the disk; returns about how many bytes it will take.
 
         Raises:
-            OSError: There is no room for them.
+            OSError: There is not enough room.
         """
         needed = _VIEW_BYTES * len(dataset) if self.view else stored_bytes(dataset)
         require_space(self.path, needed)
@@ -81,7 +81,7 @@ class Output:
 
     def write_part(self, dataset: "Dataset", path: str, before: "list[WriteResult]", total: int) -> "WriteResult":
         """Write one of several outputs to a name that is free; `before` are those that were written."""
-        samples, done = (sum(getattr(one, name) for one in before) for name in ("samples", "bytes"))
+        samples, done = (sum(getattr(part, name) for part in before) for name in ("samples", "bytes"))
         progress = self.progress and _with_total(self.progress, total, samples, done)
         return replace(self, path=path, overwrite=False)._write(dataset, progress)
 
@@ -104,4 +104,6 @@ class Output:
 
 def _with_total(progress: Progress, total: int, samples: int = 0, done: int = 0) -> Progress:
     """Progress that knows about how many bytes there will be, and adds what was written before."""
-    return lambda more_samples, more, _: progress(samples + more_samples, done + more, max(total, done + more))
+    return lambda more_samples, more_bytes, _: progress(
+        samples + more_samples, done + more_bytes, max(total, done + more_bytes)
+    )

@@ -1,8 +1,8 @@
-"""Files of positions: which samples of a dataset, in which order.
+"""Reads and writes files of positions, which name samples of a dataset in an order.
 
-A `.npy` file holds an array of uint64, as MLDataForge's index files do; a second array behind it, which readers of the
-first do not see, says of which dataset. A `.json` file holds a list, or a dict with `positions`, and any other file a
-position a line.
+A `.npy` file holds an array of uint64, as MLDataForge's index files do. A second array after it names the dataset;
+readers of the first array do not see it. A `.json` file holds a list, or a dict with `positions`. Any other file
+holds one position a line.
 """
 
 import json
@@ -26,7 +26,7 @@ _COMMENT = "# positions of the dataset "
 
 
 class Origin(NamedTuple):
-    """The dataset whose samples are meant.
+    """The dataset that positions belong to.
 
     Attributes:
         id: Its id, which is the same for all datasets of the same samples; "" if it has none.
@@ -38,7 +38,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, dataset: Reader) -> "Origin":
-        """That of a dataset or view."""
+        """The origin of positions in this dataset or view."""
         roots, positions, _ = dataset._roots()
         if any(root.kind == "memory" for root in roots):
             return cls("", len(dataset))
@@ -49,29 +49,32 @@ class Origin(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """What a file of positions holds.
+    """The content of a file of positions.
 
     Attributes:
         values: int64 of shape (n,).
-        origin: The dataset whose samples are meant, if the file says.
+        origin: The dataset that the positions belong to, if the file names it.
     """
 
     values: "npt.NDArray[np.int64]"
     origin: Origin | None
 
     def within(self, dataset: Reader, path: str) -> "npt.NDArray[np.int64]":
-        """The positions, which must be of this dataset and in it.
+        """The positions, checked against a dataset.
 
         Raises:
             IndexError: A position is out of range.
             MismatchError: The file was written for another dataset.
         """
         if self.origin is not None:
-            here = Origin.of(dataset)
-            if self.origin.samples != here.samples or (self.origin.id and here.id and self.origin.id != here.id):
+            current = Origin.of(dataset)
+            if self.origin.samples != current.samples or (
+                self.origin.id and current.id and self.origin.id != current.id
+            ):
                 raise MismatchError(
                     f"{path}: these positions are of another dataset (id {self.origin.id or 'unknown'}, "
-                    f"{self.origin.samples:,} samples), not of this one (id {here.id or 'unknown'}, {here.samples:,})"
+                    f"{self.origin.samples:,} samples), not of this one (id {current.id or 'unknown'}, "
+                    f"{current.samples:,})"
                 )
         if len(self.values):
             low, high = int(self.values.min()), int(self.values.max())
@@ -122,7 +125,7 @@ def _from_npy(path: str) -> Positions:
     import numpy as np
 
     try:
-        # A map: a header that announces more than there is costs nothing.
+        # Mapped: a header that claims more values than the file holds reserves no memory.
         values = np.load(path, mmap_mode="r", allow_pickle=False)
         with open(path, "rb") as file:  # noqa: PTH123
             np.lib.format.read_magic(file)
@@ -144,9 +147,9 @@ def _origin_behind(file: Any) -> Origin | None:
     if file.read(len(_MAGIC)) != _MAGIC:
         return None
     file.seek(-len(_MAGIC), os.SEEK_CUR)
-    found = np.load(file, allow_pickle=False)
+    array = np.load(file, allow_pickle=False)
     try:
-        return _origin(json.loads(found.tobytes()))
+        return _origin(json.loads(array.tobytes()))
     except ValueError:
         return None
 
@@ -165,8 +168,8 @@ def _from_json(path: str) -> Positions:
             said: Any = json.load(file)
         except ValueError as error:
             if _core.sniff(path)[0] in {"a JINX file", "a JSON Lines file"}:
-                what = "this is a dataset, not a file of positions (.npy, .json, or one position in each line)"
-                raise CorruptFileError(f"{path}: {what}") from None
+                message = "this is a dataset, not a file of positions (.npy, .json, or one position in each line)"
+                raise CorruptFileError(f"{path}: {message}") from None
             raise CorruptFileError(f"{path}: this is not JSON: {error}") from None
     values: Any = said.get("positions") if isinstance(said, dict) else said  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(values, list):
@@ -217,7 +220,7 @@ def write_positions(path: str | os.PathLike[str], values: Any, origin: Origin | 
 
 @contextmanager
 def appearing_after(path: str, values: Any, origin: Origin | None) -> Generator[None]:
-    """As `write_positions`, but the file appears when what is done meanwhile has succeeded, and only then."""
+    """As `write_positions`, but the file appears only if the `with` block succeeds."""
     if not os.path.basename(path):  # noqa: PTH119
         raise InvalidError(f"{path}: this is not the name of a file")
     file = _core.NewFile(path, _encoded(path, values, origin))

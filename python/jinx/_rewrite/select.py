@@ -1,4 +1,4 @@
-"""Samples at positions, as a new dataset on disk."""
+"""`jinx.select`: writes the samples at some positions as a new dataset, or saves a view of them."""
 
 import os
 from typing import Any, Unpack
@@ -7,10 +7,10 @@ from jinx._convert.options import Progress, documented
 from jinx._dataset.expression import matching
 from jinx._outputs import refuse_input
 from jinx._results import WriteResult
+from jinx._rewrite.inputs import opened
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
 from jinx._rewrite.positions_file import read_positions
-from jinx._rewrite.source import opened
 
 Path = str | os.PathLike[str]
 

@@ -1,4 +1,4 @@
-"""Dividing a dataset into parts on disk."""
+"""`jinx.split`: divides a dataset into parts on disk."""
 
 import os
 import tempfile
@@ -15,11 +15,11 @@ from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
 from jinx._outputs import refuse_stdout
 from jinx._results import SplitResult, WriteResult
-from jinx._rewrite import assign
-from jinx._rewrite.keys import Missing, check_missing, checked_policy, hashes, key_paths, sizes
+from jinx._rewrite import assign_parts
+from jinx._rewrite.inputs import opened
+from jinx._rewrite.key_fingerprints import Missing, check_missing, checked_policy, hashes, key_paths, sizes
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
-from jinx._rewrite.source import opened
 from jinx._sizes import parse_size
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Fractions = Mapping[str, float] | Sequence[float]
 
-# More is a mistake, such as a part for every id.
+# More parts are a mistake, such as one for every id.
 MAX_PARTS = 10_000
 PREFIX = "part-"
-# What the names of JINX files leave before .jinx.
+# The longest name of a part, without `.jinx`.
 _NAME_BYTES = 216
 _DIGITS = 4
 
@@ -61,8 +61,8 @@ class Rule:
         kinds = ("fractions", "count", "samples", "size", "by")
         given = [kind for kind in kinds if getattr(self, kind) is not None]
         if len(given) != 1:
-            what = f"{' and '.join(given)} were given" if given else "none was given"
-            raise ValueError(f"say into which parts to split by one of {', '.join(kinds)}; {what}")
+            problem = f"{' and '.join(given)} were given" if given else "none was given"
+            raise ValueError(f"say into which parts to split by one of {', '.join(kinds)}; {problem}")
         checked_policy(self.missing)
         if self.count is not None and self.count > MAX_PARTS:
             raise ValueError(f"count={self.count} is more than {MAX_PARTS:,} parts")
@@ -194,20 +194,20 @@ def split(
                 raise ValueError(f"a part cannot be named {name[:40]!r}...: a name has at most {_NAME_BYTES} bytes")
         has_names = isinstance(fractions, Mapping) or by is not None
         written = _write(kept, parts, output, name_splits=has_names)
-        return SplitResult(output.path, sum(one.samples for one in written), written, lacking)
+        return SplitResult(output.path, sum(part.samples for part in written), written, lacking)
 
 
 def _refuse_one_file(out: str) -> None:
     """Refuse a name that stands for one file.
 
     Raises:
-        ValueError: It does.
+        ValueError: The name has the suffix of a file format.
     """
     refuse_stdout(out)
-    found = format_of(out)
-    if found is not None:
+    format = format_of(out)
+    if format is not None:
         raise ValueError(
-            f"{out}: this is the name of one {found} file, and parts are files in a directory; give a name without a "
+            f"{out}: this is the name of one {format} file, and parts are files in a directory; give a name without a "
             "suffix (--output-format says what they are)"
         )
 
@@ -242,29 +242,33 @@ def _by_rule(dataset: "Dataset", rule: Rule) -> "dict[str, Any]":
     has_limit = rule.samples is not None or rule.size is not None
     shares = [] if has_limit and strata is None else rule.shares(int(weights.sum()))
     if rule.group is None:
-        order = assign.order_of(len(dataset), rule.seed)
+        order = assign_parts.order_of(len(dataset), rule.seed)
         if strata is not None:
-            part_of = assign.stratified(order, strata, shares)
+            part_of = assign_parts.stratified(order, strata, shares)
         elif has_limit:
-            part_of = assign.by_limit(order, weights, rule.limit())
+            part_of = assign_parts.by_limit(order, weights, rule.limit())
         else:
-            part_of = assign.by_shares(order, shares)
+            part_of = assign_parts.by_shares(order, shares)
     else:
-        groups, _ = assign.numbered(hashes(dataset, key_paths(dataset, rule.group)))
+        groups, _ = assign_parts.numbered(hashes(dataset, key_paths(dataset, rule.group)))
         part_of = _of_groups(groups, weights, strata, shares, rule)[groups]
     parts = len(shares) or (int(part_of.max()) + 1 if len(part_of) else 1)
-    return dict(zip(rule.names(parts), assign.members(part_of, parts), strict=True))
+    return dict(zip(rule.names(parts), assign_parts.members(part_of, parts), strict=True))
 
 
 def _of_groups(groups: Any, weights: Any, strata: Any, shares: list[float], rule: Rule) -> Any:
     """The part of each group."""
     import numpy as np
 
-    order = assign.order_of(int(groups.max()) + 1 if len(groups) else 0, rule.seed)
+    order = assign_parts.order_of(int(groups.max()) + 1 if len(groups) else 0, rule.seed)
     if strata is not None:
-        return assign.grouped_and_stratified(order, groups, strata, shares)
+        return assign_parts.grouped_and_stratified(order, groups, strata, shares)
     of_groups = np.bincount(groups, weights=weights, minlength=len(order)).astype(np.int64)
-    return assign.grouped(order, of_groups, shares) if shares else assign.by_limit(order, of_groups, rule.limit())
+    return (
+        assign_parts.grouped(order, of_groups, shares)
+        if shares
+        else assign_parts.by_limit(order, of_groups, rule.limit())
+    )
 
 
 def _by_value(dataset: "Dataset", by: str) -> "dict[str, Any]":
@@ -273,15 +277,15 @@ def _by_value(dataset: "Dataset", by: str) -> "dict[str, Any]":
 
     (path,) = key_paths(dataset, by)
     keys = hashes(dataset, [path])
-    # Of all samples without a value one key.
-    numbers, first = assign.numbered(np.where(keys == 0, np.iinfo(np.uint64).max, keys))
+    # All samples without a value share one key.
+    numbers, first = assign_parts.numbered(np.where(keys == 0, np.iinfo(np.uint64).max, keys))
     if len(first) > MAX_PARTS:
         raise ValueError(f"{by!r} has {len(first):,} different values; at most {MAX_PARTS:,} parts are written")
     parts: dict[str, Any] = {}
     if not len(first):
         return parts
     values: dict[str, Any] = {}
-    samples = zip(first.tolist(), dataset.take(first, path[0]), assign.members(numbers, len(first)), strict=True)
+    samples = zip(first.tolist(), dataset.take(first, path[0]), assign_parts.members(numbers, len(first)), strict=True)
     for number, sample, chosen in samples:
         value = _value_at(sample, path)
         name = _value_name(value)
@@ -353,7 +357,7 @@ def _refuse_alike(names: Iterable[str], directory: str) -> None:
             )
 
 
-def _is_one_file(directory: str, one: str, other: str) -> bool:
+def _is_one_file(directory: str, name: str, other_name: str) -> bool:
     with tempfile.TemporaryDirectory(dir=directory) as place:
-        os.mkdir(os.path.join(place, one))  # noqa: PTH102, PTH118 - str in, str out
-        return os.path.lexists(os.path.join(place, other))  # noqa: PTH118
+        os.mkdir(os.path.join(place, name))  # noqa: PTH102, PTH118 - str in, str out
+        return os.path.lexists(os.path.join(place, other_name))  # noqa: PTH118

@@ -1,4 +1,4 @@
-"""The datasets that a saved view shows: how it names them, and how they are found again."""
+"""The bases of a saved view, the datasets that it shows: how its footer names them, and where they are searched."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Base(TypedDict):
 
 
 class ViewFooter(TypedDict):
-    """What a saved view says of itself."""
+    """The footer of a saved view."""
 
     id: str
     num_samples: int
@@ -47,19 +47,19 @@ class NewBase(TypedDict):
 
 
 def read_view(path: str) -> ViewFooter:
-    """What the saved view `path` says.
+    """The footer of the saved view `path`.
 
     Raises:
-        MismatchError: It is another JINX file.
+        MismatchError: The file is not a saved view.
     """
     return _parsed(path, _core.view_footer(path))
 
 
 def footer_of(file: Reader) -> ViewFooter:
-    """What the file of a saved view says that is open.
+    """The footer of a saved view whose file is open.
 
     Raises:
-        MismatchError: It is another JINX file.
+        MismatchError: The file is not a saved view.
     """
     return _parsed(file._shard_paths[0], _core.open_view_footer(file))
 
@@ -71,7 +71,7 @@ def _parsed(path: str, text: str | None) -> ViewFooter:
 
 
 def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty: bool = False) -> list[NewBase]:
-    """The bases that the files of one dataset are, in their order; files without samples are left out unless asked."""
+    """The files of a dataset as bases of a view, in their order; files without samples only if asked for."""
     if root.kind == "mds":
         return [_base(path, view, "mds", *identity) for path, identity in _files(root)]
     if root.kind == "jsonl":
@@ -83,7 +83,10 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
         if count:
             shards = files[:count]
             names = [os.path.basename(shard) for shard, _ in shards]  # noqa: PTH119
-            total, identities = sum(one for _, (one, _) in shards), [identity for _, identity in shards]
+            total, identities = (
+                sum(shard_samples for _, (shard_samples, _) in shards),
+                [identity for _, identity in shards],
+            )
             base = _base(os.path.dirname(path), view, "directory", total, directory_id(names, identities))  # noqa: PTH120
             base["entry"]["shards"] = count
             bases.append(base)
@@ -125,7 +128,7 @@ def _json_lines(root: _core.Rows, i: int, file: _File, view: str, options: dict[
 
 
 def _shards_of_a_directory(files: Sequence[_File]) -> int:
-    """How many of these files are, in their order and with all their samples, the first shards of a directory."""
+    """How many of the first files are the first shards of one directory, in their order and complete."""
     directory = os.path.dirname(files[0][0])  # noqa: PTH120
     if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
         return 0
@@ -138,19 +141,19 @@ def _shards_of_a_directory(files: Sequence[_File]) -> int:
 
 
 def directory_id(names: Sequence[str], identities: Sequence[tuple[int, str]]) -> str:
-    """The id of the shards at a directory's beginning: it stays while the directory grows."""
+    """The id of the first shards of a directory; it does not change when shards are added."""
     shards = [[name, samples, id_] for name, (samples, id_) in zip(names, identities, strict=True)]
     return _core.hash_bytes(json.dumps(shards, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 def id_of(opened: Reader) -> tuple[int, str]:
-    """Samples and id of a base that is open."""
+    """The number of samples and the id of an open base."""
     [root], _, _ = opened._roots()
     return root.base_ids()[0]
 
 
 def json_lines_id(path: str) -> str:
-    """Size and time of the last change."""
+    """The id of a JSON lines file: its size and the time of its last change."""
     status = os.stat(path)  # noqa: PTH116
     return f"{status.st_size}-{status.st_mtime_ns}"
 
@@ -170,9 +173,9 @@ def missing_base(base: Base, view: str, looked: Sequence[str]) -> MismatchError:
     )
 
 
-def other_base(base: Base, view: str, path: str, found: str) -> MismatchError:
+def other_base(base: Base, view: str, path: str, actual: str) -> MismatchError:
     """The error for a base that is another dataset now."""
     return MismatchError(
         f"{view}: {path} is not the dataset that this view was saved over: expected id {base['id']} with "
-        f"{base['num_samples']:,} samples, found {found}; open the right one with jinx.open(view, base=PATH)"
+        f"{base['num_samples']:,} samples, found {actual}; open the right one with jinx.open(view, base=PATH)"
     )

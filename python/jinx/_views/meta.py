@@ -1,10 +1,13 @@
-"""What the writer of a dataset, or of a view, kept in the footer."""
+"""The `meta` in the footers of datasets and saved views, and in it how `jinx annotate` counted lengths."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from jinx import _core
 from jinx._core import Reader
+from jinx._dataset.summary import path_of
 from jinx.errors import JinxError
 
 # The member in which annotate says how it counted the lengths of samples.
@@ -17,81 +20,124 @@ class Counted:
 
     Attributes:
         file: The file, as it was named.
-        recipe: What annotate says; None: nothing.
+        settings: The settings of `jinx annotate`; None if the file has none.
     """
 
     file: str
-    recipe: dict[str, Any] | None
+    settings: dict[str, Any] | None
 
 
 def counted(dataset: Reader) -> list[Counted]:
-    """How the lengths in a dataset were counted: each way once, with the first file that says it."""
-    found: list[Counted] = []
-    for one in _counted(dataset):
-        if all(one.recipe != known.recipe for known in found):
-            found.append(one)
-    return found
+    """The different ways in which the lengths of a dataset were counted, each with the first file that names it."""
+    distinct: list[Counted] = []
+    for entry in _counted(dataset):
+        if all(entry.settings != earlier.settings for earlier in distinct):
+            distinct.append(entry)
+    return distinct
+
+
+def lengths_text(dataset: Reader) -> str | None:
+    """How the lengths in a dataset were counted, as JSON text for views of it; None if nothing is known."""
+    ways = [entry.settings for entry in counted(dataset)]
+    return json.dumps(ways[0] if len(ways) == 1 else ways) if any(way is not None for way in ways) else None
+
+
+def columns_counted(meta: Mapping[str, Any]) -> list[str]:
+    """The columns of which a `meta` says that lengths were counted."""
+    ways = [entry.settings for entry in _ways("", meta.get(COUNTED))]
+    return [name for way in ways if way is not None for name in way.get("columns", [])]
+
+
+def meta_after(meta: Mapping[str, Any], replaced: Sequence[str]) -> dict[str, Any]:
+    """A `meta` of samples of which some columns got other values."""
+    kept = {name: value for name, value in meta.items() if name != COUNTED}
+    if meta.get(COUNTED) is None:
+        return kept
+    text = _core.lengths_after(json.dumps(meta[COUNTED]), replaced)
+    return kept if text is None else {**kept, COUNTED: json.loads(text)}
 
 
 def _counted(dataset: Reader) -> list[Counted]:
-    recipe = dataset._recipe
-    if recipe is None:
+    definition = dataset._definition
+    if definition is None:
         sizes = [samples for samples, _ in dataset._identities()]
-        return [one for file, samples in enumerate(sizes) if samples for one in _counted_in(dataset, file)]
-    if hasattr(recipe, "files"):  # a saved view, whose own counts replace those beneath it
-        own = _counted_in(recipe.files.file, 0)
-        if any(one.recipe is not None for one in own):
+        return [entry for file, samples in enumerate(sizes) if samples for entry in _counted_in(dataset, file)]
+    if hasattr(definition, "files"):  # a saved view, whose own counts replace those beneath it
+        file: Reader = definition.files.file
+        own = _counted_in(file, 0)
+        if any(entry.settings is not None for entry in own):
             return own
-        bases: list[Reader] = recipe.files.bases
-        return [one for base in bases for one in _counted(base)] or own
-    return [one for part in recipe.parts for one in _counted(part)]
+        bases: list[Reader] = definition.files.bases
+        below = [entry for base in bases for entry in _counted(base)]
+        # The file of an empty view names all columns as its own.
+        return _after(below, file._stored_names() if file._base_len() else []) or own
+    if definition.lengths is not None:
+        return _ways(path_of(dataset), json.loads(definition.lengths))
+    replaced = [name for name, _ in definition.own] if len(dataset) else []
+    return _after([entry for part in definition.parts for entry in _counted(part)], replaced)
+
+
+def _after(entries: list[Counted], replaced: list[str]) -> list[Counted]:
+    """The entries for a view that replaces the values of some columns."""
+    if not replaced:
+        return entries
+    texts = [
+        (entry.file, None if entry.settings is None else _core.lengths_after(json.dumps(entry.settings), replaced))
+        for entry in entries
+    ]
+    return [Counted(file, None if text is None else json.loads(text)) for file, text in texts]
 
 
 def _counted_in(dataset: Reader, file: int) -> list[Counted]:
-    """What a file says: a copy of samples that were counted in several ways lists them."""
-    told = _of_file(dataset, file).get(COUNTED)
-    every = cast("list[Any]", told) if isinstance(told, list) else [told]
-    name = dataset._shard_names[file]
-    return [Counted(name, cast("dict[str, Any]", one) if isinstance(one, dict) else None) for one in every]
+    """The ways that a file names: several if it is a copy of samples that were counted differently."""
+    return _ways(dataset._shard_names[file], _of_file(dataset, file).get(COUNTED))
+
+
+def _ways(file: str, stored: Any) -> list[Counted]:
+    """The ways of counting in a member of `meta`."""
+    ways = cast("list[Any]", stored) if isinstance(stored, list) else [stored]
+    return [
+        Counted(file, cast("dict[str, Any]", settings) if isinstance(settings, dict) else None) for settings in ways
+    ]
 
 
 def kept_meta(dataset: Reader) -> dict[str, Any]:
-    """What a view of a dataset keeps: what the views that it shows say in common, and how its lengths were counted.
+    """The `meta` for a saved view of a dataset: what the views below it have in common, and how lengths were counted.
 
-    What files say that are not views is found in them again, so that not all shards are opened for it.
+    The `meta` of other files is not copied: it can be read there, and copying it would open all shards.
     """
     kept = meta_of(dataset, only_views=True)
     kept.pop(COUNTED, None)
-    if _views_count(dataset):
-        recipes = [one.recipe for one in counted(dataset)]
-        kept[COUNTED] = recipes[0] if len(recipes) == 1 else recipes
-    return kept
+    text = lengths_text(dataset) if _views_count(dataset) else None
+    return kept if text is None else {**kept, COUNTED: json.loads(text)}
 
 
 def _views_count(dataset: Reader) -> bool:
-    """Whether a saved view says how lengths were counted."""
-    recipe = dataset._recipe
-    if recipe is None:
+    """Whether more than the files below all views says how lengths were counted."""
+    definition = dataset._definition
+    if definition is None:
         return False
-    if hasattr(recipe, "files"):
-        return COUNTED in _of_file(recipe.files.file)
-    return any(_views_count(part) for part in recipe.parts)
+    if hasattr(definition, "files"):
+        return COUNTED in _of_file(definition.files.file)
+    # Of several parts, one may have columns of its own that replace those of its files alone.
+    is_mixed = len(definition.parts) > 1 and any(part._definition is not None for part in definition.parts)
+    return definition.lengths is not None or is_mixed or any(_views_count(part) for part in definition.parts)
 
 
 def meta_of(dataset: Reader, *, only_views: bool = False) -> dict[str, Any]:
-    """The `meta` of a dataset's first file, or of the saved view beneath it; of several only what all of them say.
+    """The `meta` of a dataset: of its first file or saved view; for several datasets, what all of them have in common.
 
     Args:
         dataset: A dataset or view.
-        only_views: Leave out what files say that are not views.
+        only_views: Leave out files that are not saved views.
     """
-    recipe = dataset._recipe
-    if recipe is None:
+    definition = dataset._definition
+    if definition is None:
         return {} if only_views else _of_file(dataset)
-    if hasattr(recipe, "files"):  # a saved view
-        return _of_file(recipe.files.file)
-    found = [meta_of(part, only_views=only_views) for part in recipe.parts]
-    return {name: value for name, value in found[0].items() if all(other.get(name) == value for other in found[1:])}
+    if hasattr(definition, "files"):  # a saved view
+        return _of_file(definition.files.file)
+    metas = [meta_of(part, only_views=only_views) for part in definition.parts]
+    return {name: value for name, value in metas[0].items() if all(other.get(name) == value for other in metas[1:])}
 
 
 def _of_file(dataset: Reader, file: int = 0) -> dict[str, Any]:

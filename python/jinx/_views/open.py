@@ -1,4 +1,4 @@
-"""Opening a saved view: its own file, and the bases that it names."""
+"""Opens saved views: the view's own file, and the bases that it names."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.summary import schema, schema_of_all
-from jinx._reopen import rebuild
+from jinx._unpickle import rebuild
 from jinx._views.bases import (
     Base,
     ViewFooter,
@@ -51,14 +51,14 @@ class OpenFiles(NamedTuple):
 
 @dataclass(eq=False)
 class SavedView:
-    """A saved view; pickled, it is a path and an id.
+    """The definition of a saved view, which pickles as its path and id.
 
     Attributes:
         kind: The class of the dataset.
         path: The view, absolute.
         id: Its id.
         options: Keywords of `kind`.
-        bases: Where the bases are, absolute; `...`: where the view says.
+        bases: The absolute paths of the bases; `...` if the view's own paths hold.
         file: The view's own file, if it is open.
     """
 
@@ -74,12 +74,12 @@ class SavedView:
 
     @cached_property
     def files(self) -> OpenFiles:
-        """Its files, which must be those that it was saved over.
+        """The files of the view, whose bases must be those that it was saved over.
 
         Raises:
-            MismatchError: They are not.
+            MismatchError: The view or a base has changed.
         """
-        # Everything is taken from one opening: another view may get the name at any moment.
+        # Open the file once and take everything from it: another view may replace it at any moment.
         file = self.kind([self.path], **self.options) if self.file is None else self.file
         footer = footer_of(file)
         if footer["id"] != self.id:
@@ -88,13 +88,13 @@ class SavedView:
         if not isinstance(self.bases, EllipsisType) and len(self.bases) != len(entries):
             raise ValueError(f"{self.path}: this view has {len(entries)} bases; base= gives {len(self.bases)}")
         opener = BaseOpener(self.kind, self.path, file, self.options)
-        found = [
+        bases = [
             opener.open(
                 base, i, candidates(base, self.path) if isinstance(self.bases, EllipsisType) else [self.bases[i]]
             )
             for i, base in enumerate(entries)
         ]
-        return OpenFiles(footer, file, found)
+        return OpenFiles(footer, file, bases)
 
     def rows(self) -> _core.Rows:
         """The samples."""
@@ -118,13 +118,13 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
         raise MismatchError(f"{name}: this is a saved view, which reads other files; base=None refuses them")
     given = bases if isinstance(bases, EllipsisType) else absolute_paths(bases)
     while True:
-        recipe = SavedView(type(file), path, file._identities()[0][1], options, given, file)
+        definition = SavedView(type(file), path, file._identities()[0][1], options, given, file)
         try:
-            return file._derive(rows=recipe.rows(), recipe=recipe)
+            return file._derive(rows=definition.rows(), definition=definition)
         except MismatchError:
-            if read_view(path)["id"] == recipe.id:
+            if read_view(path)["id"] == definition.id:
                 raise
-        # Another view has got the name since the file was opened.
+        # Another view has replaced the file since it was opened.
         file = type(file)([path], **options)
 
 
@@ -132,7 +132,7 @@ class ViewOpener:
     """Opens many saved views: those over the same bases share the open files of the bases.
 
     Args:
-        base: What the views show, open.
+        base: The open dataset that the views show.
     """
 
     def __init__(self, base: Reader) -> None:
@@ -150,7 +150,7 @@ class ViewOpener:
         """The saved view at a path.
 
         Raises:
-            MismatchError: This is another file, or its bases have changed.
+            MismatchError: The file is not a saved view, or its bases have changed.
         """
         file = self._kind([path], **self._options)
         footer = footer_of(file)
@@ -161,7 +161,7 @@ class ViewOpener:
         else:
             # In place of what the property would open.
             view.__dict__["files"] = OpenFiles(footer, file, shared)
-        return file._derive(rows=view.rows(), recipe=view)
+        return file._derive(rows=view.rows(), definition=view)
 
 
 def _identities(bases: Sequence[Base]) -> tuple[tuple[int, str], ...]:
@@ -176,7 +176,7 @@ def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
 
 @dataclass(frozen=True)
 class BaseOpener:
-    """Opens the bases of a saved view; what is not the dataset that the view was saved over is refused.
+    """Opens the bases of a saved view, and refuses datasets other than those that it was saved over.
 
     Attributes:
         kind: The class of the datasets.
@@ -191,18 +191,18 @@ class BaseOpener:
     options: dict[str, Any]
 
     def open(self, base: Base, i: int, places: Sequence[str]) -> Reader:
-        """Base `i` from the first place that has it.
+        """Open base `i` from the first place that has it.
 
         Raises:
-            MismatchError: It is at none of them.
+            MismatchError: No place has the base.
         """
         return self.first_place(base, places, lambda path: self.at(base, i, path))[1]
 
     def first_place(self, base: Base, places: Sequence[str], take: Callable[[str], T]) -> tuple[str, T]:
-        """The first place that has a base, and what `take` makes of it.
+        """The first place that has a base, and the result of `take` for it.
 
         Raises:
-            MismatchError: It is at none of them.
+            MismatchError: No place has the base.
         """
         wrong: MismatchError | None = None
         for path in places:
@@ -215,10 +215,10 @@ class BaseOpener:
         raise wrong or missing_base(base, self.view, places)
 
     def at(self, base: Base, i: int, path: str) -> Reader:
-        """What lies at a path, which must be base `i`.
+        """Open the dataset at a path, which must be base `i`.
 
         Raises:
-            MismatchError: It is another dataset.
+            MismatchError: The path holds another dataset.
         """
         if base["kind"] == "jsonl":
             self._require(base, path, base["num_samples"], json_lines_id(path))
@@ -238,8 +238,8 @@ class BaseOpener:
             return self._directory(base, path)
         opened = self.kind([path], **self.options)
         if opened._is_saved_view():
-            what = "is a saved view itself, and not the dataset that this view was saved over"
-            raise MismatchError(f"{self.view}: {path} {what}")
+            reason = "is a saved view itself, and not the dataset that this view was saved over"
+            raise MismatchError(f"{self.view}: {path} {reason}")
         self._require(base, path, *id_of(opened))
         return opened
 

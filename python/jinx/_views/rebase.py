@@ -1,4 +1,4 @@
-"""Saying where the datasets are that a saved view shows, after they or the view moved."""
+"""`jinx.rebase`: changes the paths of bases in a saved view, after the bases or the view moved."""
 
 import json
 import os
@@ -36,35 +36,35 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
     footer = footer_of(file)
     bases = footer["base"]
     if isinstance(new, Mapping):
-        found = _renamed(name, bases, new)
+        new_paths = _renamed(name, bases, new)
     else:
         given = absolute_paths(new)
         if len(given) != len(bases):
             raise ValueError(f"{name}: this view shows {len(bases)} datasets; {len(given)} paths were given")
-        found = list(given)
+        new_paths = list(given)
     opener = BaseOpener(Reader, name, file, {})
-    for i, (base, path) in enumerate(zip(bases, found, strict=True)):
+    for i, (base, path) in enumerate(zip(bases, new_paths, strict=True)):
         if path is not None:
             opener.open(base, i, [path])._close()
     entries = [
         (base["path"], base["hint"]) if path is None else places(path, name)
-        for base, path in zip(bases, found, strict=True)
+        for base, path in zip(bases, new_paths, strict=True)
     ]
     _core.view_set_paths(name, footer["id"], json.dumps(entries, ensure_ascii=False))
 
 
 def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[str | None]:
     """The new path of each base; None for those that stay."""
-    found: list[str | None] = [None] * len(bases)
+    paths: list[str | None] = [None] * len(bases)
     for old, path in new.items():
         (before,), (after,) = absolute_paths(old), absolute_paths(path)
         matching = [i for i, base in enumerate(bases) if before in candidates(base, view)]
         if not matching:
-            known = ", ".join(candidates(base, view)[0] for base in bases)
-            raise KeyError(f"{view}: this view shows nothing at {before}; it shows {known}")
+            shown = ", ".join(candidates(base, view)[0] for base in bases)
+            raise KeyError(f"{view}: this view shows nothing at {before}; it shows {shown}")
         for i in matching:
-            found[i] = after
-    return found
+            paths[i] = after
+    return paths
 
 
 def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -78,25 +78,25 @@ def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[
     file = Reader([view])
     footer = footer_of(file)
     opener = BaseOpener(Reader, view, file, {})
-    found: list[str] = []
+    paths: list[str] = []
     for i, base in enumerate(footer["base"]):
         before = candidates(base, view)
-        together = [place for one in before for place in _followed(one, moved)]
-        found.append(_first(opener, base, i, [*together, *before, *candidates(base, target)]) or before[0])
-    return footer["id"], found
+        together = [place for path in before for place in _followed(path, moved)]
+        paths.append(_first(opener, base, i, [*together, *before, *candidates(base, target)]) or before[0])
+    return footer["id"], paths
 
 
 def set_bases(view: str, id_: str, paths: Sequence[str]) -> None:
-    """Write where the bases of the view with this id are.
+    """Write the paths of the bases of the view with this id.
 
     Raises:
-        MismatchError: Another dataset has got the name of the view.
+        MismatchError: Another dataset has replaced the view.
     """
     _core.view_set_paths(view, id_, json.dumps([places(path, view) for path in paths], ensure_ascii=False))
 
 
 def _followed(path: str, moved: Mapping[str, str]) -> list[str]:
-    """The new path of something that was moved, or that lies in a directory that was."""
+    """The new path of a file or directory that was moved, itself or with the directory that holds it."""
     return [
         new + path[len(old) :]
         for old, new in moved.items()

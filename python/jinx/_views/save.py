@@ -1,4 +1,4 @@
-"""Saving a view: positions and own columns; nothing of its bases is copied."""
+"""`Dataset.save`: writes the positions and own columns of a view; nothing of its bases is copied."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from jinx._results import WriteResult
 from jinx._views.bases import bases_of
 from jinx._views.meta import kept_meta
 
-# Between two calls a signal is noticed.
+# Signals are noticed between two calls.
 _CHUNK_SAMPLES = 1 << 18
 
 
 def save(
     dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool, meta: Mapping[str, Any] | None = None
 ) -> WriteResult:
-    """See `Dataset.save`; what views that it shows keep in `meta` is kept, unless other is given."""
+    """See `Dataset.save`. Without `meta`, the view keeps that of the saved views that it shows."""
     target = output_name(path)
     if not target.endswith(".jinx"):
         raise ValueError(f"{target}: a view is saved as one file, whose name ends in .jinx")
@@ -154,11 +154,11 @@ def _places(order: bytes | None, start: int, stop: int) -> bytes:
 
 
 def _hidden(dataset: Reader, roots: Sequence[_core.Rows], own: Sequence[str]) -> list[str]:
-    """The columns of the files that are not shown from there; where files do not list them, their samples tell."""
+    """The columns of the files that the view hides; they are read from samples if files do not list them."""
     names: dict[str, None] = {}
     # Perhaps no sample of the view has one of its own columns, and nothing in its file would hide the stored one.
     shown = set(column_names(dataset)).difference(own)
-    is_plain = dataset._shown_columns is None and dataset._recipe is None and not own
+    is_plain = dataset._shown_columns is None and dataset._definition is None and not own
     for root in roots:
         listed = root.column_names()
         names.update(dict.fromkeys(listed))

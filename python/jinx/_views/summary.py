@@ -1,4 +1,4 @@
-"""Facts about views: those that were saved, and those in memory that have columns of their own."""
+"""`Dataset.info` of saved views, and of views in memory with columns of their own."""
 
 import os
 from dataclasses import replace
@@ -13,11 +13,11 @@ from jinx._views.open import SavedView
 
 def describe(dataset: Reader) -> DatasetInfo:
     """`Dataset.info` of views."""
-    recipe = dataset._recipe
-    found = _saved(dataset, recipe) if isinstance(recipe, SavedView) else _in_memory(recipe.parts)
+    definition = dataset._definition
+    facts = _saved(dataset, definition) if isinstance(definition, SavedView) else _in_memory(definition.parts)
     _, _, own = dataset._roots()
     return replace(
-        found,
+        facts,
         path=path_of(dataset),
         samples=len(dataset),
         columns=column_infos(schema(dataset), dataset._path_stats()),
@@ -43,23 +43,23 @@ def _saved(dataset: Reader, view: SavedView) -> DatasetInfo:
 
 def _in_memory(parts: tuple[Any, ...]) -> DatasetInfo:
     """The files of all parts; one that several parts show counts once."""
-    found = list({info.path: info for info in (part.info() for part in parts)}.values())
-    first = found[0]
-    if len(found) == 1:
+    infos = list({info.path: info for info in (part.info() for part in parts)}.values())
+    first = infos[0]
+    if len(infos) == 1:
         return first
-    formats = {info.format for info in found}
+    formats = {info.format for info in infos}
     return replace(
         first,
         format=first.format if len(formats) == 1 else "mixed",
-        shards=sum(info.shards for info in found),
-        samples_in_files=sum(info.samples_in_files for info in found),
-        bytes=sum(info.bytes for info in found),
-        sidecar_bytes=sum(info.sidecar_bytes for info in found),
-        indexed=[one for one in first.indexed if all(one in info.indexed for info in found)],
-        checksums=[one for one in first.checksums if all(one in info.checksums for info in found)],
-        needs_1_1=list(dict.fromkeys(one for info in found for one in info.needs_1_1)),
-        ids=[one for info in found for one in info.ids],
-        bases=[one for info in found for one in info.bases],
+        shards=sum(info.shards for info in infos),
+        samples_in_files=sum(info.samples_in_files for info in infos),
+        bytes=sum(info.bytes for info in infos),
+        sidecar_bytes=sum(info.sidecar_bytes for info in infos),
+        indexed=[entry for entry in first.indexed if all(entry in info.indexed for info in infos)],
+        checksums=[entry for entry in first.checksums if all(entry in info.checksums for info in infos)],
+        needs_1_1=list(dict.fromkeys(entry for info in infos for entry in info.needs_1_1)),
+        ids=[entry for info in infos for entry in info.ids],
+        bases=[entry for info in infos for entry in info.bases],
     )
 
 

@@ -1,4 +1,4 @@
-"""Checking the datasets that a saved view shows."""
+"""`jinx.verify` of the bases of a saved view."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,8 +25,8 @@ def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Prob
         try:
             path = _place(base, i, view, file)
         except MismatchError as error:
-            what = str(error).removeprefix(f"{view}: ")
-            problems.append(Problem(view, None, None, None, "mismatch", what))
+            reason = str(error).removeprefix(f"{view}: ")
+            problems.append(Problem(view, None, None, None, "mismatch", reason))
             continue
         # A file without a line is a dataset of JSON lines, but not one by itself.
         if path not in checked and (base["kind"] != "jsonl" or base["num_samples"]):

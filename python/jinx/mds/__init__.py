@@ -1,4 +1,4 @@
-"""Mosaic Data Shards: readers, a writer, and a reader for Streaming itself.
+"""Mosaic Data Shards: readers, a writer, and a reader for the library Streaming; `rust/jinx-mds` does the work.
 
 `jinx.open` opens an MDS directory like any other dataset.
 """

@@ -1,4 +1,4 @@
-"""Finding and opening MDS directories: those with an `index.json`."""
+"""Finds and opens MDS directories: those with an `index.json`."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -24,21 +24,21 @@ def find_directories(path: Any, split: str | None = None) -> list[str] | None:
         FileNotFoundError: The directory has splits, and none was named.
     """
     if isinstance(path, str | bytes | os.PathLike):
-        found = _directory(os.fsdecode(path), split)  # pyright: ignore[reportUnknownArgumentType]
-        return None if found is None else [found]
+        single = _directory(os.fsdecode(path), split)  # pyright: ignore[reportUnknownArgumentType]
+        return None if single is None else [single]
     if not isinstance(path, Sequence):
         return None
     directories = [
-        _directory(os.fsdecode(one), split)  # pyright: ignore[reportUnknownArgumentType]
-        for one in path  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(one, str | bytes | os.PathLike)
+        _directory(os.fsdecode(item), split)  # pyright: ignore[reportUnknownArgumentType]
+        for item in path  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(item, str | bytes | os.PathLike)
     ]
-    known = [directory for directory in directories if directory is not None]
-    if not known:
+    mds_directories = [directory for directory in directories if directory is not None]
+    if not mds_directories:
         return None
-    if len(known) < len(path):  # pyright: ignore[reportUnknownArgumentType]
+    if len(mds_directories) < len(path):  # pyright: ignore[reportUnknownArgumentType]
         raise ValueError("MDS directories and other files cannot be opened together; convert one kind first")
-    return known
+    return mds_directories
 
 
 def _directory(path: str, split: str | None) -> str | None:
@@ -59,10 +59,10 @@ def _directory(path: str, split: str | None) -> str | None:
 def _splits(path: str) -> list[str]:
     """The subdirectories that are MDS directories, if there is no other dataset next to them."""
     with os.scandir(path) as entries:
-        found = list(entries)
-    if any(entry.name.endswith((".jinx", ".binx")) for entry in found):
+        listing = list(entries)
+    if any(entry.name.endswith((".jinx", ".binx")) for entry in listing):
         return []
-    inner = [entry.name for entry in found if os.path.isfile(os.path.join(entry.path, INDEX))]  # noqa: PTH113, PTH118
+    inner = [entry.name for entry in listing if os.path.isfile(os.path.join(entry.path, INDEX))]  # noqa: PTH113, PTH118
     return sorted(inner)
 
 

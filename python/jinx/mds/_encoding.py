@@ -1,4 +1,4 @@
-"""Encoding Python values for MDS columns as Streaming does, with errors that say what does not fit."""
+"""Encodes Python values for MDS columns as Streaming does, with errors that say what does not fit."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -41,13 +41,13 @@ def encoder_of(encoding: str) -> Encoder:
 
 
 def _encoder(encoding: str) -> Encoder:
-    name, _, rest = encoding.partition(":")
+    name, _, parameters = encoding.partition(":")
     if encoding in _PLAIN:
         return _PLAIN[encoding]
     if encoding in _CODES:
         return _scalar(encoding)
     if name == "ndarray":
-        dtype, _, shape = rest.partition(":")
+        dtype, _, shape = parameters.partition(":")
         if dtype in {"", *_CODES}:
             return _array(dtype or None, tuple(int(size) for size in shape.split(",")) if shape else None)
     raise UnsupportedError(f"the encoding {encoding!r} is not known; there are {', '.join(sorted(_PLAIN))}, ...")

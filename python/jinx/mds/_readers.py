@@ -1,4 +1,4 @@
-"""The two readers of MDS directories under their own names; both are datasets."""
+"""`RamReader` and `BulkReader`, the two readers of MDS directories; both are datasets."""
 
 import os
 from collections.abc import Sequence

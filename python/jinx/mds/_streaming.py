@@ -1,4 +1,4 @@
-"""A reader of MDS shards for mosaicml-streaming 0.13, in place of its own.
+"""A reader of MDS shards for mosaicml-streaming 0.13, in place of its own; see `rust/jinx-py/src/mds/shard.rs`.
 
 ```python
 from streaming.base.format import _readers

@@ -1,4 +1,4 @@
-"""`Dataset.info` of MDS directories, from their indexes."""
+"""`Dataset.info` of MDS directories, from their `index.json`."""
 
 import json
 import os

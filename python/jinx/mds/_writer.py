@@ -1,4 +1,4 @@
-"""Writing MDS directories for Streaming, byte for byte as its own writer does, and merging them."""
+"""Writes MDS directories byte for byte as Streaming does (`rust/jinx-mds/src/write`), and merges their indexes."""
 
 import json
 import os
@@ -144,10 +144,10 @@ def merge_index(parts: Source | Sequence[Source], out: Source | None = None) -> 
     """
     if isinstance(parts, str | os.PathLike):
         root = os.fspath(parts)
-        found = sorted(where for where, _, names in os.walk(root) if INDEX in names and where != root)
-        if not found:
+        subdirectories = sorted(where for where, _, names in os.walk(root) if INDEX in names and where != root)
+        if not subdirectories:
             raise FileNotFoundError(f"{root}: no subdirectory has an {INDEX}")
-        return _merge(found, root if out is None else os.fspath(out))
+        return _merge(subdirectories, root if out is None else os.fspath(out))
     if out is None:
         raise InvalidError("merging a list of directories needs out=, the directory that contains them")
     directories = [os.fspath(part) for part in parts]
@@ -173,7 +173,7 @@ def _merge(directories: Sequence[str], out: str) -> int:
 
 
 def _publish(path: str, text: str) -> None:
-    """Replace a file at once, so that there is the old one or the new one, never a part."""
+    """Replace a file in one step, so that readers see the old or the new one, never a part."""
     work = f"{path}.tmp"
     with open(work, "w", encoding="utf-8") as file:  # noqa: PTH123
         file.write(text)

@@ -1,4 +1,4 @@
-"""For PyTorch, for which a dataset is a map-style dataset: batches, reading ahead, and packs of samples."""
+"""Loaders for PyTorch: batches that threads read ahead, packs of samples, and orders that any ranks can resume."""
 
 from jinx._optional import require
 

@@ -1,4 +1,4 @@
-"""Making a batch of samples: stack values that have one shape, list the others."""
+"""Collates samples to a batch: stacks values of one shape, and lists all others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""`jinx.torch.ElasticLoader`: samples as they are, in a global random order that any number of ranks can resume."""
+"""`jinx.torch.ElasticLoader`: single samples in a global random order that any number of ranks can resume."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from jinx._dataset.dataset import Dataset
 from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
 from jinx.torch._collate import collate
-from jinx.torch._options import Read
-from jinx.torch._plan_of import required
-from jinx.torch._scheduled import ScheduledLoader, Workers
+from jinx.torch._loader_plan import required
+from jinx.torch._pack_options import Read
+from jinx.torch._scheduled_loader import ScheduledLoader, Workers
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
@@ -28,7 +28,7 @@ class _Batch:
     def __call__(self, packs: Read) -> tuple[Any, list[Exception]]:
         samples: list[Any] = []
         skipped: list[Exception] = []
-        for _, sample in (one for pack in packs for one in pack):
+        for _, sample in (item for pack in packs for item in pack):
             if not isinstance(sample, Exception):
                 samples.append(sample)
             elif self.skips_errors:
@@ -134,9 +134,9 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
                 packs = [pack or self._positions((shift + i) % len(self._plan)) for i, pack in enumerate(packs)]  # noqa: PLW2901
             yield packs
 
-    def _finished(self, made: tuple[Any, list[Exception]], step: int) -> Any:
+    def _finished(self, result: tuple[Any, list[Exception]], step: int) -> Any:
         del step
-        batch, skipped = made
+        batch, skipped = result
         self.skipped += skipped
         return batch
 

@@ -1,4 +1,4 @@
-"""Where the tokens of a training sample come from: stored with the dataset, an encoder, or a function of the user."""
+"""Makes training samples of stored ones: tokens from the dataset, from an encoder, or from a function of the user."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from jinx._annotate.conversation import images_of
 from jinx._annotate.counting import at_sample
+from jinx._annotate.counting_settings import require_same_settings, require_tokens
 from jinx._annotate.encoder import Encoded, Encoder
 from jinx._annotate.lengths import IDS, MASK
-from jinx._annotate.recipe import require_alike, require_recipe
 from jinx._suggest import unknown_column
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Encoding:
 
     Raises:
         KeyError: There is no such column, or there are no stored token ids.
-        MismatchError: The lengths of the dataset were counted with something else.
+        MismatchError: The lengths of the dataset were counted with something else, or of other values of a column.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Encoding:
         self._images = image_column or next((name for name in _IMAGES if name in names), None)
         if encode is not None:
             self._encoder = Encoder(names, image_column=image_column, **encode)
-            require_recipe(dataset, self._encoder.recipe())
+            require_same_settings(dataset, self._encoder.settings())
             self._images = self._encoder.image_column
             self.columns = self._encoder.columns
             return
@@ -105,7 +105,7 @@ class Encoding:
             raise KeyError(
                 "this dataset has no token ids: give tokenizer= or encode=, or store them with jinx annotate --tokens"
             )
-        require_alike([dataset])
+        require_tokens(dataset)
         self.columns = [IDS, MASK, *([self._images] if self._images else [])]
 
     @property
@@ -119,18 +119,18 @@ class Encoding:
         Args:
             samples: (position, sample or the error that reading it gave) of each.
         """
-        found: list[TrainingSample | Exception] = [sample for _, sample in samples]
+        outcomes: list[TrainingSample | Exception] = [sample for _, sample in samples]
         good = [i for i, (_, sample) in enumerate(samples) if not isinstance(sample, Exception)]
         encoded = iter(self._encoder.encode([samples[i][1] for i in good])) if self._encoder else None
         for i in good:
             position, sample = samples[i]
             try:
-                found[i] = self._finished(self._made(position, sample, None if encoded is None else next(encoded)))
+                outcomes[i] = self._finished(self._made(position, sample, None if encoded is None else next(encoded)))
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 - the loop decides, by on_error
-                found[i] = at_sample(error, position)
-        return found
+                outcomes[i] = at_sample(error, position)
+        return outcomes
 
     def _made(self, position: int, sample: Any, encoded: "Encoded | Exception | None") -> TrainingSample:
         if isinstance(encoded, Exception):
@@ -144,24 +144,24 @@ class Encoding:
         images = [] if self._images is None else _flat(sample.get(self._images))
         return TrainingSample(position, ids, np.where(is_label, ids, IGNORED), images)
 
-    def _returned(self, position: int, made: Any) -> TrainingSample:
+    def _returned(self, position: int, returned: Any) -> TrainingSample:
         """What a function of the user returned."""
-        known: dict[str, Any] = {**made} if isinstance(made, Mapping) else {}
-        if IDS not in known:
+        members: dict[str, Any] = {**returned} if isinstance(returned, Mapping) else {}
+        if IDS not in members:
             raise ValueError("encode returned no input_ids; it returns a dict with them")
-        ids = _numbers(known[IDS], IDS)
-        given = known.get("labels")
+        ids = _numbers(members[IDS], IDS)
+        given = members.get("labels")
         labels = ids.copy() if given is None else _numbers(given, "labels")
         if ids.shape != labels.shape:
             raise ValueError(f"encode returned {len(ids)} input_ids and {len(labels)} labels")
         labels[:1] = IGNORED
-        images = known.get("images")
+        images = members.get("images")
         if isinstance(images, str | bytes | Mapping) or not (images is None or hasattr(images, "__iter__")):
             raise ValueError(f"encode returned {type(cast('object', images)).__name__} as images; give a list of them")
         return TrainingSample(position, ids, labels, [] if images is None else list(images))
 
     def _finished(self, sample: TrainingSample) -> TrainingSample:
-        """With its positions, and with its images as they are trained on."""
+        """Add the positions, and apply `image_fn` to the images."""
         if self.position_fn is not None:
             sample = replace(sample, positions=positions_of(self.position_fn, sample))
         if self.image_fn is None:
@@ -170,37 +170,41 @@ class Encoding:
 
 
 def positions_of(position_fn: Callable[[TrainingSample], Any], sample: TrainingSample) -> npt.NDArray[np.int64]:
-    """What a function of the user says of a sample.
+    """The positions that a function of the user returns for a sample.
 
     Raises:
-        ValueError: It is not an array of integers with one for each token, or with several.
+        ValueError: The function returned something else than integers of shape (tokens,) or (axes, tokens).
     """
-    found = np.asarray(position_fn(sample))
+    positions = np.asarray(position_fn(sample))
     tokens = len(sample.input_ids)
-    if found.ndim not in _POSITION_SHAPES or found.shape[-1] != tokens or (tokens and found.dtype.kind not in "iu"):
+    if (
+        positions.ndim not in _POSITION_SHAPES
+        or positions.shape[-1] != tokens
+        or (tokens and positions.dtype.kind not in "iu")
+    ):
         raise ValueError(
-            f"position_fn returned {found.dtype} of shape {found.shape}; give integers of shape ({tokens},) or "
+            f"position_fn returned {positions.dtype} of shape {positions.shape}; give integers of shape ({tokens},) or "
             f"(axes, {tokens})"
         )
-    return found.astype(np.int64)
+    return positions.astype(np.int64)
 
 
 def _numbers(values: Any, name: str) -> npt.NDArray[np.int64]:
     """A copy of what `encode` returned, as int64 of shape (tokens,)."""
-    found = np.asarray(values)
-    is_empty = found.shape == (0,)
-    if found.ndim != 1 or not (is_empty or found.dtype.kind in "iu"):
+    array = np.asarray(values)
+    is_empty = array.shape == (0,)
+    if array.ndim != 1 or not (is_empty or array.dtype.kind in "iu"):
         raise ValueError(
-            f"encode returned {name} that are {found.dtype} of shape {found.shape}; give integers of shape (tokens,)"
+            f"encode returned {name} that are {array.dtype} of shape {array.shape}; give integers of shape (tokens,)"
         )
-    if found.dtype == np.uint64 and (found > np.iinfo(np.int64).max).any():
-        raise ValueError(f"encode returned {name} that do not fit into 64 bits: {found.max()}")
-    return found.astype(np.int64)
+    if array.dtype == np.uint64 and (array > np.iinfo(np.int64).max).any():
+        raise ValueError(f"encode returned {name} that do not fit into 64 bits: {array.max()}")
+    return array.astype(np.int64)
 
 
 def _flat(value: Any) -> list[Any]:
     """The images of a sample, decoded ones too."""
     if isinstance(value, list):
         values: list[Any] = [*value]
-        return [image for one in values for image in _flat(one)]
+        return [image for element in values for image in _flat(element)]
     return images_of(value) if value is None or isinstance(value, bytes | Mapping) else [value]

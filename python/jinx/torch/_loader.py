@@ -1,4 +1,4 @@
-"""A loader without worker processes: threads of the core read and decode, and nothing is pickled."""
+"""`jinx.torch.Loader`, without worker processes: threads in Rust (`rust/jinx-py/src/prefetch`) read and decode."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from jinx._dataset.decode_media import DecodeSpec
 from jinx._dataset.identity import identity_of, require_identity
 from jinx.errors import InvalidError
 from jinx.torch._collate import collate
-from jinx.torch._plan_of import required
+from jinx.torch._loader_plan import required
 
 __all__ = ["Loader"]
 
@@ -195,21 +195,21 @@ class Loader:
         return identity_of(self.dataset)
 
     def _require_state(self, state: Any) -> None:
-        """Refuse what `state_dict` of such a loader did not return."""
-        known: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
-        if set(known) != _MEMBERS or known["version"] != _VERSION:
+        """Refuse a state that `state_dict` of such a loader did not return."""
+        saved: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
+        if set(saved) != _MEMBERS or saved["version"] != _VERSION:
             raise InvalidError(
                 "this is not a state that this Loader's state_dict returned, but that of another loader or version; "
                 "resume with the version of jinx that saved it, or begin the epoch again"
             )
-        require_identity(known["dataset"], self._identity, "this state")
-        for name, mine in (("batch_size", self.batch_size), ("shuffle", self.shuffle)):
-            if known[name] != mine:
-                raise InvalidError(f"the saved loader had {name}={known[name]!r}, this one has {mine!r}")
+        require_identity(saved["dataset"], self._identity, "this state")
+        for name, current in (("batch_size", self.batch_size), ("shuffle", self.shuffle)):
+            if saved[name] != current:
+                raise InvalidError(f"the saved loader had {name}={saved[name]!r}, this one has {current!r}")
         for name, limit in (("epoch", _LARGEST), ("batches", self._most_batches()), ("seed", _LARGEST)):
-            if type(known[name]) is not int or not 0 <= known[name] <= limit:
-                raise InvalidError(f"this state is damaged: {name} is {known[name]!r}, not between 0 and {limit:,}")
-        self._require_generator(known["generator"])
+            if type(saved[name]) is not int or not 0 <= saved[name] <= limit:
+                raise InvalidError(f"this state is damaged: {name} is {saved[name]!r}, not between 0 and {limit:,}")
+        self._require_generator(saved["generator"])
 
     def _most_batches(self) -> int:
         try:

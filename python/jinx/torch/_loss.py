@@ -16,7 +16,15 @@ def token_loss(logits: torch.Tensor, labels: torch.Tensor, num_label_tokens: int
         logits: Of shape (batch, tokens, vocabulary).
         labels: int64 of shape (batch, tokens), not shifted; -100 does not count.
         num_label_tokens: What to divide by.
+
+    Raises:
+        ValueError: It is 0, and there are labels.
     """
+    if num_label_tokens <= 0 and bool((labels[:, 1:] != IGNORED).any()):
+        raise ValueError(
+            f"num_label_tokens={num_label_tokens}, and the batch has labels: the loss would not be divided; give "
+            'batch["num_label_tokens_step"], from lengths with num_label_tokens'
+        )
     shifted = torch.nn.functional.cross_entropy(
         logits[:, :-1].reshape(-1, logits.shape[-1]).float(),
         labels[:, 1:].reshape(-1),

@@ -1,4 +1,4 @@
-"""A batch of packs as tensors."""
+"""Lays out packs as the tensors of a batch, with attention masks and sequence boundaries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,13 +85,15 @@ class PackedCollator:
     def _positions(self, row: Sequence[TrainingSample], sizes: list[int]) -> npt.NDArray[np.int64]:
         """The positions of the samples of a row, one after another."""
         if any(sample.positions is not None for sample in row):
-            found = [sample.position_ids for sample in row]
-            if (odd := next((k for k, one in enumerate(found) if one.shape[:-1] != self.axes), None)) is not None:
+            positions = [sample.position_ids for sample in row]
+            if (
+                odd := next((k for k, array in enumerate(positions) if array.shape[:-1] != self.axes), None)
+            ) is not None:
                 raise ValueError(
-                    f"sample {row[odd].position}: position_fn returned the shape {found[odd].shape}, and "
+                    f"sample {row[odd].position}: position_fn returned the shape {positions[odd].shape}, and "
                     f"{(*self.axes, 0)} for a sample without tokens; the axes are the same for all samples"
                 )
-            return np.concatenate(found, axis=-1)
+            return np.concatenate(positions, axis=-1)
         return np.arange(sum(sizes)) - np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
 
     def _add_images(self, batch: dict[str, Any], samples: Sequence[TrainingSample]) -> None:

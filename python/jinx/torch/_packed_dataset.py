@@ -11,9 +11,9 @@ from jinx._dataset.dataset import Dataset
 from jinx._optional import require
 from jinx._pack.plan import PackPlan
 from jinx.torch._encoding import TrainingSample
-from jinx.torch._fitting import Tally
-from jinx.torch._options import PackOptions, pack_maker
-from jinx.torch._plan_of import left_out_by, plan_of, whole_of
+from jinx.torch._loader_plan import left_out_by, plan_of, whole_of
+from jinx.torch._oversize import Tally
+from jinx.torch._pack_options import PackOptions, pack_maker
 
 
 class PackedDataset(TorchDataset[dict[str, Any]]):
@@ -29,8 +29,8 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
     Args:
         dataset: As for `PackedDataLoader`.
         plan: As for `PackedDataLoader`.
-        **options: As for `PackedDataLoader`; the warning of what did not fit comes with the first pack that it happens
-            to in an epoch, from the first worker.
+        **options: As for `PackedDataLoader`; the warning of what did not fit comes with the first sample that it
+            happens to in an epoch, from the first worker.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         if not isinstance(plan, PackPlan) and "oversize" not in plan:
             Tally().warn_of_losses("", "", left_out_by(self._plan))
         self._tally = Tally()
-        self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
+        self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options, self._plan.cut)
 
     @property
     def plan(self) -> PackPlan:
@@ -70,11 +70,11 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         flat = [position for pack in chosen for position in pack]
         encoded = iter(self._maker.encoding(list(zip(flat, self._dataset.take(flat), strict=True))))
         had_losses = self._tally.has_losses()
-        made = [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], self._tally, [])) for pack in chosen]
+        batch = [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], self._tally, [])) for pack in chosen]
         worker = get_worker_info()
         if self._warns and not had_losses and (worker is None or worker.id == 0):
-            self._tally.warn_of_losses(f"epoch {self._plan.epoch}, so far", "they were planned")
-        return made
+            self._tally.warn_of_first_loss(f"epoch {self._plan.epoch}")
+        return batch
 
     def to_hf(self) -> Any:
         """A Hugging Face `datasets.Dataset` of the packs, each read when it is touched; for TRL, which takes no other.

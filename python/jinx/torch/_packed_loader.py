@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from jinx._annotate.counting_settings import require_one_way_of_counting
 from jinx._dataset.dataset import Dataset
 from jinx._pack.plan import PackPlan
 from jinx._results import Result
-from jinx.errors import InvalidError
-from jinx.torch._fitting import Tally
-from jinx.torch._options import Made, PackOptions, pack_maker
-from jinx.torch._plan_of import left_out_by, plan_of, whole_of
-from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums, required_state
+from jinx.errors import InvalidError, MismatchError
+from jinx.torch._loader_plan import left_out_by, plan_of, whole_of
+from jinx.torch._oversize import Tally
+from jinx.torch._pack_options import Made, PackOptions, pack_maker
+from jinx.torch._scheduled_loader import ScheduledLoader, Workers, pack_sums, required_state
 
 if TYPE_CHECKING:
     from jinx._pack.schedule import Balance
@@ -36,7 +37,8 @@ class PackedStats(Result):
         label_tokens: Those that count in the loss.
         images: Their images.
         occupancy: The part of the packs that is tokens.
-        truncated: Samples whose end did not fit, because they are longer than they were planned.
+        truncated: Samples whose end did not fit, because they are longer than they were planned, or because the plan
+            cuts long ones (`oversize="truncate"`).
         dropped: Samples left out for that reason.
         empty: Samples that were encoded as no tokens; they are in their packs and take no room.
         skipped: Samples left out because of an error (`on_error="skip"`).
@@ -104,8 +106,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
         **options: How samples become tokens and packs become batches:
 
             - `tokenizer`, `chat_template`, `image_rule`, `image_token`, `text_column`, `image_column`: as for
-              `jinx.annotate`. Another recipe than that of the lengths is an error. Without a tokenizer, the token ids
-              that `jinx annotate --tokens` stored are taken.
+              `jinx.annotate`. An error if the lengths were counted with other settings. Without a tokenizer, the token
+              ids that `jinx annotate --tokens` stored are taken.
             - `encode`: in place of a tokenizer, a function of the sample that returns a dict with `input_ids`, and
               perhaps `labels` and `images`.
             - `image_fn`: applied to each image, for instance a processor that makes a tensor of it.
@@ -164,8 +166,8 @@ class PackedDataLoader(ScheduledLoader[Made]):
                 "a mask chose the packs of this plan, which says nothing about other epochs; give only() the least "
                 "that a pack holds, as {'num_images': 1}"
             )
-        made = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
-        chosen, maker = pack_maker(whole, made.max_length, options)
+        epoch_plan = plan_of(plan, dataset, whole, encodes=options.get("encode") is not None)
+        chosen, maker = pack_maker(whole, epoch_plan.max_length, options, epoch_plan.cut)
         self._without_images: WithoutImages = without_images
         self._warns = "oversize" not in options
         self._tells_plan = not isinstance(plan, PackPlan) and "oversize" not in plan
@@ -174,7 +176,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         self.skipped: list[Exception] = []
         super().__init__(
             chosen,
-            self._with_images(made),
+            self._with_images(epoch_plan),
             maker,
             batch_size=batch_size,
             accumulation=accumulation,
@@ -193,6 +195,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         """What this loader delivered so far."""
         counted = asdict(self._tally)
         capacity = counted.pop("capacity")
+        del counted["cut_as_planned"]
         return PackedStats(**counted, occupancy=self._tally.tokens / capacity if capacity else 0.0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -210,6 +213,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
                 if self._warns:
                     lost.dropped = self._tally.dropped - before.dropped
                     lost.truncated = self._tally.truncated - before.truncated
+                    lost.cut_as_planned = self._tally.cut_as_planned - before.cut_as_planned
                 by_plan = left_out_by(plan) if self._tells_plan else None
                 lost.warn_of_losses(f"epoch {plan.epoch}, rank 0", "they were planned", by_plan)
 
@@ -227,20 +231,26 @@ class PackedDataLoader(ScheduledLoader[Made]):
             MismatchError: The dataset or the plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader, or it has another `without_images`.
         """
-        theirs = required_state(state).get("without_images")
-        if theirs != self._without_images:
-            raise InvalidError(f"the saved loader had without_images={theirs!r}, this one has {self._without_images!r}")
+        saved = required_state(state).get("without_images")
+        if saved != self._without_images:
+            raise InvalidError(f"the saved loader had without_images={saved!r}, this one has {self._without_images!r}")
         super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})
 
-    def _finished(self, made: Made, step: int) -> Any:
-        self._tally.add(made.tally)
-        self.skipped += made.skipped
-        batch = made.batch
+    def _finished(self, result: Made, step: int) -> Any:
+        self.skipped += result.skipped
+        batch, tally = result.batch, result.tally
         if isinstance(batch, dict):
-            self._tally.label_tokens += batch.get("num_label_tokens", 0)  # pyright: ignore[reportUnknownMemberType]
+            tally.label_tokens = int(batch.get(_LABELS, 0))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
             total = self._labels_of_step(step)
             if total is not None:
+                if tally.label_tokens > total:
+                    raise MismatchError(
+                        f"a batch has {tally.label_tokens:,} labels, and {_LABELS} says {total:,} for its whole "
+                        "optimiser step: the column does not count what samples are encoded to; run jinx annotate "
+                        "again, or drop it"
+                    )
                 batch["num_label_tokens_step"] = total
+        self._tally.add(tally)
         return batch  # pyright: ignore[reportUnknownVariableType]
 
     def _labels_of_step(self, step: int) -> int | None:
@@ -265,7 +275,10 @@ class PackedDataLoader(ScheduledLoader[Made]):
         if self._without_images == "keep":
             return plan
         if not plan.has_images:
-            raise InvalidError(f"without_images={self._without_images!r} needs {_IMAGES}: run jinx annotate")
+            raise InvalidError(
+                f"without_images={self._without_images!r} needs {_IMAGES} of all samples, which the plan lacks: "
+                "plan with lengths that jinx annotate counted with an image rule, or of a function that returns it"
+            )
         has_any = plan.totals(_IMAGES) > 0
         if self._without_images == "drop":
             return plan.only({_IMAGES: 1})
@@ -278,4 +291,17 @@ class PackedDataLoader(ScheduledLoader[Made]):
 def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
     if _LABELS not in dataset.column_names:
         return None
-    return np.asarray(dataset.column(_LABELS), dtype=np.int64)
+    require_one_way_of_counting([dataset])
+    counts = dataset.column(_LABELS)
+    # A list: some value is no number.
+    lacking = np.ma.getmaskarray(counts) if hasattr(counts, "dtype") else np.array([not _is_int(n) for n in counts])
+    if lacking.any():
+        raise InvalidError(
+            f"sample {int(lacking.argmax())} has no {_LABELS}, and others have: count all of them with jinx annotate, "
+            "or drop the column, which leaves num_label_tokens_step out of the batches"
+        )
+    return np.asarray(counts, dtype=np.int64)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

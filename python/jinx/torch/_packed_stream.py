@@ -1,4 +1,4 @@
-"""`jinx.torch.PackedStream`: packs of samples whose lengths nobody counted before."""
+"""`jinx.torch.PackedStream`: packs a stream of samples whose lengths are not known beforehand."""
 
 import itertools
 import operator
@@ -12,15 +12,15 @@ from torch.utils.data import IterableDataset, get_worker_info
 from jinx._annotate.counting import at_sample
 from jinx._pack.pack import pack as make_plan
 from jinx.errors import InvalidError
+from jinx.torch._distributed import rank_and_world
 from jinx.torch._encoding import TrainingSample
-from jinx.torch._fitting import Tally
-from jinx.torch._options import PackOptions, pack_maker
-from jinx.torch._ranks import rank_and_world
+from jinx.torch._oversize import Tally
+from jinx.torch._pack_options import PackOptions, pack_maker
 
 if TYPE_CHECKING:
     from jinx._pack.config import Strategy
 
-# Packs that are at least so full are not opened again.
+# Packs that are at least this full take no more samples.
 _FULL = 0.98
 
 
@@ -106,12 +106,12 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         buffer: list[TrainingSample] = []
         samples = self._mine()
         for number in itertools.count():
-            more = list(itertools.islice(samples, max(self._window - len(buffer), 1)))
-            buffer += self._encoded(more)
-            if not more and not buffer:
+            incoming = list(itertools.islice(samples, max(self._window - len(buffer), 1)))
+            buffer += self._encoded(incoming)
+            if not incoming and not buffer:
                 return
             packs = self._packs(buffer, number)
-            full = [pack for pack in packs if not more or self._is_full(pack)]
+            full = [pack for pack in packs if not incoming or self._is_full(pack)]
             # A buffer without a full pack would never get one.
             given = full or packs
             taken = {id(sample) for pack in given for sample in pack}
@@ -131,29 +131,30 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         return itertools.islice(enumerate(cast("Iterable[Any]", source)), part, None, parts)
 
     def _encoded(self, samples: list[tuple[int, Any]]) -> list[TrainingSample]:
-        """Those that fit into a pack of their own."""
-        found: list[TrainingSample] = []
+        """The samples that fit into a pack, encoded."""
+        accepted: list[TrainingSample] = []
         most_images = self._budgets[1]
-        for one in self._maker.encoding(samples):
-            if isinstance(one, TrainingSample) and most_images is not None and len(one.images) > most_images:
+        for outcome in self._maker.encoding(samples):
+            if isinstance(outcome, TrainingSample) and most_images is not None and len(outcome.images) > most_images:
                 if self._maker.fitting.oversize == "error":
                     raise at_sample(
-                        ValueError(f"{len(one.images)} images, more than max_images={most_images}"), one.position
+                        ValueError(f"{len(outcome.images)} images, more than max_images={most_images}"),
+                        outcome.position,
                     )
                 self.tally.dropped += 1
                 continue
             alone = Tally()
-            kept = self._maker.fitting.pack([one], alone, self.skipped)
-            found += kept if kept and len(kept[0].input_ids) else []
+            kept = self._maker.fitting.pack([outcome], alone, self.skipped)
+            accepted += kept if kept and len(kept[0].input_ids) else []
             for name in ("truncated", "dropped", "skipped", "empty"):
                 setattr(self.tally, name, getattr(self.tally, name) + getattr(alone, name))
-        return found
+        return accepted
 
     def _packs(self, buffer: list[TrainingSample], number: int) -> list[list[TrainingSample]]:
         max_length, max_images = self._budgets
         sizes = {
-            "num_tokens": [len(one.input_ids) for one in buffer],
-            "num_images": [len(one.images) for one in buffer],
+            "num_tokens": [len(sample.input_ids) for sample in buffer],
+            "num_images": [len(sample.images) for sample in buffer],
         }
         plan = make_plan(
             sizes,
@@ -175,7 +176,7 @@ class PackedStream(IterableDataset[dict[str, Any]]):
 
     def _batch(self, pack: list[TrainingSample]) -> dict[str, Any]:
         if self._image_fn is not None:
-            pack = [one.with_images([self._image_fn(image) for image in one.images]) for one in pack]
+            pack = [member.with_images([self._image_fn(image) for image in member.images]) for member in pack]
         self.tally.packs += 1
         self.tally.samples += len(pack)
         self.tally.tokens += sum(len(sample.input_ids) for sample in pack)
@@ -193,9 +194,9 @@ def _require_source(source: Any) -> None:
 
 
 class _Columns:
-    """What `Encoding` asks of a dataset, for a stream: names, and no files that say how lengths were counted."""
+    """Stands in for the dataset of an `Encoding` of a stream: column names, and no files with counted lengths."""
 
-    _recipe: Mapping[str, Any] | None = None
+    _definition: Mapping[str, Any] | None = None
 
     def __init__(self, names: list[str]) -> None:
         self.column_names = names

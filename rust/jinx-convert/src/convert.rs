@@ -4,10 +4,11 @@ use crate::arrow::features::MediaPath;
 use crate::arrow::infer::{InferOptions, SchemaInference};
 use crate::arrow::project;
 use crate::arrow::schema::encode_schema;
+use crate::arrow::with_lengths;
 use crate::filters::condition::Condition;
 use crate::inputs::Selected;
 use crate::inputs::filtered::Filtered;
-use crate::inputs::origin::{Known, Origin};
+use crate::inputs::input_files::{InputFiles, Known};
 use crate::options::ConvertSpec;
 use crate::outputs::parquet_target::ParquetTarget;
 use crate::outputs::{JinxTarget, MdsTarget, json_lines, message_pack, tar_samples};
@@ -40,37 +41,37 @@ pub fn convert(
 ) -> Result<Summary> {
     spec.check(out, output_format)?;
     let options = spec.engine()?;
-    let origin = Origin::new(sources, input_format, spec.markers)?;
-    project::check(origin.known.names.as_deref(), &options)?;
+    let inputs = InputFiles::new(sources, input_format, spec.markers)?;
+    project::check(inputs.known.names.as_deref(), &options)?;
     if output_format == Format::Mds {
-        if !origin.is_repeatable() {
+        if !inputs.is_repeatable() {
             return Err(Error::unsupported(
                 "MDS needs an encoding for each column, and finding them takes a first pass, which a pipe does not \
                  allow; save the input to a file",
             ));
         }
         let observer = Observer::new(Inference::default());
-        run(origin.open()?, observer.clone(), &options, &mut |now| progress(first_half(now)))?;
+        run(inputs.open()?, observer.clone(), &options, &mut |now| progress(first_half(now)))?;
         let writer = Writer::create(out, spec.mds(observer.findings().columns())?)?;
-        return run(origin.open()?, MdsTarget::new(writer), &options, &mut |now| progress(second_half(now)));
+        return run(inputs.open()?, MdsTarget::new(writer), &options, &mut |now| progress(second_half(now)));
     }
     if output_format != Format::Parquet {
-        let known = projected(origin.known.clone(), spec, &options);
-        let done = write(origin.open()?, known.clone(), out, output_format, spec, &options, progress)?;
+        let facts = projected(inputs.known.clone(), spec, &options);
+        let done = write(inputs.open()?, facts.clone(), out, output_format, spec, &options, progress)?;
         let is_new =
-            output_format == Format::Jinx && done.rows == 0 && known.schema.is_none() && !spec.append;
-        return if is_new { with_columns(&origin, known, out, spec, &options, done) } else { Ok(done) };
+            output_format == Format::Jinx && done.rows == 0 && facts.schema.is_none() && !spec.append;
+        return if is_new { with_columns(&inputs, facts, out, spec, &options, done) } else { Ok(done) };
     }
     // Checked before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
-    let known = projected(origin.known.clone(), spec, &options);
-    let is_second = known.schema.is_none();
-    let schema = match known.schema {
+    let facts = projected(inputs.known.clone(), spec, &options);
+    let is_second = facts.schema.is_none();
+    let schema = match facts.schema {
         Some(schema) => schema,
-        None => infer(&origin, known.media, spec, &options, progress)?,
+        None => infer(&inputs, facts.media, spec, &options, progress)?,
     };
-    let target = ParquetTarget::new(file, schema, spec.parquet()?)?;
-    run(origin.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
+    let target = ParquetTarget::new(file, with_lengths(schema, || Ok(facts.meta))?, spec.parquet()?)?;
+    run(inputs.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
 }
 
 /// Converts rows from another source, such as a table of another library; `schema` is their schema.
@@ -87,10 +88,10 @@ pub fn convert_rows(
 ) -> Result<Summary> {
     spec.check(out, output_format)?;
     let options = spec.engine()?;
-    let known = Known::of_schema(schema.clone());
-    project::check(known.names.as_deref(), &options)?;
-    let known = projected(known, spec, &options);
-    write(source, known, out, output_format, spec, &options, progress)
+    let facts = Known::of_schema(schema);
+    project::check(facts.names.as_deref(), &options)?;
+    let facts = projected(facts, spec, &options);
+    write(source, facts, out, output_format, spec, &options, progress)
 }
 
 /// The rows of files one by one, with only these columns if given, and only those that the expression
@@ -106,7 +107,7 @@ pub fn stream_rows(
     filter: Option<&str>,
 ) -> Result<Box<dyn RowSource>> {
     let condition = filter.map(Condition::parse).transpose()?.map(Arc::new);
-    let mut source = Origin::new(sources, format, markers)?.open()?;
+    let mut source = InputFiles::new(sources, format, markers)?.open()?;
     if let Some(condition) = &condition {
         source = Filtered::around(source, Arc::clone(condition));
     }
@@ -160,6 +161,7 @@ fn write(
         )),
         Format::Parquet => {
             let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
+            let schema = with_lengths(schema, || Ok(known.meta))?;
             let file = StreamOut::create(out, spec.overwrite)?;
             run(source, ParquetTarget::new(file, schema, spec.parquet()?)?, options, progress)
         }
@@ -167,93 +169,97 @@ fn write(
 }
 
 /// How a JINX dataset is written, with the known facts about its rows.
-fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
-    let media = known.media.into_iter().map(|(path, media)| MediaField {
+fn jinx_options(spec: &ConvertSpec, facts: Known) -> Result<WriteOptions> {
+    let media = facts.media.into_iter().map(|(path, media)| MediaField {
         path,
         kind: media.kind,
         feature: media.feature_json,
     });
     Ok(WriteOptions {
-        split: spec.split.clone().or(known.split),
-        meta: spec.meta.clone().unwrap_or(known.meta),
-        arrow_schema: known.schema.map(|schema| encode_schema(&schema)),
+        split: spec.split.clone().or(facts.split),
+        meta: spec.meta.clone().unwrap_or(facts.meta),
+        arrow_schema: facts.schema.map(|schema| encode_schema(&schema)),
         media: media.collect(),
         ..spec.jinx()?
     })
 }
 
-fn projected(known: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Known {
-    let mut media = known.media;
+fn projected(facts: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Known {
+    let mut media = facts.media;
     media.extend(spec.embedded_media());
+    let mut meta = facts.meta;
+    let renamed: Vec<String> = options.rename.iter().map(|(_, new)| new.clone()).collect();
+    meta.replace_columns(&renamed);
     Known {
+        meta,
         // Files instead of paths, or paths instead of files, have other types.
-        schema: known
+        schema: facts
             .schema
             .filter(|_| options.embed.is_none() && options.media_dir.is_none())
             .map(|schema| Arc::new(project::schema(&schema, options))),
         media: if options.media_dir.is_some() { Vec::new() } else { project::media(media, options) },
-        ..known
+        ..facts
     }
 }
 
 /// Infers a schema from all rows, if they come without one.
 fn infer(
-    origin: &Origin,
+    inputs: &InputFiles,
     media: Vec<MediaPath>,
     spec: &ConvertSpec,
     options: &ConvertOptions,
     progress: OnProgress<'_>,
 ) -> Result<SchemaRef> {
-    if !origin.is_repeatable() {
+    if !inputs.is_repeatable() {
         return Err(Error::unsupported(
             "Parquet needs a schema, which takes a first pass that a pipe does not allow; save the input to a file",
         ));
     }
     let infer = InferOptions { media: media.clone(), mixed_json: spec.mixed_json, large: false };
     let observer = Observer::new(SchemaInference::new(infer));
-    let seen = run(origin.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
+    let seen = run(inputs.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
     let inferred = observer.findings().finish()?;
-    let unselected = if seen.rows == 0 { schema_of_unselected(origin, media, spec, options) } else { None };
+    let unselected = if seen.rows == 0 { schema_of_unselected(inputs, media, spec, options) } else { None };
     Ok(unselected.unwrap_or(inferred))
 }
 
 /// Writes a JINX dataset without rows once more, with the columns of the rows that were not selected.
 fn with_columns(
-    origin: &Origin,
+    inputs: &InputFiles,
     known: Known,
     out: &Path,
     spec: &ConvertSpec,
     options: &ConvertOptions,
     done: Summary,
 ) -> Result<Summary> {
-    let Some(schema) = schema_of_unselected(origin, known.media.clone(), spec, options) else {
+    let Some(schema) = schema_of_unselected(inputs, known.media.clone(), spec, options) else {
         return Ok(done);
     };
     let known = Known { schema: Some(schema), ..known };
     let spec = ConvertSpec { overwrite: true, resume: false, ..spec.clone() };
     let options = ConvertOptions { limit: Some(0), rejects: None, ..options.clone() };
-    let again = write(origin.open()?, known, out, Format::Jinx, &spec, &options, &mut |_| Ok(()))?;
+    let again = write(inputs.open()?, known, out, Format::Jinx, &spec, &options, &mut |_| Ok(()))?;
     Ok(Summary { skipped: done.skipped, ..again })
 }
 
 /// The columns of all rows, where a filter or a limit selects none; `None` if they have no columns, or no types in
 /// common, or cannot be read again.
 fn schema_of_unselected(
-    origin: &Origin,
+    inputs: &InputFiles,
     media: Vec<MediaPath>,
     spec: &ConvertSpec,
     options: &ConvertOptions,
 ) -> Option<SchemaRef> {
     // Files that rows are made of, or made into, are not for rows that nobody wants.
     let has_files = options.embed.is_some() || options.media_dir.is_some();
-    if has_files || (options.filter.is_none() && options.limit.is_none()) || !origin.is_repeatable() {
+    if has_files || (options.filter.is_none() && options.limit.is_none()) || !inputs.is_repeatable() {
         return None;
     }
     let all = ConvertOptions { filter: None, limit: None, rejects: None, ..options.clone() };
     let infer = InferOptions { media, mixed_json: spec.mixed_json, large: false };
     let observer = Observer::new(SchemaInference::new(infer));
     // What these rows have wrong is no error of those that were selected.
-    run(origin.open().ok()?, observer.clone(), &all, &mut |_| Ok(())).ok()?;
+    run(inputs.open().ok()?, observer.clone(), &all, &mut |_| Ok(())).ok()?;
     observer.findings().finish().ok().filter(|schema| !schema.fields().is_empty())
 }
 

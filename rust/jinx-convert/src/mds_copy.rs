@@ -1,12 +1,12 @@
 //! Samples of MDS directories into another one, with their values as they are stored.
 
 use crate::options::ConvertSpec;
-use crate::ordered::{Commit, ordered};
-use crate::rows::Summary;
+use crate::ordered_threads::{Commit, ordered};
+use crate::row_traits::Summary;
 use crate::run::Progress;
 use crate::{ConvertOptions, Format};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use jinx_mds::columns::Columns;
 use jinx_mds::read::directory::Directory;
 use jinx_mds::write::writer::{SampleEncoder, Writer, WrittenColumn};
@@ -45,21 +45,22 @@ impl MdsSamples {
 
     /// Name and encoding of each column, if all shards have it in one form that our writer has too.
     fn columns(&self) -> Option<BTreeMap<String, String>> {
-        let mut found = BTreeMap::new();
+        let mut encodings = BTreeMap::new();
         for directory in &self.directories {
             for shard in 0..directory.count() {
                 let columns = &directory.info(shard)?.columns;
                 for name in &self.names {
                     let column = &columns.all[columns.position(name)?];
                     let encoding = column.encoding.as_ref()?;
-                    let known = found.entry(name.clone()).or_insert_with(|| column.encoding_name.clone());
-                    if *known != column.encoding_name || column.size != encoding.fixed_size() {
+                    let encoding_name =
+                        encodings.entry(name.clone()).or_insert_with(|| column.encoding_name.clone());
+                    if *encoding_name != column.encoding_name || column.size != encoding.fixed_size() {
                         return None;
                     }
                 }
             }
         }
-        (found.len() == self.names.len()).then_some(found)
+        (encodings.len() == self.names.len()).then_some(encodings)
     }
 
     /// The directory of the `i`th sample, and its position there.

@@ -343,8 +343,8 @@ fn other_tar(out: &Path) -> Error {
     Error::invalid(what).in_file(out)
 }
 
-fn unknown(name: &str, format: &str, known: &str) -> Error {
-    Error::invalid(format!("compression '{name}' is not known for {format}; use {known}"))
+fn unknown(name: &str, format: &str, choices: &str) -> Error {
+    Error::invalid(format!("compression '{name}' is not known for {format}; use {choices}"))
 }
 
 /// A dotted path as components.

@@ -60,7 +60,7 @@ impl Rejects {
 mod tests {
     use super::*;
     use jinx_core::io::RealOps;
-    use jinx_core::io::ops::Call;
+    use jinx_core::io::fs_calls::Call;
     use std::fs;
     use std::io;
 

@@ -1,48 +1,48 @@
 //! Suggestions for a mistyped name.
 
 /// The names nearest to `wanted`, best first; at most three, and only similar ones.
-pub(crate) fn near<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn near<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let folded = wanted.to_lowercase();
-    let most = (wanted.chars().count() / 3).max(1) + 1;
-    let mut found: Vec<(usize, &str)> = known
+    let max_distance = (wanted.chars().count() / 3).max(1) + 1;
+    let mut matches: Vec<(usize, &str)> = candidates
         .map(|name| {
             let name_folded = name.to_lowercase();
             let contains =
                 !folded.is_empty() && (name_folded.contains(&folded) || folded.contains(&name_folded));
             (if contains && !name.is_empty() { 1 } else { distance(&folded, &name_folded) }, name)
         })
-        .filter(|(distance, _)| *distance <= most)
+        .filter(|(distance, _)| *distance <= max_distance)
         .collect();
-    found.sort();
-    found.into_iter().take(3).map(|(_, name)| name).collect()
+    matches.sort();
+    matches.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
 /// The message for a missing column: the nearest names, or all of them.
-pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+pub(crate) fn no_such_column<'a>(name: &str, columns: impl Iterator<Item = &'a str> + Clone) -> String {
     let listed =
         |names: Vec<&str>| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
-    let found = near(name, known.clone());
-    if found.is_empty() {
-        format!("there is no column '{name}'; the file has {}", listed(known.take(10).collect()))
+    let matches = near(name, columns.clone());
+    if matches.is_empty() {
+        format!("there is no column '{name}'; the file has {}", listed(columns.take(10).collect()))
     } else {
-        format!("there is no column '{name}'; did you mean {}?", listed(found))
+        format!("there is no column '{name}'; did you mean {}?", listed(matches))
     }
 }
 
 /// Letters to insert, remove or replace to turn one string into the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(100).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().take(100).enumerate() {
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().take(100).enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
+        for (j, b) in right.iter().enumerate() {
             let replaced = diagonal + usize::from(a != *b);
             diagonal = row[j + 1];
             row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
         }
     }
-    row[other.len()]
+    row[right.len()]
 }
 
 #[cfg(test)]
@@ -51,10 +51,10 @@ mod tests {
 
     #[test]
     fn near_names_come_first_and_far_ones_not() {
-        let known = ["image", "images", "caption", "id", ""];
-        assert_eq!(near("imgae", known.into_iter()), ["image"]);
-        assert_eq!(near("Image", known.into_iter()), ["image", "images"]);
-        assert!(near("score", known.into_iter()).is_empty());
+        let columns = ["image", "images", "caption", "id", ""];
+        assert_eq!(near("imgae", columns.into_iter()), ["image"]);
+        assert_eq!(near("Image", columns.into_iter()), ["image", "images"]);
+        assert!(near("score", columns.into_iter()).is_empty());
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 

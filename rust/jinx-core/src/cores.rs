@@ -15,7 +15,7 @@ pub fn usable_cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let most = env::var(MOST_THREADS).ok().and_then(|text| text.parse::<NonZeroUsize>().ok());
-        most.map_or(cores, |most| cores.min(most.get()))
+        let limit = env::var(MOST_THREADS).ok().and_then(|text| text.parse::<NonZeroUsize>().ok());
+        limit.map_or(cores, |limit| cores.min(limit.get()))
     })
 }

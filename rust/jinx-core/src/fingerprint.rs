@@ -6,7 +6,7 @@
 
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::sink::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
+use crate::events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 /// What a value is, as the first byte of what is hashed.
@@ -86,7 +86,7 @@ impl Fingerprint {
     }
 
     fn whole(&mut self, tag: Tag, data: &[u8]) -> Result<()> {
-        self.content(tag, crate::num::to_u64(data.len()), XxHash3_64::oneshot(data))
+        self.content(tag, crate::checked_math::to_u64(data.len()), XxHash3_64::oneshot(data))
     }
 }
 
@@ -204,7 +204,7 @@ impl Seen {
     pub fn insert(&mut self, fingerprint: u128) -> Result<bool> {
         let wanted = fingerprint.max(1);
         let high = u64::try_from(wanted >> 64).unwrap_or(u64::MAX);
-        let count = crate::num::to_u64(self.places.len());
+        let count = crate::checked_math::to_u64(self.places.len());
         // The share of the range that the hash lies at, so that the table need not have a power of two places.
         let start = (u128::from(high) * u128::from(count)) >> 64;
         let mut at = usize::try_from(start).unwrap_or(0);

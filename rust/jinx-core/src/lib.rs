@@ -6,9 +6,11 @@
 //!
 //! This crate knows no format of a dataset, no Python and no network, and prints nothing.
 
+pub mod checked_math;
 pub mod codec;
 pub mod cores;
 pub mod error;
+pub mod events;
 pub mod fingerprint;
 pub mod interrupt;
 pub mod io;
@@ -16,12 +18,10 @@ pub mod json;
 pub mod key_set;
 pub mod limits;
 pub mod npy;
-pub mod num;
 pub mod panics;
 pub mod permutation;
 pub mod problem;
-pub mod sink;
-pub mod sizes;
+pub mod sample_size;
 pub mod threads;
 pub mod value;
 pub mod value_pool;

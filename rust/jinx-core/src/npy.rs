@@ -3,9 +3,9 @@
 //! numpy's own reader evaluates the header as a Python literal and trusts the shape; this one accepts three names and
 //! compares the shape with the size of the payload.
 
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use crate::num::to_u64;
-use crate::sink::Payload;
+use crate::events::Payload;
 
 /// Bytes that hold the length of the header.
 pub const PREFIX_BYTES: usize = 12;
@@ -49,12 +49,12 @@ impl NpyHeader {
     pub fn check_payload(&self, total_len: u64) -> Result<()> {
         let data = data_len(&self.shape, self.item_size)?;
         match total_len.checked_sub(to_u64(self.data_offset)) {
-            Some(found) if found == data => Ok(()),
-            found => Err(Error::corrupt(format!(
+            Some(length) if length == data => Ok(()),
+            length => Err(Error::corrupt(format!(
                 "an array of shape {:?} and type {} has {} bytes of data, {data} are needed",
                 self.shape,
                 self.descr,
-                found.unwrap_or_default()
+                length.unwrap_or_default()
             ))),
         }
     }
@@ -122,8 +122,8 @@ pub fn item_size(descr: &str) -> Result<u64> {
     }
     if let Some(unit) = plain.strip_prefix("M8[").or_else(|| plain.strip_prefix("m8[")) {
         let unit = unit.strip_suffix(']').ok_or_else(bad)?.trim_start_matches(|c: char| c.is_ascii_digit());
-        let known = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
-        return if known.contains(&unit) { Ok(8) } else { Err(bad()) };
+        let units = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
+        return if units.contains(&unit) { Ok(8) } else { Err(bad()) };
     }
     let (digits, factor) = match (plain.strip_prefix('S'), plain.strip_prefix('U')) {
         (Some(digits), _) => (digits, 1),
@@ -166,11 +166,11 @@ pub fn check_scalar(payload: &[u8]) -> Result<()> {
     let end = memchr::memchr(0, payload).ok_or_else(|| Error::corrupt("a scalar without its type"))?;
     let descr = std::str::from_utf8(&payload[..end])
         .map_err(|_| Error::corrupt("a scalar whose type is not text"))?;
-    let (size, found) = (item_size(descr)?, to_u64(payload.len() - end - 1));
-    if size == found {
+    let (size, held) = (item_size(descr)?, to_u64(payload.len() - end - 1));
+    if size == held {
         return Ok(());
     }
-    Err(Error::corrupt(format!("a scalar of type {descr} with {found} bytes, {size} are needed")))
+    Err(Error::corrupt(format!("a scalar of type {descr} with {held} bytes, {size} are needed")))
 }
 
 /// The subset of Python literals that a header uses.
@@ -228,9 +228,9 @@ impl Literal<'_> {
     }
 
     fn accept(&mut self, byte: u8) -> bool {
-        let found = self.peek() == byte;
-        self.at += usize::from(found);
-        found
+        let is_next = self.peek() == byte;
+        self.at += usize::from(is_next);
+        is_next
     }
 
     fn expect(&mut self, byte: u8) -> Result<()> {

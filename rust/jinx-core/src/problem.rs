@@ -1,7 +1,7 @@
 //! What a check of a whole dataset finds, and where.
 
+use crate::checked_math::to_u64;
 use crate::error::{Cause, Error};
-use crate::num::to_u64;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! A row as a tree, for the places that must look at a whole value: schema inference, tables, tests.
 
 use crate::error::{Error, Result};
-use crate::sink::{Blob, Dtype, Number, Payload, Sink};
+use crate::events::{Blob, Dtype, Number, Payload, Sink};
 use bytes::Bytes;
 
 #[derive(Debug, Clone, PartialEq)]

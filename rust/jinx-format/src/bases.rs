@@ -1,8 +1,8 @@
 //! The bases of a saved view as files: what identifies them, and another place for them.
 
-use crate::digest::with_digest;
 use crate::footer::Footer;
 use crate::identity::JinxIdentity;
+use crate::metadata_digest::with_digest;
 use crate::read::locate::read_footer;
 use crate::view::Base;
 use jinx_core::error::{Error, Result};

@@ -62,8 +62,8 @@ pub fn copy_directory_on(
     let mut copied: Vec<Copied> = Vec::new();
     for file in files_of(directory)? {
         let place = writer.path().join(file.file_name().unwrap_or_default());
-        let mut made = writer.ops().create(&place).map_err(|error| Error::io(&place, &error))?;
-        let identity = copy_file(&file, &mut made, target)?;
+        let mut file_made = writer.ops().create(&place).map_err(|error| Error::io(&place, &error))?;
+        let identity = copy_file(&file, &mut file_made, target)?;
         copied.push((file, identity));
     }
     require_same(directory, &copied)?;

@@ -3,9 +3,9 @@
 //! The reader needs it to know which paths are plain JSON; a person needs it to know what is in a file.
 
 use crate::write::address_map::AddressMap;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::MAX_DEPTH;
-use jinx_core::num::to_u64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -100,10 +100,10 @@ pub struct FieldInfo {
 }
 
 /// Adds the entries of other samples to those of some.
-pub fn merge(sum: &mut Vec<FieldInfo>, more: Vec<FieldInfo>) {
+pub fn merge(sum: &mut Vec<FieldInfo>, added: Vec<FieldInfo>) {
     let mut places: HashMap<Path, usize> =
         sum.iter().enumerate().map(|(at, field)| (field.path.clone(), at)).collect();
-    for field in more {
+    for field in added {
         match places.get(&field.path) {
             Some(at) => add(&mut sum[*at], &field),
             None => {
@@ -319,8 +319,8 @@ impl FieldStats {
     /// `Limit` when there is no room.
     pub fn admit(&self, facts: &[Fact], text_bytes: u64) -> Result<()> {
         // All parts of a path are in the row's text: `{"name":}` or `[]`.
-        let most = to_u64(facts.len()).saturating_mul(5 * text_bytes + ENTRY_BYTES + KIND_BYTES);
-        if self.taken.saturating_add(most) <= self.room {
+        let bound = to_u64(facts.len()).saturating_mul(5 * text_bytes + ENTRY_BYTES + KIND_BYTES);
+        if self.taken.saturating_add(bound) <= self.room {
             return Ok(());
         }
         let (mut taken, mut entries, mut seen) = (self.taken, self.fields.len(), HashSet::new());

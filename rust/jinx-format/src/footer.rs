@@ -1,15 +1,15 @@
 //! The trailer and the footer: where a dataset says what it is.
 
-use crate::digest::check_digest;
 use crate::fields::FieldInfo;
 use crate::key::FormatVersion;
 use crate::meta::Meta;
+use crate::metadata_digest::check_digest;
 use crate::view::{self, ViewInfo};
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::codec::{self, Codec, TextEncoding};
 use jinx_core::error::{Error, Result};
 use jinx_core::json::has_duplicates;
 use jinx_core::limits::{MAX_CHAIN_CODECS, MAX_FOOTER_BYTES, MAX_INLINE_RATIO, MAX_TRAILER_BYTES};
-use jinx_core::num::{to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use twox_hash::XxHash3_64;
@@ -380,6 +380,10 @@ impl ArrayRef {
 
 /// Compares bytes with a stored xxh3-64.
 pub fn check_x(bytes: &[u8], x: &str) -> Result<()> {
-    let found = format!("{:016x}", XxHash3_64::oneshot(bytes));
-    if found == x { Ok(()) } else { Err(Error::corrupt(format!("the checksum is {found}, {x} was stored"))) }
+    let computed = format!("{:016x}", XxHash3_64::oneshot(bytes));
+    if computed == x {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("the checksum is {computed}, {x} was stored")))
+    }
 }

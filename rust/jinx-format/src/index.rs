@@ -1,9 +1,9 @@
 //! Arrays of little-endian u64: the index and the line hashes.
 
 use crate::footer::ArrayRef;
+use jinx_core::checked_math::{range_within, to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
-use jinx_core::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
 
 /// An array in memory or in the sidecar, where a memory map makes it free to open.

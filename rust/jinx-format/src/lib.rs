@@ -9,18 +9,18 @@
 
 pub mod bases;
 pub mod copy_files;
-mod digest;
 pub mod expression;
 pub mod fields;
 pub mod footer;
 pub mod identity;
-pub mod in_order;
 pub mod index;
 pub mod key;
 pub mod manifest;
 pub mod merge;
 pub mod meta;
+mod metadata_digest;
 pub mod move_files;
+pub mod ordered_blocks;
 pub mod read;
 pub mod repair;
 pub mod sidecar;

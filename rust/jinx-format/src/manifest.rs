@@ -1,12 +1,12 @@
 //! `jinx.json`: the shards of a dataset in a directory.
 
-use crate::digest::{check_digest, with_digest};
 use crate::footer::{check_features, check_names};
 use crate::meta::Meta;
+use crate::metadata_digest::{check_digest, with_digest};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source, plain_component};
 use jinx_core::limits::MAX_MANIFEST_BYTES;
-use jinx_core::num::to_u64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;

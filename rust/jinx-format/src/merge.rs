@@ -10,10 +10,10 @@
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::write::dataset::Summary;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::ops::{FileOps, RealOps};
+use jinx_core::io::fs_calls::{FileOps, RealOps};
 use jinx_core::io::{DirectoryAppend, publish_on, sidecar_path};
-use jinx_core::num::to_u64;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,12 +35,12 @@ fn part_of(name: &str) -> Option<(u32, u32)> {
 /// `Io`.
 pub fn parts_in(directory: &Path) -> Result<Vec<(u32, u32)>> {
     let failed = |error: std::io::Error| Error::io(directory, &error);
-    let mut found = Vec::new();
+    let mut parts = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {
-        found.extend(entry.map_err(failed)?.file_name().to_str().and_then(part_of));
+        parts.extend(entry.map_err(failed)?.file_name().to_str().and_then(part_of));
     }
-    found.sort_unstable();
-    Ok(found)
+    parts.sort_unstable();
+    Ok(parts)
 }
 
 /// A part that a writer has begun and not finished; it may have died.

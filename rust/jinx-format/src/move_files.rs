@@ -98,8 +98,8 @@ pub fn move_directory_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrit
         let name = writer.path().join(file.file_name().unwrap_or_default());
         match give_name(&*ops, file, &name) {
             Err(error) if is_refused_link(&error) => {
-                let mut made = ops.create(&name).map_err(|error| Error::io(&name, &error))?;
-                copy_file(file, &mut made, &to)?;
+                let mut file_made = ops.create(&name).map_err(|error| Error::io(&name, &error))?;
+                copy_file(file, &mut file_made, &to)?;
             }
             done => done.map_err(|error| Error::io(&name, &error))?,
         }

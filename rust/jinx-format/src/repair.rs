@@ -16,10 +16,10 @@ use crate::sniff::{FileKind, sniff};
 use crate::verify::check_row;
 use crate::write::dataset::DatasetWriter;
 use crate::write::options::WriteOptions;
+use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{Access, Source, sidecar_path};
-use jinx_core::num::{to_u64, u64_at};
 use jinx_core::value::{TreeBuilder, Value};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
@@ -214,7 +214,7 @@ struct Damaged {
 impl Damaged {
     fn open(main: &Path, side: &Path) -> Result<Self> {
         let options = OpenOptions { verify: Verify::Whole, ..OpenOptions::default() };
-        let (found, mut problems) = match Shard::open_damaged(main, &options) {
+        let (shard_found, mut problems) = match Shard::open_damaged(main, &options) {
             Ok((shard, problems)) => (Some(shard), problems),
             Err(problems) => (None, problems),
         };
@@ -224,13 +224,13 @@ impl Damaged {
             return Err(Error::new(error.cause(), error.what()).in_file(error.path().unwrap_or(main)));
         }
         let is_view = |shard: &Shard| shard.footer().view.is_some();
-        let view = found.as_ref().map_or_else(|| footer_is_of_view(main), is_view);
+        let view = shard_found.as_ref().map_or_else(|| footer_is_of_view(main), is_view);
         if view {
             let what = "this is a saved view: its positions and columns belong to samples of other files, so a part of \
                         it cannot be repaired; those files are not affected, save the view again";
             return Err(Error::unsupported(what).in_file(main));
         }
-        if let Some(shard) = found {
+        if let Some(shard) = shard_found {
             let hashes = shard
                 .stored_line_hashes()
                 .and_then(Result::ok)

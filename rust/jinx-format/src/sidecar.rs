@@ -1,8 +1,8 @@
 //! The sidecar's 64-byte header.
 
+use jinx_core::checked_math::u64_at;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
-use jinx_core::num::u64_at;
 use std::path::Path;
 use twox_hash::XxHash3_64;
 

@@ -1,10 +1,10 @@
 //! Detects the format of a file by its content, and the command to run on it.
 
+use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::Result;
 use jinx_core::io::{Access, Source};
 use jinx_core::limits::MAX_TRAILER_BYTES;
-use jinx_core::num::to_u64;
 use std::path::Path;
 
 /// Number of leading bytes that are examined: a tar has its mark at byte 257.

@@ -1,10 +1,10 @@
 //! What a saved view says in its footer: which samples of which datasets it shows.
 
 use crate::footer::ArrayRef;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::plain_path;
 use jinx_core::limits::MAX_SHARDS;
-use jinx_core::num::to_u64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;

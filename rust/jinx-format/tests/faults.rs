@@ -4,7 +4,7 @@
 
 mod sample;
 
-use jinx_core::io::ops::Call;
+use jinx_core::io::fs_calls::Call;
 use jinx_core::io::{FileOps, RealOps};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};

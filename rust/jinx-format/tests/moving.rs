@@ -5,7 +5,7 @@
 mod sample;
 
 use jinx_core::error::Cause;
-use jinx_core::io::ops::Call;
+use jinx_core::io::fs_calls::Call;
 use jinx_core::io::{FileOps, RealOps, sweep};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};

@@ -1,8 +1,8 @@
 //! Targets for every decoder: its interfaces must agree with each other, and it must reverse its encoder.
 
 use super::footers::MAX_BYTES;
+use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Codec, TextEncoding, push_base64};
-use jinx_core::num::to_u64;
 use std::io::{Cursor, Read, Write};
 
 pub(super) fn each_codec(data: &[u8]) {

@@ -3,7 +3,7 @@
 use super::mutate::Bytes;
 use super::place::{Files, Place};
 use super::write_read::{options_of, row_of};
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use jinx_core::value::Value;
 use jinx_format::view::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;

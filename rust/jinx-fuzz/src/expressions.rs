@@ -1,8 +1,8 @@
 //! Target for filter expressions: any text as a condition, tested on a sample.
 
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::json;
-use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, Sample};

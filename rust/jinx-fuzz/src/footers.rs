@@ -1,8 +1,8 @@
 //! Targets for texts that end with their own checksum, the footer and the manifest: unchanged, and with the checksum
 //! corrected.
 
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::codec::TextEncoding;
-use jinx_core::num::{to_u64, to_usize};
 use jinx_format::fields::FieldNode;
 use jinx_format::footer::{ArrayRef, Footer, IndexRef, footer_range};
 use jinx_format::manifest::Manifest;

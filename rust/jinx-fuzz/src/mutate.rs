@@ -2,7 +2,7 @@
 
 use super::footers::signed;
 use super::place::Files;
-use jinx_core::num::{to_u64, to_usize};
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_format::footer::footer_range;
 
 /// Numbers that may break arithmetic.

@@ -2,11 +2,11 @@
 
 use super::place::{Files, Place};
 use super::whole_files::read_all;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::Cause;
 use jinx_core::json;
 use jinx_core::json::scan::{Elements, Members};
 use jinx_core::json::text::unescape;
-use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::key::{self, Chain, Form, FormatVersion};
 use jinx_format::read::stored::EncodedValue;

@@ -6,7 +6,7 @@ use jinx_core::io::Access;
 use jinx_core::limits::Limits;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_mds::encodings::names::Encoding;
-use jinx_mds::index::{INDEX_NAME, parse};
+use jinx_mds::index_json::{INDEX_NAME, parse};
 use jinx_mds::read::directory::{Directory, Hashes, Options, Unpack};
 use jinx_mds::verify::verify;
 use serde_json::json;

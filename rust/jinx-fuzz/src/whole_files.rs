@@ -3,10 +3,10 @@
 use super::datasets;
 use super::mutate::{Bytes, mutate};
 use super::place::{Files, Place};
+use jinx_core::checked_math::to_usize;
+use jinx_core::events::Discard;
 use jinx_core::io::Access;
 use jinx_core::limits::Limits;
-use jinx_core::num::to_usize;
-use jinx_core::sink::Discard;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::read::open::resolve;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};

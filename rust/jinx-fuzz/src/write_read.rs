@@ -3,11 +3,11 @@
 
 use super::mutate::Bytes;
 use super::place::Place;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::Cause;
+use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::io::Access;
 use jinx_core::limits::Limits;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::verify::verify;

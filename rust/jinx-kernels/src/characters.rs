@@ -1,8 +1,8 @@
 //! Counts the characters of texts.
 
-use crate::rows::map;
+use crate::per_text::map;
 use jinx_core::Result;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use pulp::Arch;
 use regex_syntax::hir::{Class as HirClass, HirKind};
 use std::sync::LazyLock;

@@ -1,7 +1,7 @@
 //! Groups of positions: positions with equal keys are in one group.
 
+use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_usize;
 
 /// A union-find over positions. The name of a group is its smallest position.
 pub struct Clusters {
@@ -52,10 +52,10 @@ impl Clusters {
     ///
     /// # Errors
     /// `Invalid` for a position that does not exist.
-    pub fn join(&mut self, one: u64, other: u64) -> Result<()> {
-        let (one, other) = (self.root(one)?, self.root(other)?);
-        let (least, most) = (one.min(other), one.max(other));
-        *self.parent(most)? = least;
+    pub fn join(&mut self, left: u64, right: u64) -> Result<()> {
+        let (left, right) = (self.root(left)?, self.root(right)?);
+        let (least, greatest) = (left.min(right), left.max(right));
+        *self.parent(greatest)? = least;
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Clusters {
     /// # Errors
     /// None for positions that were joined.
     pub fn roots(&mut self) -> Result<Vec<u64>> {
-        for position in 0..jinx_core::num::to_u64(self.parents.len()) {
+        for position in 0..jinx_core::checked_math::to_u64(self.parents.len()) {
             // A parent is never larger than its child, so its root is already known.
             let parent = *self.parent(position)?;
             let root = *self.parent(parent)?;

@@ -1,6 +1,6 @@
 //! Hashes of texts, for finding exact duplicates.
 
-use crate::rows::map;
+use crate::per_text::map;
 use jinx_core::Result;
 use twox_hash::XxHash3_128;
 
@@ -24,7 +24,7 @@ pub fn hash128(texts: &[&str], ignore: Ignore, threads: usize) -> Result<Vec<[u6
     map(texts, [0; 2], threads, String::new, |buffer, text| {
         let hash = XxHash3_128::oneshot(normal(text, ignore, buffer).as_bytes());
         let bytes = hash.to_le_bytes();
-        let half = |at: usize| jinx_core::num::u64_at(&bytes, at).unwrap_or(0);
+        let half = |at: usize| jinx_core::checked_math::u64_at(&bytes, at).unwrap_or(0);
         [half(0), half(8)]
     })
 }

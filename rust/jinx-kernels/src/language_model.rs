@@ -1,10 +1,10 @@
 //! N-gram language models with back-off from ARPA files, and the probability of texts under them.
 
-use crate::rows::fill;
+use crate::per_text::fill;
 use crate::trie::{BEGIN, END, ROOT, Trie, UNKNOWN, Units, for_each_unit};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::num::to_u64;
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
 
@@ -47,7 +47,7 @@ impl Model {
             weights: vec![Weights::default()],
         };
         for (order, &expected) in (1..).zip(&counts) {
-            let mut found = 0_u64;
+            let mut count = 0_u64;
             while let Some(line) = lines.next()? {
                 if line.is_empty() {
                     continue;
@@ -57,15 +57,15 @@ impl Model {
                 }
                 let added = model.add(line, order);
                 added.map_err(|what| lines.corrupt(&what))?;
-                found += 1;
+                count += 1;
             }
             let wanted =
                 counts.get(order).map_or("\\end\\".to_owned(), |_| format!("\\{}-grams:", order + 1));
             if lines.text() != wanted {
                 return Err(Error::truncated(format!("{wanted} is missing")).in_line(lines.number));
             }
-            if found != expected {
-                return Err(lines.corrupt(&format!("{found} {order}-grams, but its head says {expected}")));
+            if count != expected {
+                return Err(lines.corrupt(&format!("{count} {order}-grams, but its head says {expected}")));
             }
         }
         Ok(model)
@@ -127,12 +127,12 @@ impl Model {
     fn step(&self, contexts: &mut Vec<Option<u32>>, next: &mut Vec<Option<u32>>, word: Option<u32>) -> f64 {
         next.clear();
         next.push(Some(ROOT));
-        let mut found = None;
+        let mut probability = None;
         let mut backoff = 0.0;
         for &context in contexts.iter().take(self.order) {
             let node = context.zip(word).and_then(|(context, word)| self.ngrams.child(context, word));
             if let Some(node) = node {
-                found = Some(self.weights(node).probability);
+                probability = Some(self.weights(node).probability);
                 backoff = 0.0;
             } else if let Some(context) = context {
                 backoff += f64::from(self.weights(context).backoff);
@@ -140,7 +140,7 @@ impl Model {
             next.push(node);
         }
         std::mem::swap(contexts, next);
-        f64::from(found.unwrap_or(NO_PROBABILITY)) + backoff
+        f64::from(probability.unwrap_or(NO_PROBABILITY)) + backoff
     }
 
     fn id(&self, word: &str) -> Option<u32> {

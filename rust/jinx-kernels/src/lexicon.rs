@@ -1,10 +1,10 @@
 //! Counts the words of a text that are in a list.
 
+use crate::per_text::fill;
 use crate::repetition::hash_lowercase;
-use crate::rows::fill;
 use crate::words::{Split, for_each_word};
 use jinx_core::Result;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use std::collections::HashSet;
 
 /// A list of words, and how to look for them.
@@ -41,11 +41,11 @@ pub fn count(texts: &[&str], lexicon: &Lexicon, split: Split, threads: usize) ->
 }
 
 fn counted(text: &str, lexicon: &Lexicon, split: Split, buffer: &mut String) -> (u64, u64) {
-    let (mut found, mut all) = (0, 0_usize);
+    let (mut listed, mut all) = (0, 0_usize);
     let mut words: Vec<&str> = Vec::new();
     for_each_word(text, split, |word| {
         all += 1;
-        found += u64::from(lexicon.hashes.contains(&hash_lowercase(word)));
+        listed += u64::from(lexicon.hashes.contains(&hash_lowercase(word)));
         if !lexicon.groups.is_empty() {
             words.push(word);
         }
@@ -60,10 +60,10 @@ fn counted(text: &str, lexicon: &Lexicon, split: Split, buffer: &mut String) -> 
                 buffer.push_str(word);
             }
             all += 1;
-            found += u64::from(lexicon.hashes.contains(&hash_lowercase(buffer)));
+            listed += u64::from(lexicon.hashes.contains(&hash_lowercase(buffer)));
         }
     }
-    (found, to_u64(all))
+    (listed, to_u64(all))
 }
 
 #[cfg(test)]

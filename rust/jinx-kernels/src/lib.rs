@@ -5,19 +5,19 @@
 
 pub mod characters;
 pub mod clusters;
-pub mod contacts;
+pub mod emails_and_ips;
 pub mod hash;
 pub mod language_model;
+pub mod language_model_training;
 pub mod lexicon;
 pub mod lines;
 pub mod links;
 pub mod minhash;
 pub mod ngrams;
 pub mod patterns;
+pub mod per_text;
 pub mod repetition;
-pub mod rows;
 pub mod simhash;
-pub mod train;
 pub mod translate;
 pub mod trie;
 pub mod words;

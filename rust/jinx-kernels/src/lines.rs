@@ -1,8 +1,8 @@
 //! Measures the lines of texts.
 
-use crate::rows::fill;
+use crate::per_text::fill;
 use jinx_core::Result;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 
 /// Two numbers for each text, one after the other: its number of lines, and the code points in its longest line.
 ///

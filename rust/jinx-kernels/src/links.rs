@@ -1,6 +1,6 @@
 //! Finds and replaces links in texts.
 
-use crate::rows::map;
+use crate::per_text::map;
 use jinx_core::Result;
 
 /// Replaces the links in each text; `None` for a text that has none.

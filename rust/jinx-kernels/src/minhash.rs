@@ -3,8 +3,8 @@
 //! The share of equal elements of two signatures estimates the Jaccard similarity of the two sets of shingles. Two
 //! texts are candidates if all elements of one band are equal.
 
+use crate::per_text::fill;
 use crate::repetition::hash_lowercase;
-use crate::rows::fill;
 use jinx_core::error::{Error, Result};
 use pulp::Arch;
 use twox_hash::XxHash3_64;

@@ -1,7 +1,7 @@
 //! Hashes of word n-grams, for finding texts that overlap with others.
 
+use crate::per_text::map;
 use crate::repetition::hash_lowercase;
-use crate::rows::map;
 use crate::words::{Split, for_each_word};
 use jinx_core::error::{Error, Result};
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Replaces matches of regular expressions in texts, with a limit on backtracking.
 
-use crate::rows::map;
+use crate::per_text::map;
 use fancy_regex::{Captures, Regex, RegexBuilder};
 use jinx_core::Result;
 use jinx_core::error::Error;
@@ -45,12 +45,12 @@ impl Replacement {
     fn replaced(&self, text: &str) -> std::result::Result<Option<String>, String> {
         let mut out: Option<String> = None;
         let mut copied = 0;
-        for found in self.pattern.captures_iter(text) {
-            let found = found.map_err(|error| error.to_string())?;
-            let Some(whole) = found.get(0) else { continue };
+        for captures in self.pattern.captures_iter(text) {
+            let captures = captures.map_err(|error| error.to_string())?;
+            let Some(whole) = captures.get(0) else { continue };
             let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
             out.push_str(&text[copied..whole.start()]);
-            self.append(&found, out);
+            self.append(&captures, out);
             copied = whole.end();
         }
         Ok(out.map(|mut out| {
@@ -59,11 +59,13 @@ impl Replacement {
         }))
     }
 
-    fn append(&self, found: &Captures<'_>, out: &mut String) {
+    fn append(&self, captures: &Captures<'_>, out: &mut String) {
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
-                Part::Group(group) => out.push_str(found.get(*group).map_or("", |one| one.as_str())),
+                Part::Group(group) => {
+                    out.push_str(captures.get(*group).map_or("", |group_match| group_match.as_str()))
+                }
             }
         }
     }
@@ -74,8 +76,8 @@ impl Replacement {
 /// # Errors
 /// `Limit` if the pattern takes too many steps, naming the first such text; otherwise as `rows::fill`.
 pub fn replace(texts: &[&str], replacement: &Replacement, threads: usize) -> Result<Vec<Option<String>>> {
-    let found = map(texts, Ok(None), threads, || (), |(), text| replacement.replaced(text))?;
-    found
+    let results = map(texts, Ok(None), threads, || (), |(), text| replacement.replaced(text))?;
+    results
         .into_iter()
         .enumerate()
         .map(|(at, text)| {

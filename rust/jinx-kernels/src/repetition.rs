@@ -1,6 +1,6 @@
 //! Measures repetition in texts, by n-grams of characters or of words.
 
-use crate::rows::map;
+use crate::per_text::map;
 use crate::words::{Split, for_each_word};
 use jinx_core::Result;
 use twox_hash::XxHash3_64;
@@ -112,10 +112,10 @@ pub fn characters(texts: &[&str], n: usize, threads: usize) -> Result<Vec<f64>> 
             .hashes
             .extend(text.chars().map(|character| u64::from(u32::from(character)).wrapping_mul(MIX)));
         let ngrams = counter.add_ngrams(n);
-        let most = counter.distinct.isqrt();
+        let limit = counter.distinct.isqrt();
         let repeated = counter.repeated();
         repeated.sort_unstable_by(|a, b| b.cmp(a));
-        share(sum(&repeated[..most.min(repeated.len())]), ngrams)
+        share(sum(&repeated[..limit.min(repeated.len())]), ngrams)
     })
 }
 

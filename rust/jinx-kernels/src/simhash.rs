@@ -2,10 +2,10 @@
 
 use crate::clusters::Clusters;
 use crate::minhash::{Scheme, Shingles};
-use crate::rows::map;
+use crate::per_text::map;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
-use jinx_core::num::to_u64;
 use std::collections::HashMap;
 
 const BITS: u32 = 64;

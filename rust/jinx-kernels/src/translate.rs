@@ -1,6 +1,6 @@
 //! Replaces single characters in texts.
 
-use crate::rows::map;
+use crate::per_text::map;
 use jinx_core::Result;
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! Splits texts into words: at white space, without non-letters at both ends, or at Unicode's word boundaries.
 
-use crate::rows::map;
+use crate::per_text::map;
 use jinx_core::Result;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// How to split a text into words.
@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     fn words(text: &str, split: Split) -> Vec<&str> {
-        let mut found = Vec::new();
-        for_each_word(text, split, |word| found.push(word));
-        found
+        let mut list = Vec::new();
+        for_each_word(text, split, |word| list.push(word));
+        list
     }
 
     #[test]

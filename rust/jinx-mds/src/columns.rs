@@ -1,8 +1,8 @@
 //! The columns of a shard, and where they lie in a sample.
 
 use crate::encodings::names::Encoding;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize};
 
 /// One column.
 #[derive(Debug, Clone, PartialEq)]

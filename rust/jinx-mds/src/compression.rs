@@ -102,7 +102,8 @@ fn setting(text: &str) -> Result<Setting> {
         let shown: String = text.chars().take(40).collect();
         Error::unsupported(format!("the compression {shown:?} is not known; use br, bz2, gz, snappy or zstd"))
     };
-    let algorithm = Algorithm::ALL.into_iter().find(|known| known.name() == name).ok_or_else(unknown)?;
+    let algorithm =
+        Algorithm::ALL.into_iter().find(|candidate| candidate.name() == name).ok_or_else(unknown)?;
     let level = match level {
         None => None,
         Some(level) => {

@@ -102,11 +102,11 @@ impl Hashers {
     pub fn check(self, expected: &BTreeMap<String, String>) -> Result<()> {
         for hasher in self.0 {
             let name = hasher.name().to_owned();
-            let found = hasher.finish();
+            let computed = hasher.finish();
             if let Some(listed) = expected.get(&name)
-                && !listed.eq_ignore_ascii_case(&found)
+                && !listed.eq_ignore_ascii_case(&computed)
             {
-                return Err(Error::corrupt(format!("{name} is {found}, the index says {listed}")));
+                return Err(Error::corrupt(format!("{name} is {computed}, the index says {listed}")));
             }
         }
         Ok(())

@@ -3,8 +3,8 @@
 use crate::encodings::names::Encoding;
 use crate::read::directory::{Directory, Hashes, Options, Unpack};
 use jinx_core::error::{Error, Result};
+use jinx_core::events::Discard;
 use jinx_core::problem::Problem;
-use jinx_core::sink::Discard;
 use std::path::Path;
 
 /// After this many problems in one shard, its other samples are not checked.
@@ -35,7 +35,7 @@ fn check_shard(directory: &Directory, shard: usize, path: &Path, problems: &mut 
         Ok(opened) => opened,
         Err(error) => return note(&error),
     };
-    let mut found = 0;
+    let mut count = 0;
     for column in &opened.columns.all {
         if column.encoding.is_none() {
             let error = crate::encodings::decode::unknown(&column.encoding_name).in_column(&column.name);
@@ -47,8 +47,8 @@ fn check_shard(directory: &Directory, shard: usize, path: &Path, problems: &mut 
             Ok(row) => row,
             Err(error) => {
                 note(&error);
-                found += 1;
-                if found > MAX_PER_SHARD { break } else { continue }
+                count += 1;
+                if count > MAX_PER_SHARD { break } else { continue }
             }
         };
         for (at, column) in opened.columns.all.iter().enumerate() {
@@ -57,10 +57,10 @@ fn check_shard(directory: &Directory, shard: usize, path: &Path, problems: &mut 
             }
             if let Err(error) = row.emit_column(at, &mut Discard) {
                 note(&error);
-                found += 1;
+                count += 1;
             }
         }
-        if found > MAX_PER_SHARD {
+        if count > MAX_PER_SHARD {
             break;
         }
     }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use jinx_core::Result;
-use jinx_core::io::ops::Call;
+use jinx_core::io::fs_calls::Call;
 use jinx_core::io::{FileOps, RealOps};
 use jinx_mds::read::directory::{Directory, Options};
 use jinx_mds::write::writer::{Settings, Writer};

@@ -12,14 +12,14 @@
 use crate::order::Order;
 use crate::pieces::{Piece, arranged, most_bytes};
 use crate::rewrite::Rewrite;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{expect_reads, expect_writes};
-use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
 use jinx_core::threads;
-use jinx_format::in_order::in_order;
+use jinx_format::ordered_blocks::in_order;
 use jinx_format::write::plain_lines::PlainLines;
 use jinx_format::write::row_form::{LineArrays, RowForm};
 use std::fs::File;
@@ -281,8 +281,8 @@ impl<'b> Buckets<'b> {
                 });
             }
             // The other threads do not notice an interrupt.
-            let told = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
-            told.inspect_err(|_| stop())
+            let outcome = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
+            outcome.inspect_err(|_| stop())
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Encodes sort keys of any kind as bytes. Comparing the bytes of two samples compares their keys.
 
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -253,11 +253,11 @@ mod tests {
     fn assert_ascending(values: &[KeyValue<'_>], is_natural: bool) {
         for is_descending in [false, true] {
             let direction = Direction { is_descending, is_natural };
-            let made: Vec<_> = values.iter().map(|value| bytes(direction, value)).collect();
-            for (i, pair) in made.windows(2).enumerate() {
+            let keys: Vec<_> = values.iter().map(|value| bytes(direction, value)).collect();
+            for (i, pair) in keys.windows(2).enumerate() {
                 assert!((pair[0] < pair[1]) != is_descending, "{:?} {:?}", values[i], values[i + 1]);
             }
-            assert!(made.iter().all(|key| *key < bytes(direction, &KeyValue::Missing)));
+            assert!(keys.iter().all(|key| *key < bytes(direction, &KeyValue::Missing)));
         }
     }
 

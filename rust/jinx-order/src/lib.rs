@@ -1,20 +1,20 @@
 //! Writes the samples of a dataset in another order, shuffled or sorted, within bounded memory.
 //!
 //! ```text
-//! keys ──▶ Sorter ─┐                 ┌─ one pass:   out[j] = in[order(j)]
-//!                  ├─▶ Order ─▶ Plan ┤
-//! seed ────────────┘                 └─ two passes: in ─▶ runs of neighbours in the output ─▶ out
+//! keys ──▶ Sorter ─┐                   ┌─ one pass:   out[j] = in[order(j)]
+//!                  ├─▶ Order ─▶ Passes ┤
+//! seed ────────────┘                   └─ two passes: in ─▶ runs of neighbours in the output ─▶ out
 //! ```
-//! Samples are copied in their stored form. The output does not depend on the plan or the number of threads.
+//! Samples are copied in their stored form. The output depends neither on the number of passes nor on that of threads.
 
 mod buckets;
 mod key_bytes;
 mod merge;
 mod number_sort;
 mod order;
+mod passes;
 mod permutation;
 mod pieces;
-mod plan;
 mod position_list;
 mod random_reads;
 mod rewrite;
@@ -24,8 +24,8 @@ mod stored_column;
 
 pub use key_bytes::{Direction, KeyBytes, KeyValue};
 pub use order::Order;
+pub use passes::{Passes, SidecarValues};
 pub use permutation::Permutation;
-pub use plan::{Plan, SidecarValues};
 pub use rewrite::{Rewrite, Samples, rewrite};
 pub use sort::{Sorted, Sorter};
 pub use stored_column::{ColumnKind, StoredColumn};

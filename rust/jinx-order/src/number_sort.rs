@@ -3,12 +3,12 @@
 
 use crate::position_list::PositionList;
 use crate::stored_column::StoredColumn;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::Result;
 use jinx_core::interrupt;
-use jinx_core::num::{to_u64, to_usize};
 use jinx_core::permutation::mix;
-use jinx_format::in_order::in_order;
+use jinx_format::ordered_blocks::in_order;
 use std::ops::Range;
 use std::path::Path;
 
@@ -48,8 +48,8 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         let mut missing = 0;
         for bounds in bounds.chunks(at_once) {
             interrupt::check()?;
-            let (shares, found) = self.collect(bounds)?;
-            missing = found;
+            let (shares, missing_keys) = self.collect(bounds)?;
+            missing = missing_keys;
             append_sorted(&shares, &mut list)?;
         }
         list.finish()?;
@@ -99,9 +99,9 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         };
         let (mut shares, mut missing) = (Vec::new(), 0);
         let count = to_usize(self.samples.div_ceil(share), "the number of shares")?;
-        in_order(count, items_of, |(parts, found)| {
+        in_order(count, items_of, |(parts, missing_here)| {
             shares.push(parts);
-            missing += found;
+            missing += missing_here;
             false
         })?;
         Ok((shares, missing))

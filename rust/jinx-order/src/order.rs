@@ -28,9 +28,9 @@ impl Order {
     ///
     /// # Errors
     /// `Invalid` past the end; `Io` if the file with a long order cannot be read.
-    pub fn read(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
+    pub fn read(&self, range: Range<u64>, out: &mut Vec<u64>) -> Result<()> {
         match self {
-            Self::Listed(list) => list.read(range, found),
+            Self::Listed(list) => list.read(range, out),
             Self::Shuffled(permutation) => {
                 if range.start > range.end || range.end > permutation.count() {
                     return Err(Error::invalid(format!(
@@ -40,8 +40,8 @@ impl Order {
                         permutation.count()
                     )));
                 }
-                found.clear();
-                permutation.extend(range, found);
+                out.clear();
+                permutation.extend(range, out);
                 Ok(())
             }
         }

@@ -1,7 +1,7 @@
 //! Lines that are on their way to a part of the output: a thread collects them from a part of the input.
 
+use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize, u64_at};
 use jinx_format::write::row_form::LineArrays;
 use twox_hash::XxHash3_64;
 

@@ -1,7 +1,7 @@
 //! A list of positions in bounded memory. A long list is stored in an unnamed file.
 
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize};
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -83,8 +83,8 @@ impl PositionList {
     ///
     /// # Errors
     /// `Invalid` past the end; `Io` if the file cannot be read.
-    pub fn read(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
-        found.clear();
+    pub fn read(&self, range: Range<u64>, out: &mut Vec<u64>) -> Result<()> {
+        out.clear();
         if range.start > range.end || range.end > self.len {
             return Err(Error::invalid(format!("positions up to {} of {}", range.end, self.len)));
         }
@@ -92,21 +92,21 @@ impl PositionList {
         let count = to_usize((range.end - range.start) * width, "the number of positions")?;
         let Some(file) = &self.file else {
             let start = to_usize(range.start * width, "a position")?;
-            self.decode(&self.tail[start..start + count], found);
+            self.decode(&self.tail[start..start + count], out);
             return Ok(());
         };
         let mut bytes = vec![0; count];
         file.read_exact_at(&mut bytes, range.start * width)
             .map_err(|error| Error::io(&self.folder, &error))?;
-        self.decode(&bytes, found);
+        self.decode(&bytes, out);
         Ok(())
     }
 
-    fn decode(&self, bytes: &[u8], found: &mut Vec<u64>) {
+    fn decode(&self, bytes: &[u8], out: &mut Vec<u64>) {
         if self.width == 4 {
-            found.extend(bytes.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_le_bytes(*word))));
+            out.extend(bytes.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_le_bytes(*word))));
         } else {
-            found.extend(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
+            out.extend(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
         }
     }
 

@@ -2,9 +2,9 @@
 //! cache.
 
 use crate::permutation::Permutation;
+use jinx_core::checked_math::to_usize;
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_usize;
 use jinx_core::threads;
 use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};

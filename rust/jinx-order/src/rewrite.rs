@@ -2,12 +2,12 @@
 
 use crate::buckets::Buckets;
 use crate::order::Order;
-use crate::plan::Plan;
+use crate::passes::Passes;
 use crate::scatter::{Runs, file_bytes};
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::Scratch;
-use jinx_core::num::{to_u64, to_usize};
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::encode::RowEncoder;
@@ -53,11 +53,11 @@ pub struct Rewrite<'r> {
 
 impl Rewrite<'_> {
     /// Replaces the contents of `found` with the positions of the samples at the places `range` of the output.
-    pub(crate) fn positions(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
-        self.order.read(range, found)?;
+    pub(crate) fn positions(&self, range: Range<u64>, out: &mut Vec<u64>) -> Result<()> {
+        self.order.read(range, out)?;
         let count = self.samples.count();
         let samples = self.view.map_or(count, |view| to_u64(view.len()));
-        for sample in found {
+        for sample in out {
             if *sample >= samples {
                 return Err(Error::invalid(format!("sample {sample} of {samples}")));
             }
@@ -113,13 +113,13 @@ impl Progress<'_> {
 /// Errors of reading, writing and `tell`; `Interrupted`. After an error, the writer publishes nothing.
 pub fn rewrite(
     job: &Rewrite<'_>,
-    plan: Plan,
+    passes: Passes,
     writer: &mut DatasetWriter,
     tell: &mut dyn FnMut(u64, u64) -> Result<()>,
 ) -> Result<u64> {
     let samples = job.order.len();
-    match plan {
-        Plan::OnePass => {
+    match passes {
+        Passes::One => {
             let mut progress = Progress { done: 0, total: samples, tell };
             if let Some(lines) = job.all_lines()
                 && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
@@ -142,7 +142,7 @@ pub fn rewrite(
             }
             Ok(0)
         }
-        Plan::TwoPasses { runs } => {
+        Passes::Two { runs } => {
             let mut progress = Progress { done: 0, total: samples.saturating_mul(2), tell };
             if let Some(lines) = job.all_lines()
                 && let Some(form) = writer.form_of(lines, &job.first_positions()?)?

@@ -5,11 +5,11 @@
 
 use crate::position_list::PositionList;
 use crate::rewrite::{Progress, Rewrite, Samples};
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{FileOps, RealOps, sidecar_path};
-use jinx_core::num::{to_u64, to_usize};
 use jinx_core::threads;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::options::{ColumnChoice, WriteOptions};

@@ -1,8 +1,8 @@
 //! Best fit decreasing: puts each sample into the fullest pack with room, largest samples first.
 
-use crate::classes::Classes;
+use crate::budget_shares::{Decreasing, Shares};
 use crate::open_packs::{NONE, OpenPacks};
-use crate::shares::{Decreasing, Shares};
+use crate::second_budget::Classes;
 use crate::window::{Assignment, Packer, Window};
 
 /// For plans whose only budget is tokens.
@@ -28,8 +28,8 @@ impl BestFit {
 }
 
 impl Packer for BestFit {
-    fn pack(&mut self, window: &Window, found: &mut Assignment) {
-        found.reset(window.len());
+    fn pack(&mut self, window: &Window, assignment: &mut Assignment) {
+        assignment.reset(window.len());
         self.open.clear();
         self.below.clear();
         let lengths = &window.sizes[0];
@@ -39,9 +39,9 @@ impl Packer for BestFit {
                 (self.open.take(left, &self.below), left)
             } else {
                 self.below.push(NONE);
-                (found.open(), self.capacity as usize)
+                (assignment.open(), self.capacity as usize)
             };
-            found.pack_of[item as usize] = pack;
+            assignment.pack_of[item as usize] = pack;
             if left > length {
                 self.open.put(pack, left - length, &mut self.below);
             }
@@ -110,8 +110,8 @@ impl BestFitBySum {
 }
 
 impl Packer for BestFitBySum {
-    fn pack(&mut self, window: &Window, found: &mut Assignment) {
-        found.reset(window.len());
+    fn pack(&mut self, window: &Window, assignment: &mut Assignment) {
+        assignment.reset(window.len());
         let Some(classes) = Classes::of(window, &self.capacities) else { return };
         while self.classes.len() < classes.count() {
             self.classes.push(OpenPacks::new(self.capacities[0]));
@@ -131,9 +131,9 @@ impl Packer for BestFitBySum {
             } else {
                 self.below.push(NONE);
                 self.left.extend(&self.capacities);
-                found.open()
+                assignment.open()
             };
-            found.pack_of[item as usize] = pack;
+            assignment.pack_of[item as usize] = pack;
             let at = pack as usize * sizes.len();
             self.left[at..].iter_mut().zip(&sizes).for_each(|(left, size)| *left -= size);
             let has = &self.left[at..at + sizes.len()];

@@ -53,9 +53,9 @@ impl BitSet {
         for (height, level) in self.levels.iter().enumerate() {
             let index = at / BITS;
             let &word = level.get(index)?;
-            let found = word & (u64::MAX << (at % BITS));
-            if found != 0 {
-                return Some(self.descend(height, index * BITS + lowest(found), lowest));
+            let members = word & (u64::MAX << (at % BITS));
+            if members != 0 {
+                return Some(self.descend(height, index * BITS + lowest(members), lowest));
             }
             at = index + 1;
         }
@@ -67,9 +67,9 @@ impl BitSet {
         let mut at = from;
         for (height, level) in self.levels.iter().enumerate() {
             let index = at / BITS;
-            let found = level[index] & (u64::MAX >> (BITS - 1 - at % BITS));
-            if found != 0 {
-                return Some(self.descend(height, index * BITS + highest(found), highest));
+            let members = level[index] & (u64::MAX >> (BITS - 1 - at % BITS));
+            if members != 0 {
+                return Some(self.descend(height, index * BITS + highest(members), highest));
             }
             at = index.checked_sub(1)?;
         }

@@ -6,9 +6,9 @@
 //! tokens to images that all unpacked samples have. Large samples are preferred. One or two samples that end the pack
 //! exactly come last.
 
-use crate::classes::Classes;
+use crate::budget_shares::{Shares, WHOLE};
 use crate::lengths::Lengths;
-use crate::shares::{Shares, WHOLE};
+use crate::second_budget::Classes;
 use crate::window::{Assignment, Packer, Window};
 
 #[derive(Debug)]
@@ -51,8 +51,9 @@ impl ComplementFill {
     /// The sample with the largest share of any budget.
     fn first(&self, state: &State) -> Option<Choice> {
         let largest = |class: usize| self.classes[class].largest(self.capacities[0] as usize);
-        let found = (0..self.classes.len()).filter_map(|class| largest(class).map(|length| (class, length)));
-        found.max_by_key(|&(class, length)| self.parts(state, (class, length)).into_iter().max())
+        let choices =
+            (0..self.classes.len()).filter_map(|class| largest(class).map(|length| (class, length)));
+        choices.max_by_key(|&(class, length)| self.parts(state, (class, length)).into_iter().max())
     }
 
     /// The parts of tokens and of the second budget that a sample takes.
@@ -85,15 +86,15 @@ impl ComplementFill {
             if self.classes[sum].has(left) && self.fits(state, single) {
                 return Some((single, None));
             }
-            for one in (sum.div_ceil(2)..=sum).rev() {
-                let other = sum - one;
-                let length = if one == other {
-                    self.classes[one].pair(left)
+            for left_part in (sum.div_ceil(2)..=sum).rev() {
+                let right_part = sum - left_part;
+                let length = if left_part == right_part {
+                    self.classes[left_part].pair(left)
                 } else {
-                    self.classes[one].longest_with(&self.classes[other], left, 0)
+                    self.classes[left_part].longest_with(&self.classes[right_part], left, 0)
                 };
                 let Some(length) = length else { continue };
-                let pair = [(one, length), (other, left - length)];
+                let pair = [(left_part, length), (right_part, left - length)];
                 if self.fit_together(state, pair) {
                     return Some((pair[0], Some(pair[1])));
                 }
@@ -157,11 +158,11 @@ impl ComplementFill {
         usize::try_from(length).unwrap_or(0)
     }
 
-    fn take(&mut self, state: &mut State, choice: Choice, pack: u32, found: &mut Assignment) {
+    fn take(&mut self, state: &mut State, choice: Choice, pack: u32, assignment: &mut Assignment) {
         let parts = self.parts(state, choice);
         state.imbalance += imbalance(parts, state.goal);
         let item = self.classes[choice.0].take(choice.1) as usize;
-        found.pack_of[item] = pack;
+        assignment.pack_of[item] = pack;
         state.left.iter_mut().zip(state.window.sizes_of(item)).for_each(|(left, size)| *left -= size);
         state.tokens_left -= u64::from(state.window.sizes[0][item]);
         state.seconds_left -= u64::from(state.window.sizes[state.by.second][item]);
@@ -194,8 +195,8 @@ fn imbalance(parts: [i64; 2], goal: [i64; 2]) -> i64 {
 }
 
 impl Packer for ComplementFill {
-    fn pack(&mut self, window: &Window, found: &mut Assignment) {
-        found.reset(window.len());
+    fn pack(&mut self, window: &Window, assignment: &mut Assignment) {
+        assignment.reset(window.len());
         let Some(by) = Classes::of(window, &self.capacities) else { return };
         let total = |k: usize| window.sizes[k].iter().map(|&size| u64::from(size)).sum::<u64>();
         self.fill(window, by);
@@ -210,18 +211,18 @@ impl Packer for ComplementFill {
         };
         self.start(&mut state);
         while let Some(first) = self.first(&state) {
-            let pack = found.open();
-            self.take(&mut state, first, pack, found);
+            let pack = assignment.open();
+            self.take(&mut state, first, pack, assignment);
             while state.left[0] > 0 {
                 if let Some((one, other)) = self.finish(&state) {
-                    self.take(&mut state, one, pack, found);
+                    self.take(&mut state, one, pack, assignment);
                     if let Some(other) = other {
-                        self.take(&mut state, other, pack, found);
+                        self.take(&mut state, other, pack, assignment);
                     }
                     break;
                 }
                 let Some(choice) = self.complement(&state) else { break };
-                self.take(&mut state, choice, pack, found);
+                self.take(&mut state, choice, pack, assignment);
             }
             self.start(&mut state);
         }

@@ -17,16 +17,16 @@ impl ExactFinish {
 }
 
 impl Packer for ExactFinish {
-    fn pack(&mut self, window: &Window, found: &mut Assignment) {
-        found.reset(window.len());
+    fn pack(&mut self, window: &Window, assignment: &mut Assignment) {
+        assignment.reset(window.len());
         let lengths = &mut self.lengths;
         lengths.fill((0..).zip(&window.sizes[0]).map(|(item, &length)| (item, length)));
         while let Some(first) = lengths.largest(self.capacity) {
-            let pack = found.open();
+            let pack = assignment.open();
             let mut left = self.capacity;
             let mut next = Some(first);
             while let Some(length) = next {
-                found.pack_of[lengths.take(length) as usize] = pack;
+                assignment.pack_of[lengths.take(length) as usize] = pack;
                 left -= length;
                 next = match left {
                     0 => None,

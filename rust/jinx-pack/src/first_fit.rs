@@ -1,7 +1,7 @@
 //! First fit decreasing: puts each sample into the first pack with room, largest samples first. A tree over what packs
 //! have left finds that pack.
 
-use crate::shares::{Decreasing, Shares};
+use crate::budget_shares::{Decreasing, Shares};
 use crate::window::{Assignment, Packer, Window};
 
 #[derive(Debug)]
@@ -54,8 +54,8 @@ impl FirstFit {
 }
 
 impl Packer for FirstFit {
-    fn pack(&mut self, window: &Window, found: &mut Assignment) {
-        found.reset(window.len());
+    fn pack(&mut self, window: &Window, assignment: &mut Assignment) {
+        assignment.reset(window.len());
         self.leaves = window.len().next_power_of_two();
         for (tree, &capacity) in self.trees.iter_mut().zip(&self.capacities) {
             tree.clear();
@@ -70,8 +70,8 @@ impl Packer for FirstFit {
             let Some(pack) = self.first(1, &sizes) else { continue };
             self.take(pack, &sizes);
             let pack = u32::try_from(pack).unwrap_or(u32::MAX);
-            found.pack_of[item as usize] = pack;
-            found.packs = found.packs.max(pack.saturating_add(1));
+            assignment.pack_of[item as usize] = pack;
+            assignment.packs = assignment.packs.max(pack.saturating_add(1));
         }
         self.decreasing = decreasing;
     }

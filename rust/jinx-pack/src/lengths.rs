@@ -95,9 +95,9 @@ impl Lengths {
     /// Finds the pair with this sum whose lengths differ most; returns its larger length.
     pub fn pair(&self, sum: usize) -> Option<usize> {
         let half = sum.div_ceil(2);
-        let found = self.longest_with(self, sum, half)?;
+        let longest = self.longest_with(self, sum, half)?;
         // A length of half the sum needs two samples. It is found last, because it is the shortest.
-        (2 * found != sum || self.after(found) != NONE).then_some(found)
+        (2 * longest != sum || self.after(longest) != NONE).then_some(longest)
     }
 
     /// The longest length, at least `from`, that has the sum `sum` together with a length of `other`.

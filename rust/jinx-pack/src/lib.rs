@@ -9,26 +9,26 @@
 
 mod best_fit;
 mod bitset;
-mod classes;
+mod budget_shares;
 mod complement_fill;
-mod draws;
 mod exact_finish;
 mod first_fit;
 mod lengths;
+mod mixture;
 mod next_fit;
 mod open_packs;
 mod permutation;
 mod plan;
 mod request;
-mod run;
-mod shares;
+mod second_budget;
 mod window;
+mod window_run;
 
-pub use draws::Source;
+pub use mixture::MixtureSource;
 pub use permutation::{Permutation, Stream, permutation};
 pub use plan::{Plan, pack};
 pub use request::{Oversize, Request, Strategy};
-pub use run::LeftOut;
+pub use window_run::LeftOut;
 
 /// The version of the plans. It changes whenever the same request gives another plan.
 pub const VERSION: u32 = 2;

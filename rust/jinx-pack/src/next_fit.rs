@@ -15,15 +15,15 @@ impl NextFit {
 }
 
 impl Packer for NextFit {
-    fn pack(&mut self, window: &Window, found: &mut Assignment) {
-        found.reset(window.len());
+    fn pack(&mut self, window: &Window, assignment: &mut Assignment) {
+        assignment.reset(window.len());
         for item in 0..window.len() {
             if item == 0 || !self.left.iter().zip(window.sizes_of(item)).all(|(&left, size)| left >= size) {
                 self.left.clone_from(&self.capacities);
-                found.open();
+                assignment.open();
             }
             self.left.iter_mut().zip(window.sizes_of(item)).for_each(|(left, size)| *left -= size);
-            found.pack_of[item] = found.packs - 1;
+            assignment.pack_of[item] = assignment.packs - 1;
         }
     }
 }

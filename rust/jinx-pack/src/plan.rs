@@ -1,11 +1,11 @@
 //! Makes the plan of an epoch: packs runs of windows on several threads, and shuffles the packs.
 
-use crate::draws::Draws;
+use crate::mixture::Draws;
 use crate::permutation::{Permutation, Stream, permutation};
 use crate::request::Request;
-use crate::run::{LeftOut, Packs, Runner, WINDOWS};
+use crate::window_run::{LeftOut, Packs, Runner, WINDOWS};
 use jinx_core::Result;
-use jinx_core::num::{to_u64, to_usize};
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::panics::caught;
 use jinx_core::threads;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

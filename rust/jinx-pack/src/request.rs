@@ -1,9 +1,9 @@
 //! The request for a plan, checked once.
 
-use crate::classes::Classes;
-use crate::draws::Source;
+use crate::mixture::MixtureSource;
+use crate::second_budget::Classes;
+use jinx_core::checked_math::to_u64;
 use jinx_core::cores::usable_cores;
-use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 
 /// How to put the samples of a window into packs.
@@ -49,7 +49,7 @@ pub struct Request<'a> {
     pub window: usize,
     pub oversize: Oversize,
     /// The datasets that make up the samples, in order.
-    pub sources: Vec<Source>,
+    pub sources: Vec<MixtureSource>,
     /// `None` keeps the order of the samples and of the packs.
     pub seed: Option<u64>,
     pub epoch: u64,
@@ -78,7 +78,8 @@ impl Request<'_> {
         let [tokens, ..] = self.sizes.as_slice() else {
             return Err(Error::invalid("a plan needs the number of tokens of each sample"));
         };
-        if self.sizes.len() != self.capacities.len() || self.sizes.iter().any(|one| one.len() != tokens.len())
+        if self.sizes.len() != self.capacities.len()
+            || self.sizes.iter().any(|sizes| sizes.len() != tokens.len())
         {
             return Err(Error::invalid("each budget needs one size for each sample"));
         }

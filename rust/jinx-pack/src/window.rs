@@ -78,22 +78,22 @@ pub mod tests {
 
     /// The packs that a packer makes, as the sizes of their samples under the first budget.
     pub fn packs(packer: &mut dyn Packer, window: &Window, capacities: &[u32]) -> Vec<Vec<u32>> {
-        let mut found = Assignment::default();
-        packer.pack(window, &mut found);
-        require_valid(window, &found, capacities);
-        let mut packs = vec![Vec::new(); found.packs as usize];
-        for (item, &pack) in found.pack_of.iter().enumerate() {
+        let mut assignment = Assignment::default();
+        packer.pack(window, &mut assignment);
+        require_valid(window, &assignment, capacities);
+        let mut packs = vec![Vec::new(); assignment.packs as usize];
+        for (item, &pack) in assignment.pack_of.iter().enumerate() {
             packs[pack as usize].push(window.sizes[0][item]);
         }
         packs
     }
 
     /// Checks that each sample is in a pack, that no pack is empty, and that none exceeds a budget.
-    pub fn require_valid(window: &Window, found: &Assignment, capacities: &[u32]) {
-        assert_eq!(found.pack_of.len(), window.len());
-        let mut used = vec![vec![0_u64; found.packs as usize]; capacities.len()];
-        let mut samples = vec![0; found.packs as usize];
-        for (item, &pack) in found.pack_of.iter().enumerate() {
+    pub fn require_valid(window: &Window, assignment: &Assignment, capacities: &[u32]) {
+        assert_eq!(assignment.pack_of.len(), window.len());
+        let mut used = vec![vec![0_u64; assignment.packs as usize]; capacities.len()];
+        let mut samples = vec![0; assignment.packs as usize];
+        for (item, &pack) in assignment.pack_of.iter().enumerate() {
             samples[pack as usize] += 1;
             for (column, size) in used.iter_mut().zip(window.sizes_of(item)) {
                 column[pack as usize] += u64::from(size);
@@ -142,8 +142,8 @@ pub mod tests {
     }
 
     /// Windows of up to `most` samples under some budgets.
-    pub fn windows(budgets: usize, most: usize) -> impl Strategy<Value = (Window, Vec<u32>)> {
-        let sizes = prop::collection::vec((1_u32..=40, 0_u32..=8, 0_u32..=300), 0..most);
+    pub fn windows(budgets: usize, max_length: usize) -> impl Strategy<Value = (Window, Vec<u32>)> {
+        let sizes = prop::collection::vec((1_u32..=40, 0_u32..=8, 0_u32..=300), 0..max_length);
         (40_u32..=60, 8_u32..=10, 300_u32..=400, sizes).prop_map(move |(tokens, images, patches, sizes)| {
             let mut window = Window::new(budgets);
             for (position, (a, b, c)) in (0..).zip(sizes) {

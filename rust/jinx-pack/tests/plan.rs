@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 use jinx_core::Cause;
-use jinx_pack::{Oversize, Plan, Request, Source, Strategy, pack};
+use jinx_pack::{MixtureSource, Oversize, Plan, Request, Strategy, pack};
 use proptest::prelude::*;
 
 const STRATEGIES: [Strategy; 4] =
@@ -16,7 +16,7 @@ fn request<'a>(sizes: &[&'a [u32]], capacities: &[u32]) -> Request<'a> {
         strategy: Strategy::Knapsack,
         window: 64,
         oversize: Oversize::Drop,
-        sources: vec![Source { samples, draws: u64::from(samples), start: 0 }],
+        sources: vec![MixtureSource { samples, draws: u64::from(samples), start: 0 }],
         seed: Some(0),
         epoch: 0,
         threads: 1,
@@ -135,8 +135,10 @@ fn packs_that_are_not_full_are_opened_again() {
 #[test]
 fn samples_of_a_mixture_come_as_often_as_asked() {
     let sizes = lengths(30, 40);
-    let sources =
-        vec![Source { samples: 10, draws: 20, start: 0 }, Source { samples: 20, draws: 5, start: 0 }];
+    let sources = vec![
+        MixtureSource { samples: 10, draws: 20, start: 0 },
+        MixtureSource { samples: 20, draws: 5, start: 0 },
+    ];
     let plan = pack(&Request { sources, ..request(&[&sizes], &[100]) }).unwrap();
     let times = |position: u32| plan.positions.iter().filter(|&&one| one == position).count();
     assert!((0..10).all(|position| times(position) == 2));
@@ -148,7 +150,7 @@ fn samples_of_a_mixture_come_as_often_as_asked() {
 fn requests_that_cannot_be_met_are_refused() {
     let sizes = [1, 2, 3];
     let good = request(&[&sizes], &[10]);
-    let source = |samples, draws| vec![Source { samples, draws, start: 0 }];
+    let source = |samples, draws| vec![MixtureSource { samples, draws, start: 0 }];
     for (bad, cause) in [
         (Request { sizes: vec![], capacities: vec![], ..good.clone() }, Cause::Invalid),
         (Request { capacities: vec![10, 10], ..good.clone() }, Cause::Invalid),

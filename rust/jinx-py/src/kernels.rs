@@ -15,7 +15,9 @@ use jinx_kernels::minhash::{Scheme, Tokens};
 use jinx_kernels::patterns::{Part, Replacement};
 use jinx_kernels::translate::Table;
 use jinx_kernels::words::Split;
-use jinx_kernels::{characters, clusters, contacts, hash, lexicon, lines, links, minhash, ngrams, patterns};
+use jinx_kernels::{
+    characters, clusters, emails_and_ips, hash, lexicon, lines, links, minhash, ngrams, patterns,
+};
 use jinx_kernels::{repetition, simhash, translate, words};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
@@ -226,7 +228,7 @@ pub fn kernel_replace_emails(
     replacement: &str,
     threads: usize,
 ) -> PyResult<Vec<Option<String>>> {
-    on_texts(texts, |texts| contacts::replace_emails(texts, replacement, threads))
+    on_texts(texts, |texts| emails_and_ips::replace_emails(texts, replacement, threads))
 }
 
 #[pyfunction]
@@ -235,7 +237,7 @@ pub fn kernel_replace_ips(
     replacement: &str,
     threads: usize,
 ) -> PyResult<Vec<Option<String>>> {
-    on_texts(texts, |texts| contacts::replace_ips(texts, replacement, threads))
+    on_texts(texts, |texts| emails_and_ips::replace_ips(texts, replacement, threads))
 }
 
 /// A part of the replacement for a match: a group number or a text.
@@ -323,11 +325,11 @@ impl NgramIndex {
         texts: &Bound<'py, PyAny>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyByteArray>> {
-        let found = on_texts(texts, |texts| {
+        let matches = on_texts(texts, |texts| {
             let index = self.index.read().unwrap_or_else(std::sync::PoisonError::into_inner);
             index.find(texts, self.n, self.split, threads)
         })?;
-        Ok(array(py, found.into_iter().flatten().map(u64::to_le_bytes)))
+        Ok(array(py, matches.into_iter().flatten().map(u64::to_le_bytes)))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::errors::IntoPy;
 use crate::kernels::{array, on_texts, unknown};
 use jinx_core::Error;
 use jinx_kernels::language_model::{Model, score};
-use jinx_kernels::train::Counts;
+use jinx_kernels::language_model_training::Counts;
 use jinx_kernels::trie::Units;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
@@ -83,11 +83,11 @@ impl LanguageModelTrainer {
 
     /// The model as the bytes of an ARPA file.
     fn arpa<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let made = py.detach(|| {
+        let text = py.detach(|| {
             let mut out = Vec::new();
             let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             counts.write(&mut out).map(|()| out)
         });
-        Ok(PyBytes::new(py, &made.into_py_result()?))
+        Ok(PyBytes::new(py, &text.into_py_result()?))
     }
 }

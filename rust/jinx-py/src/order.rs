@@ -5,11 +5,11 @@ use crate::dataset::reader::Reader;
 use crate::dataset::rows::ColumnData;
 use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::fields::Measure;
 use jinx_order::{
-    ColumnKind, Direction, KeyBytes, KeyValue, Order, Permutation, Plan, SidecarValues, Sorted, Sorter,
+    ColumnKind, Direction, KeyBytes, KeyValue, Order, Passes, Permutation, SidecarValues, Sorted, Sorter,
     StoredColumn,
 };
 use pyo3::prelude::*;
@@ -40,9 +40,9 @@ impl Ordering {
     /// The sample numbers at `start..stop` of the order, as little-endian u64.
     fn positions<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| {
-            let mut found = Vec::new();
-            self.0.read(start..stop, &mut found)?;
-            Ok(found.iter().flat_map(|position| position.to_le_bytes()).collect::<Vec<u8>>())
+            let mut positions_read = Vec::new();
+            self.0.read(start..stop, &mut positions_read)?;
+            Ok(positions_read.iter().flat_map(|position| position.to_le_bytes()).collect::<Vec<u8>>())
         });
         Ok(PyBytes::new(py, &bytes.into_py_result()?))
     }
@@ -58,15 +58,15 @@ pub fn plan_order(
     memory: u64,
     values: Option<(u64, PathBuf)>,
 ) -> (Option<u64>, u64) {
-    let plan = py.detach(|| {
+    let passes = py.detach(|| {
         let values = values.as_ref().map(|(mean, largest)| SidecarValues { mean: *mean, largest });
-        Plan::choose(samples, bytes, memory, values)
+        Passes::choose(samples, bytes, memory, values)
     });
-    let runs = match plan {
-        Plan::OnePass => None,
-        Plan::TwoPasses { runs } => Some(runs),
+    let runs = match passes {
+        Passes::One => None,
+        Passes::Two { runs } => Some(runs),
     };
-    (runs, plan.temporary_bytes(samples, bytes))
+    (runs, passes.temporary_bytes(samples, bytes))
 }
 
 /// Sorts samples by keys. Add the keys in the order of the samples.
@@ -120,11 +120,11 @@ impl SortKeys {
             {
                 return Ok(vec![true]);
             }
-            let there: Vec<AtomicBool> =
+            let exist: Vec<AtomicBool> =
                 sources.iter().map(|source| AtomicBool::new(source.is_some())).collect();
             let measure = |range: Range<usize>| {
                 let measured =
-                    sources.iter().zip(&keys).zip(&there).map(|((source, (path, kind)), there)| {
+                    sources.iter().zip(&keys).zip(&exist).map(|((source, (path, kind)), exist)| {
                         if source.is_some() {
                             return Ok(Vec::new());
                         }
@@ -132,7 +132,7 @@ impl SortKeys {
                         let mut positions = range.clone().map(|i| view.position(i));
                         let measured = view.rows.measure(&mut positions, &path, *kind)?;
                         if measured.iter().any(Option::is_some) {
-                            there.store(true, atomic::Ordering::Relaxed);
+                            exist.store(true, atomic::Ordering::Relaxed);
                         }
                         Ok(measured)
                     });
@@ -144,8 +144,8 @@ impl SortKeys {
                     None => push_measure(out, measured[i - start].as_ref()),
                 })
             })?;
-            let there = there.into_iter().map(AtomicBool::into_inner).collect();
-            Ok(there)
+            let exist = exist.into_iter().map(AtomicBool::into_inner).collect();
+            Ok(exist)
         })
         .into_py_result()
     }

@@ -2,7 +2,7 @@
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
-use jinx_pack::{Oversize, Request, Source, Strategy, Stream, permutation};
+use jinx_pack::{MixtureSource, Oversize, Request, Strategy, Stream, permutation};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -46,7 +46,7 @@ pub fn pack<'py>(
     threads: usize,
 ) -> PyResult<Packed<'py>> {
     // Copy the arrays: Python may change them while the GIL is released.
-    let columns = sizes.iter().map(|one| one.to_vec(py)).collect::<PyResult<Vec<_>>>()?;
+    let columns = sizes.iter().map(|column| column.to_vec(py)).collect::<PyResult<Vec<_>>>()?;
     let request = Request {
         sizes: columns.iter().map(Vec::as_slice).collect(),
         capacities,
@@ -55,7 +55,7 @@ pub fn pack<'py>(
         oversize: if truncate { Oversize::Truncate } else { Oversize::Drop },
         sources: sources
             .into_iter()
-            .map(|(samples, draws, start)| Source { samples, draws, start })
+            .map(|(samples, draws, start)| MixtureSource { samples, draws, start })
             .collect(),
         seed,
         epoch,

@@ -43,7 +43,7 @@ def test_it_stays_with_the_statistics_of_the_input(recipe, tmp_path):
     swept = from_stats(recipe, stats)
     assert swept.roles.media_root == str(tmp_path / recipe.sources[0].path).rpartition("/")[0]
     done = Run(swept)()
-    assert done.ok, done.bad_rows
+    assert done.ok, [bad.error for bad in done.bad_rows]
 
 
 @pytest.fixture

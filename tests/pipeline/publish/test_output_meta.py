@@ -9,6 +9,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx._views.meta import counted
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.run_plan import versions
 from pipeline.made import digest
@@ -111,3 +112,30 @@ def test_samples_of_groups_keep_no_meta_of_the_input(data, tmp_path):
 def test_a_view_without_samples_has_it_too(data, tmp_path):
     flow(data, most=10).export(tmp_path / "none.jinx", kind="view", workers=1)
     assert jinx.open(tmp_path / "none.jinx").info().meta[MEMBER]["recipe"]["operators"] == ["text_length_filter"]
+
+
+def count(sample):
+    return len(sample["text"])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("out", None), ("out.jinx", None), ("out.jinx", "view"), ("out.parquet", None)]
+)
+def test_lengths_are_of_the_texts_that_were_counted(tmp_path, name, kind):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n, "text": f"text\u00a0number {n}"} for n in range(40))
+    jinx.annotate(tmp_path / "in.jinx", tmp_path / "lengths.jinx", function=count, workers=0)
+    flow(tmp_path / "lengths.jinx").export(tmp_path / f"kept-{name}", kind=kind, workers=1, block_rows=30)
+    edited = Dataset.load(tmp_path / "lengths.jinx").process("whitespace_normalization_mapper")
+    edited.export(tmp_path / name, kind=kind, workers=1, block_rows=30)
+    outputs = [tmp_path / f"kept-{name}", tmp_path / name]
+    if name.endswith(".parquet"):
+        for number, path in enumerate(outputs):
+            outputs[number] = path.with_suffix(".jinx")
+            jinx.convert(path, outputs[number])
+    opened = [jinx.open(path) for path in outputs]
+    assert jinx.pack(opened[0], 32).stats().tokens == sum(map(len, opened[0]["text"]))
+    assert [way.settings["function"]["name"] for way in counted(opened[0]) if way.settings] == ["count"]
+    assert "\u00a0" not in opened[1][0]["text"]
+    with pytest.raises(jinx.MismatchError, match="were counted before 'text' got other values"):
+        jinx.pack(opened[1], 32)

@@ -17,7 +17,7 @@ import jinx
 from jinx._convert.remote import url_facts
 from jinx._outputs import refuse_input, refuse_within
 from jinx._results import DatasetInfo
-from jinx._rewrite.source import files_of
+from jinx._rewrite.inputs import files_of
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.plan.file_digest import file_digest, head_digest
 from jinx_pipeline.recipe.errors import Place

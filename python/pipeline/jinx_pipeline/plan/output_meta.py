@@ -11,11 +11,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import jinx
+from jinx._views.meta import columns_counted, meta_after
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.content_identity import content_identity
 
 MEMBER: Final = "jinx_pipeline"
+# Kinds of operators that change columns, also where they do not say which.
+_EDITING = frozenset({"mapper", "splitter", "aggregator"})
 
 
 def output_meta(
@@ -27,7 +30,8 @@ def output_meta(
         recipe: What is run.
         inputs: On what.
         versions: Of the packages whose code makes the rows.
-        inherited: What the inputs say of the rows that the output keeps.
+        inherited: What the inputs say of the rows that the output keeps. Lengths are said to be of other values of the
+            columns that an operator changes.
     """
     made_of = {
         "recipe": {
@@ -38,7 +42,20 @@ def output_meta(
         "versions": versions,
         "inputs": [_identified(one) for one in inputs],
     }
-    return {**inherited, MEMBER: made_of}
+    edited = _edited(recipe, columns_counted(inherited))
+    return {**meta_after(inherited, edited), MEMBER: made_of}
+
+
+def _edited(recipe: Recipe, known: Sequence[str]) -> list[str]:
+    """The columns that operators may change: those that they say, or of one that says none, all that are known."""
+    edited: list[str] = []
+    for step in recipe.steps:
+        operators: list[Any] = getattr(step.operator, "operators", [step.operator])
+        for one in operators:
+            edited += recipe.roles.columns(one.writes)
+            if one.kind in _EDITING and not one.writes:
+                edited += known
+    return edited
 
 
 def with_inputs(meta: dict[str, Any], inputs: Sequence[Input]) -> dict[str, Any]:

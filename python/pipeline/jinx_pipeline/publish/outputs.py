@@ -1,5 +1,6 @@
 """Outputs that are one file, or of another format than JINX: written from all parts, in the order of the input."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import jinx
-from jinx._views.meta import kept_meta
+from jinx._dataset.added_columns import with_lengths_text
+from jinx._views.meta import COUNTED, kept_meta
 from jinx._views.save import write_rows_of
 from jinx.errors import MismatchError
 from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
@@ -38,7 +40,7 @@ def write_output(export: Export, folder: Path, source: OpenSource, writer: Mappi
     if export.kind == "view":
         return _write_view(export, target, source, writer)
     if export.kind != "jinx":
-        return _convert(export, target, source)
+        return _convert(export, target, source, writer["meta"])
     options = {name: value for name, value in writer.items() if name != "shard_size"}
     with jinx.Writer(target, overwrite=True, **options) as output:
         if source.source.base or source.parts:
@@ -80,8 +82,10 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         view = view.with_columns({name: dataset.column(name) for name in uneven})
     if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
         view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
-    # What the inputs say of themselves is found in them.
-    meta = {**kept_meta(view), MEMBER: writer["meta"][MEMBER]}
+    # What the inputs say of themselves is found in them. Of which values lengths were counted, the plan says: parts
+    # have the columns that an input which is a view has of its own, whether they were changed or not.
+    planned = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
+    meta = {**kept_meta(view), **planned}
     place = str(Path(export.path).absolute())
     return write_rows_of(base, rows, view, str(target), place=place, meta=meta)
 
@@ -98,7 +102,7 @@ def _uneven_columns(source: OpenSource) -> list[str]:
     return list(dict.fromkeys([*own, *removed]))
 
 
-def _convert(export: Export, target: Path, source: OpenSource) -> "jinx.WriteResult":
+def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str, Any]) -> "jinx.WriteResult":
     options: dict[str, Any] = {"overwrite": True, "output_format": _FORMATS.get(export.kind, export.kind)}
     if export.shard_size is not None:
         options["shard_size"] = export.shard_size
@@ -119,4 +123,9 @@ def _convert(export: Export, target: Path, source: OpenSource) -> "jinx.WriteRes
                 _copy_all(writer, dataset)
                 writer.close()
             dataset, hidden = jinx.open(Path(folder) / "whole"), []
-        return jinx.convert(dataset.drop_columns(hidden) if hidden else dataset, target, **options)
+        if hidden:
+            dataset = dataset.drop_columns(hidden)
+        if COUNTED in meta and export.kind == "parquet" and len(dataset):
+            # As for a view, the plan says it.
+            dataset = with_lengths_text(dataset, json.dumps(meta[COUNTED]))
+        return jinx.convert(dataset, target, **options)

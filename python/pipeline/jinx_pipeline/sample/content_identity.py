@@ -50,7 +50,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
     none: there `files` has a digest of sizes and times for each file or directory, those beneath a view too.
     """
     roots, _, _ = dataset._roots()
-    if dataset._recipe is None and [root.kind for root in roots] == ["jinx"]:
+    if dataset._definition is None and [root.kind for root in roots] == ["jinx"]:
         ids = [one for _, one in roots[0].identities()]
         if ids and _has_ids(roots[0]):
             # Those of a directory are in its manifest, so that no shard is opened.

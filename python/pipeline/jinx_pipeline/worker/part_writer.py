@@ -262,7 +262,11 @@ class ViewWriter(PartWriter):
         rows = np.concatenate([self._source.input_rows(held.batch.positions) for held in batches])
         removed = {name: sum(held.removed[name] for held in batches) for name in _names(batches)}
         own = [name for name, lacking in removed.items() if lacking < len(rows)]
-        dropped = [name for name in removed if name not in own and name in self._base.column_names]
+        # Of a base that is a view with columns of its own, these are written in their place.
+        replaced = self._base._roots()[2]
+        dropped = [
+            name for name in removed if name in replaced or (name not in own and name in self._base.column_names)
+        ]
         is_absent_somewhere = any(removed[name] for name in own)
         # Positions are rows, unless the source has names of its own.
         ids = [name for held in batches for name in held.batch.ids] if any(h.batch.is_named for h in batches) else []

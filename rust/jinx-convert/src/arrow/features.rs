@@ -92,11 +92,11 @@ impl Features {
 
     /// All paths of media.
     pub fn media_paths(&self) -> Vec<MediaPath> {
-        let mut found = Vec::new();
+        let mut paths = Vec::new();
         for (name, node) in &self.columns {
-            collect(node, &mut vec![Some(name.clone())], &mut found);
+            collect(node, &mut vec![Some(name.clone())], &mut paths);
         }
-        found
+        paths
     }
 
     pub fn is_empty(&self) -> bool {
@@ -108,18 +108,18 @@ impl Features {
     }
 }
 
-fn collect(node: &Node, path: &mut Vec<Option<String>>, found: &mut Vec<MediaPath>) {
+fn collect(node: &Node, path: &mut Vec<Option<String>>, paths: &mut Vec<MediaPath>) {
     match node {
-        Node::Media(media) => found.push((path.clone(), media.clone())),
+        Node::Media(media) => paths.push((path.clone(), media.clone())),
         Node::List(element) => {
             path.push(None);
-            collect(element, path, found);
+            collect(element, path, paths);
             path.pop();
         }
         Node::Dict(members) => {
             for (name, member) in members {
                 path.push(Some(name.clone()));
-                collect(member, path, found);
+                collect(member, path, paths);
                 path.pop();
             }
         }

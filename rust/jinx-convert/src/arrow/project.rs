@@ -35,12 +35,12 @@ pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
 ///
 /// # Errors
 /// As [`decode_schema`].
-pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, more: &[Field]) -> Result<String> {
+pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, added: &[Field]) -> Result<String> {
     let whole = decode_schema(text)?;
     let names = whole.fields().iter().map(|field| field.name());
     let drop = names.filter(|name| !keep(name)).cloned().collect();
     let kept = schema(&whole, &ConvertOptions { drop, ..ConvertOptions::default() });
-    let fields = kept.fields().iter().cloned().chain(more.iter().cloned().map(Arc::new));
+    let fields = kept.fields().iter().cloned().chain(added.iter().cloned().map(Arc::new));
     Ok(encode_schema(&Schema::new_with_metadata(fields.collect::<Vec<_>>(), kept.metadata().clone())))
 }
 
@@ -48,8 +48,8 @@ pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, more: &[Field]) -> R
 ///
 /// # Errors
 /// As [`decode_schema`]; `Mismatch` naming the column and what differs.
-pub fn united_text(one: &str, other: &str) -> Result<String> {
-    Ok(encode_schema(&unify(&decode_schema(one)?, &decode_schema(other)?)?))
+pub fn united_text(first: &str, second: &str) -> Result<String> {
+    Ok(encode_schema(&unify(&decode_schema(first)?, &decode_schema(second)?)?))
 }
 
 /// Fails for requested names that the rows cannot have, before any row is read.

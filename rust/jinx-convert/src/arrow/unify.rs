@@ -45,13 +45,13 @@ fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {
 }
 
 /// The type that holds all values of both, as they are.
-fn wider(one: &DataType, other: &DataType) -> Result<DataType> {
+fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
     use DataType::{Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct};
-    Ok(match (one, other) {
-        _ if one == other => one.clone(),
+    Ok(match (left, right) {
+        _ if left == right => left.clone(),
         (Null, kind) | (kind, Null) => kind.clone(),
-        (Dictionary(_, kind), _) => wider(kind, other)?,
-        (_, Dictionary(_, kind)) => wider(one, kind)?,
+        (Dictionary(_, kind), _) => wider(kind, right)?,
+        (_, Dictionary(_, kind)) => wider(left, kind)?,
         (List(a), List(b)) => List(element(a, b)?),
         (List(a) | LargeList(a), List(b) | LargeList(b)) => LargeList(element(a, b)?),
         (FixedSizeList(a, size), FixedSizeList(b, size_b)) if size == size_b => {
@@ -60,14 +60,14 @@ fn wider(one: &DataType, other: &DataType) -> Result<DataType> {
         (FixedSizeList(a, _) | List(a), FixedSizeList(b, _) | List(b)) => List(element(a, b)?),
         (Map(a, sorted), Map(b, _)) => Map(element(a, b)?, *sorted),
         (Struct(a), Struct(b)) => Struct(members(a, b)?),
-        _ => ladder(one, other).ok_or_else(|| {
-            Error::mismatch(format!("the column is {other} here, and {one} in the files before it"))
+        _ => ladder(left, right).ok_or_else(|| {
+            Error::mismatch(format!("the column is {right} here, and {left} in the files before it"))
         })?,
     })
 }
 
 /// The later of two types in one list, in which each type holds the values of all before it.
-fn ladder(one: &DataType, other: &DataType) -> Option<DataType> {
+fn ladder(left: &DataType, right: &DataType) -> Option<DataType> {
     use DataType::{
         Binary, BinaryView, Float16, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8,
         UInt8, UInt16, UInt32, UInt64, Utf8, Utf8View,
@@ -83,7 +83,7 @@ fn ladder(one: &DataType, other: &DataType) -> Option<DataType> {
     ];
     LADDERS.iter().find_map(|steps| {
         let place = |kind: &DataType| steps.iter().position(|step| step == kind);
-        let later = place(one)?.max(place(other)?);
+        let later = place(left)?.max(place(right)?);
         steps.get(later).cloned()
     })
 }

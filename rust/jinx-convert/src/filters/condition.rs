@@ -2,10 +2,10 @@
 
 use crate::RowChunk;
 use crate::suggest::no_such_column;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::npy;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use jinx_format::expression::numpy_scalar;
 use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, PathText, Sample, characters};
@@ -57,11 +57,11 @@ impl Condition {
     ///
     /// # Errors
     /// `Invalid`, with the names that come near.
-    pub(crate) fn check_names(&self, known: &[String]) -> Result<()> {
-        let is_known = |name: &str| known.iter().any(|other| other == name);
+    pub(crate) fn check_names(&self, columns: &[String]) -> Result<()> {
+        let is_known = |name: &str| columns.iter().any(|other| other == name);
         let paths = self.expression.paths();
         match paths.iter().find(|path| !is_known(first_name(path)) && !is_known(&path.text)) {
-            Some(path) => Err(unknown(path, known.iter().map(String::as_str))),
+            Some(path) => Err(unknown(path, columns.iter().map(String::as_str))),
             None => Ok(()),
         }
     }
@@ -83,10 +83,10 @@ impl Condition {
     }
 
     fn note(&self, path: usize) {
-        if let Some(found) = self.found.get(path)
-            && !found.load(Ordering::Relaxed)
+        if let Some(is_found) = self.found.get(path)
+            && !is_found.load(Ordering::Relaxed)
         {
-            found.store(true, Ordering::Relaxed);
+            is_found.store(true, Ordering::Relaxed);
         }
     }
 
@@ -109,8 +109,8 @@ fn first_name(path: &PathText) -> &str {
     path.names.first().map_or("", String::as_str)
 }
 
-fn unknown<'a>(path: &PathText, known: impl Iterator<Item = &'a str> + Clone) -> Error {
-    let what = no_such_column(&path.text, known);
+fn unknown<'a>(path: &PathText, columns: impl Iterator<Item = &'a str> + Clone) -> Error {
+    let what = no_such_column(&path.text, columns);
     let text = path.text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     Error::invalid(text.map_or(what.clone(), |text| format!("{what}; a string is written '{text}'")))
 }

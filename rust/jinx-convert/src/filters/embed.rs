@@ -2,10 +2,10 @@
 
 use crate::filters::forward::forward;
 use bytes::Bytes;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
+use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::limits::MAX_VALUE_BYTES;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};

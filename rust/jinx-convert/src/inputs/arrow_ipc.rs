@@ -17,8 +17,8 @@ use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_schema::SchemaRef;
 use indexed::Indexed;
+use jinx_core::checked_math::{range_within, to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{range_within, to_u64, to_usize};
 use message::{BatchBlock, damaged};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -112,17 +112,17 @@ impl IpcBatches {
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>> {
-        while let Some(found) = self.messages.next()? {
-            let message = found.header()?;
+        while let Some(block) = self.messages.next()? {
+            let message = block.header()?;
             let version = message.version();
             match message.header_type() {
                 MessageHeader::RecordBatch => {
                     let batch = message.header_as_record_batch().ok_or_else(no_header)?;
-                    check_claims(&batch, &found.body)?;
+                    check_claims(&batch, &block.body)?;
                     let columns = self.columns.as_deref();
                     let schema = self.schema.clone();
                     return read_record_batch(
-                        &found.body,
+                        &block.body,
                         batch,
                         schema,
                         &self.dictionaries,
@@ -135,9 +135,9 @@ impl IpcBatches {
                 MessageHeader::DictionaryBatch => {
                     let batch = message.header_as_dictionary_batch().ok_or_else(no_header)?;
                     if let Some(data) = batch.data() {
-                        check_claims(&data, &found.body)?;
+                        check_claims(&data, &block.body)?;
                     }
-                    read_dictionary(&found.body, batch, &self.schema, &mut self.dictionaries, &version)
+                    read_dictionary(&block.body, batch, &self.schema, &mut self.dictionaries, &version)
                         .map_err(damaged)?;
                 }
                 _ => return Err(Error::corrupt("the Arrow data holds a message that is not a batch")),

@@ -4,9 +4,9 @@
 use crate::inputs::Input;
 use crate::inputs::json_lines::{JsonChunk, JsonLines, Numbers};
 use crate::{RowChunk, RowSource};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::MAX_ROW_BYTES;
-use jinx_core::num::to_u64;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
@@ -56,27 +56,27 @@ impl JsonArray {
 
     /// Whole elements, about a chunk of them; `None` at the end.
     fn next_elements(&mut self) -> Result<Option<JsonChunk>> {
-        let mut found = Vec::new();
-        while found.is_empty() && !self.at_end {
+        let mut elements = Vec::new();
+        while elements.is_empty() && !self.at_end {
             let got = (&mut self.input).take(to_u64(CHUNK_BYTES)).read_to_end(&mut self.text)?;
             self.at_end = got < CHUNK_BYTES;
-            self.cutter.cut(&self.text, &mut found)?;
+            self.cutter.cut(&self.text, &mut elements)?;
             if self.at_end {
                 self.cutter.finish()?;
             }
-            if found.is_empty() && to_u64(self.text.len()) > MAX_ROW_BYTES {
+            if elements.is_empty() && to_u64(self.text.len()) > MAX_ROW_BYTES {
                 let what = format!("an element of more than {MAX_ROW_BYTES} bytes");
                 return Err(Error::limit(what).in_sample(self.elements));
             }
         }
-        if found.is_empty() {
+        if elements.is_empty() {
             return Ok(None);
         }
         let rest = self.cutter.keep(self.text.len());
         let rest = self.text.split_off(rest);
         let text = std::mem::replace(&mut self.text, rest);
         let number = |(i, range): (usize, Range<usize>)| (range, self.elements + to_u64(i));
-        let rows: Vec<_> = found.into_iter().enumerate().map(number).collect();
+        let rows: Vec<_> = elements.into_iter().enumerate().map(number).collect();
         self.elements += to_u64(rows.len());
         let (name, markers) = (Arc::clone(&self.name), self.markers);
         Ok(Some(JsonChunk { text, rows, name, numbers: Numbers::Elements, markers }))
@@ -128,15 +128,15 @@ enum Position {
 }
 
 impl ArrayCutter {
-    fn cut(&mut self, text: &[u8], found: &mut Vec<Range<usize>>) -> Result<()> {
+    fn cut(&mut self, text: &[u8], elements: &mut Vec<Range<usize>>) -> Result<()> {
         while let Some(&byte) = text.get(self.at) {
-            self.state = self.step(byte, found)?;
+            self.state = self.step(byte, elements)?;
             self.at += 1;
         }
         Ok(())
     }
 
-    fn step(&mut self, byte: u8, found: &mut Vec<Range<usize>>) -> Result<Position> {
+    fn step(&mut self, byte: u8, elements: &mut Vec<Range<usize>>) -> Result<Position> {
         let is_space = byte.is_ascii_whitespace();
         Ok(match (self.state, byte) {
             (Position::Start, b'[') => Position::Between { comma: false },
@@ -147,12 +147,12 @@ impl ArrayCutter {
                 return Err(self.unexpected(byte, "where an element should begin"));
             }
             (Position::Between { comma }, _) if is_space => Position::Between { comma },
-            (Position::Between { .. }, _) => self.element(byte, self.at, 0, found)?,
+            (Position::Between { .. }, _) => self.element(byte, self.at, 0, elements)?,
             (Position::Element { start, depth, string: true, escaped }, _) => {
                 let string = escaped || byte != b'"';
                 Position::Element { start, depth, string, escaped: !escaped && byte == b'\\' }
             }
-            (Position::Element { start, depth, .. }, _) => self.element(byte, start, depth, found)?,
+            (Position::Element { start, depth, .. }, _) => self.element(byte, start, depth, elements)?,
             (Position::End, _) if is_space => Position::End,
             (Position::End, _) => return Err(self.unexpected(byte, "after the end of the array")),
         })
@@ -164,14 +164,14 @@ impl ArrayCutter {
         byte: u8,
         start: usize,
         depth: usize,
-        found: &mut Vec<Range<usize>>,
+        elements: &mut Vec<Range<usize>>,
     ) -> Result<Position> {
         let inside = |depth, string| Position::Element { start, depth, string, escaped: false };
         Ok(match byte {
             b'"' => inside(depth, true),
             b'{' | b'[' => inside(depth + 1, false),
             b',' | b']' if depth == 0 => {
-                found.push(start..self.at);
+                elements.push(start..self.at);
                 if byte == b',' { Position::Between { comma: true } } else { Position::End }
             }
             b'}' | b']' => match depth.checked_sub(1) {
@@ -216,24 +216,24 @@ mod tests {
     fn rows(text: &str) -> Result<Vec<String>> {
         let input = Input::new(Cursor::new(text.to_owned().into_bytes()), Path::new("a.json"), None)?;
         let mut source = json_rows(input, false)?;
-        let mut found = Vec::new();
+        let mut texts = Vec::new();
         while let Some(chunk) = source.next_chunk()? {
             for i in 0..chunk.len() {
                 let mut tree = TreeBuilder::default();
                 chunk.emit(i, &mut tree)?;
-                found.push(format!("{:?}", tree.take()?));
+                texts.push(format!("{:?}", tree.take()?));
             }
         }
-        Ok(found)
+        Ok(texts)
     }
 
     #[test]
     fn elements_are_rows() {
         let tricky = r#" [ {"a": "x]},\"[{"} ,{"b":[{"c":[]},2]},
             {} ] "#;
-        let found = rows(tricky).unwrap();
-        assert_eq!(found.len(), 3);
-        assert!(found[0].contains(r#"x]},\"[{"#) && found[1].contains("Int(2)"));
+        let texts = rows(tricky).unwrap();
+        assert_eq!(texts.len(), 3);
+        assert!(texts[0].contains(r#"x]},\"[{"#) && texts[1].contains("Int(2)"));
         assert_eq!(rows("\u{feff}[]").unwrap(), Vec::<String>::new());
         assert_eq!(rows("{\"a\":1}\n[]\n").unwrap_err().line(), Some(2));
     }

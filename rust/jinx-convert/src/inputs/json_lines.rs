@@ -2,11 +2,11 @@
 
 use crate::inputs::Input;
 use crate::{RowChunk, RowSource};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::Sink;
 use jinx_core::json::markers::{self, Markers};
 use jinx_core::limits::MAX_ROW_BYTES;
-use jinx_core::num::to_u64;
-use jinx_core::sink::Sink;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;

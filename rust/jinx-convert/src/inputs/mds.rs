@@ -2,9 +2,9 @@
 
 use crate::inputs::Opener;
 use crate::{RowChunk, RowSource, Selection};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
-use jinx_core::sink::Sink;
+use jinx_core::events::Sink;
 use jinx_mds::read::directory::{Directory, Hashes, Options};
 use jinx_mds::read::prefetch::ShardPrefetcher;
 use jinx_mds::read::shard::{Row, Shard};

@@ -2,7 +2,7 @@
 
 use crate::{RowChunk, RowSource, Select, Selection};
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::Sink;
+use jinx_core::events::Sink;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Leaves out columns of another source's rows.
@@ -38,7 +38,7 @@ impl RowSource for Selected {
             self.selection.check(self.rows)?;
             return Ok(None);
         };
-        self.rows += jinx_core::num::to_u64(chunk.len());
+        self.rows += jinx_core::checked_math::to_u64(chunk.len());
         let select = Mutex::new(Select::new(Arc::clone(&self.selection)));
         Ok(Some(Box::new(SelectedChunk { chunk, select })))
     }

@@ -72,18 +72,18 @@ impl Input {
     /// Errors of reading.
     pub fn first_sign(&mut self) -> io::Result<Option<u8>> {
         let mut taken = Vec::new();
-        let mut found = None;
-        while found.is_none() && taken.len() < MAX_BLANKS {
+        let mut sign = None;
+        while sign.is_none() && taken.len() < MAX_BLANKS {
             let before = taken.len();
             if (&mut self.reader).take(64).read_to_end(&mut taken)? == 0 {
                 break;
             }
             let is_mark = |byte: &u8| byte.is_ascii_whitespace() || b"\xef\xbb\xbf".contains(byte);
-            found = taken[before..].iter().copied().find(|byte| !is_mark(byte));
+            sign = taken[before..].iter().copied().find(|byte| !is_mark(byte));
         }
         let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
         self.reader = Box::new(Cursor::new(taken).chain(rest));
-        Ok(found)
+        Ok(sign)
     }
 
     /// Whether the end was read.
@@ -127,7 +127,7 @@ struct Counted<R> {
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buf)?;
-        self.read.fetch_add(jinx_core::num::to_u64(count), Ordering::Relaxed);
+        self.read.fetch_add(jinx_core::checked_math::to_u64(count), Ordering::Relaxed);
         Ok(count)
     }
 }

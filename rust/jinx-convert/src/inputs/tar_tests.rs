@@ -15,25 +15,25 @@ fn tar_of(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 fn rows(tar: Vec<u8>) -> Result<Vec<Vec<(String, Value)>>> {
     let mut source = TarSamples::new(Input::new(Cursor::new(tar), Path::new("a.tar"), None)?)?;
-    let mut found = Vec::new();
+    let mut samples = Vec::new();
     while let Some(chunk) = source.next_chunk()? {
         for i in 0..chunk.len() {
             let mut tree = TreeBuilder::default();
             chunk.emit(i, &mut tree)?;
             match tree.take()? {
-                Value::Dict(members) => found.push(members),
+                Value::Dict(members) => samples.push(members),
                 other => unreachable!("{other:?}"),
             }
         }
     }
-    Ok(found)
+    Ok(samples)
 }
 
 #[test]
 fn files_with_one_name_are_a_sample() {
     let long = format!("d/{}", "k".repeat(150));
     let first = format!("{long}.txt");
-    let found = rows(tar_of(&[
+    let samples = rows(tar_of(&[
         ("./a/0.JPG", b"\xff\xd8\xff\xe0jpeg"),
         ("./a/0.json", br#"{"x":[1]}"#),
         ("a/0.cls", b"7\n"),
@@ -41,24 +41,24 @@ fn files_with_one_name_are_a_sample() {
         (&first, "é".as_bytes()),
         ("d/1.seg.png", b"not a png"),
     ]));
-    let found = found.unwrap();
-    assert_eq!(found.len(), 3);
-    let names: Vec<&str> = found[0].iter().map(|(name, _)| name.as_str()).collect();
+    let samples = samples.unwrap();
+    assert_eq!(samples.len(), 3);
+    let names: Vec<&str> = samples[0].iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, [KEY, "jpg", "json", "cls"]);
-    assert_eq!(found[0][0].1, Value::Str("a/0".into()));
-    assert_eq!(found[0][2].1, Value::Dict(vec![("x".into(), Value::List(vec![Value::Int(1)]))]));
-    assert_eq!(found[0][3].1, Value::Int(7));
-    assert_eq!(found[1], [(KEY.to_owned(), Value::Str(long)), ("txt".to_owned(), Value::Str("é".into()))]);
-    assert!(matches!(&found[2][1], (name, Value::Blob { .. }) if name == "seg.png"));
+    assert_eq!(samples[0][0].1, Value::Str("a/0".into()));
+    assert_eq!(samples[0][2].1, Value::Dict(vec![("x".into(), Value::List(vec![Value::Int(1)]))]));
+    assert_eq!(samples[0][3].1, Value::Int(7));
+    assert_eq!(samples[1], [(KEY.to_owned(), Value::Str(long)), ("txt".to_owned(), Value::Str("é".into()))]);
+    assert!(matches!(&samples[2][1], (name, Value::Blob { .. }) if name == "seg.png"));
 }
 
 #[test]
 fn many_samples_come_in_order() {
     let names: Vec<String> = (0..3000).map(|i| format!("{i}.txt")).collect();
     let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), name.as_bytes())).collect();
-    let found = rows(tar_of(&files)).unwrap();
-    assert_eq!(found.len(), 3000);
-    assert!(found.iter().zip(&names).all(|(row, name)| row[1].1 == Value::Str(name.clone())));
+    let samples = rows(tar_of(&files)).unwrap();
+    assert_eq!(samples.len(), 3000);
+    assert!(samples.iter().zip(&names).all(|(row, name)| row[1].1 == Value::Str(name.clone())));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The first bytes of a value: its type, and how much follows.
 
+use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_usize;
 use rmp::Marker;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +59,7 @@ pub(crate) fn head(bytes: &[u8]) -> Result<Option<(Head, usize)>> {
         return Ok(None);
     };
     let size = |n: u8| usize::from(n);
-    let found = match Marker::from_u8(first) {
+    let head_of_value = match Marker::from_u8(first) {
         Marker::FixPos(value) => Some((Head::Int(value.into()), 1)),
         Marker::FixNeg(value) => Some((Head::Int(value.into()), 1)),
         Marker::Null => Some((Head::Nil, 1)),
@@ -98,7 +98,7 @@ pub(crate) fn head(bytes: &[u8]) -> Result<Option<(Head, usize)>> {
         Marker::Ext32 => extension(bytes, sized(bytes, 4)?),
         Marker::Reserved => return Err(Error::corrupt("not MessagePack: the byte 0xc1 begins no value")),
     };
-    Ok(found)
+    Ok(head_of_value)
 }
 
 fn unsigned(value: u64) -> Head {

@@ -12,12 +12,12 @@
 
 mod head;
 mod read;
-mod rows;
+mod split;
 mod timestamp;
 mod write;
 
 pub use read::emit;
-pub use rows::{Block, Rows};
+pub use split::{Block, Rows};
 pub use write::RowWriter;
 
 const NPY: i8 = 1;

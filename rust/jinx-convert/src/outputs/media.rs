@@ -3,8 +3,8 @@
 use crate::filters::forward::forward;
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::io::{FileOps, RealOps};
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use std::io::ErrorKind;
 use std::path::Path;
 use twox_hash::XxHash3_128;
@@ -26,7 +26,8 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         let name = format!("{:032x}{}", XxHash3_128::oneshot(data), suffix(data));
         let path = self.directory.join(&name[..2]).join(&name);
         let failed = |error: std::io::Error| Error::io(&path, &error);
-        if path.metadata().is_ok_and(|there| there.len() == jinx_core::num::to_u64(data.len())) {
+        if path.metadata().is_ok_and(|metadata| metadata.len() == jinx_core::checked_math::to_u64(data.len()))
+        {
             return Ok(self.shown(&name));
         }
         self.ops.create_directories(&self.directory.join(&name[..2])).map_err(failed)?;
@@ -102,7 +103,7 @@ impl<S: Sink> Sink for MediaOut<'_, S> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use jinx_core::io::ops::Call;
+    use jinx_core::io::fs_calls::Call;
     use jinx_core::value::TreeBuilder;
     use std::fs;
     use std::io;

@@ -3,8 +3,8 @@
 use crate::arrow::failure::from_parquet;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, LogicalType, Type, ZstdLevel};
 use parquet::file::metadata::KeyValue;

@@ -6,10 +6,10 @@ use crate::outputs::parquet::{ParquetOptions, ParquetSink};
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::Sink;
 use jinx_core::io::StreamOut;
-use jinx_core::num::to_u64;
-use jinx_core::sink::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use std::path::PathBuf;
 

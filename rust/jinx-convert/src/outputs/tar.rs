@@ -8,13 +8,13 @@ use crate::outputs::stream::Out;
 use crate::tar_names::{KEY, Kind, SAMPLE, is_key, is_suffix};
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use bytes::Bytes;
+use jinx_core::checked_math::to_u64;
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Payload, Sink};
 use jinx_core::io::StreamOut;
 use jinx_core::json::write::{Binary, JsonText};
 use jinx_core::npy;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Payload, Sink};
 use jinx_core::value::{TreeBuilder, Value};
 use std::path::{Path, PathBuf};
 

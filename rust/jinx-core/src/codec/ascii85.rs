@@ -1,8 +1,8 @@
 //! Ascii85, the default text encoding of JINX 1.0.
 
 use super::{reserve, too_long};
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use crate::num::to_u64;
 
 /// Groups decoded at once into a small buffer before they are appended.
 const RUN_GROUPS: usize = 64;

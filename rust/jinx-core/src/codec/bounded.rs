@@ -1,10 +1,10 @@
 //! Draining a decoder into memory without trusting any length a header claims.
 
 use super::{reserve, too_long};
+use crate::checked_math::{to_u64, to_usize};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::limits::FIRST_RESERVATION_BYTES;
-use crate::num::{to_u64, to_usize};
 use std::io::{ErrorKind, Read};
 
 /// The smallest reservation, if the caps allow it.

@@ -1,8 +1,8 @@
 //! bzip2 streams.
 
 use super::members::{Step, StepResult, agrees};
+use crate::checked_math::to_usize;
 use crate::error::{Error, Result};
-use crate::num::to_usize;
 use bzip2::{Decompress, Status};
 
 pub(super) struct Bzip2Step(Decompress);

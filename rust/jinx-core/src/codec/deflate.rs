@@ -1,8 +1,8 @@
 //! gzip members, with their checksums.
 
 use super::members::{Step, StepResult, agrees};
+use crate::checked_math::to_usize;
 use crate::error::{Error, Result};
-use crate::num::to_usize;
 use flate2::{Decompress, FlushDecompress, Status};
 
 const WINDOW_BITS: u8 = 15;

@@ -1,8 +1,8 @@
 //! Hexadecimal text as `bytes.fromhex` reads it: either case, white space between bytes.
 
 use super::{reserve, too_long};
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use crate::num::to_u64;
 
 const BAD: u8 = 0xFF;
 

@@ -19,9 +19,9 @@ mod xz;
 mod zstd;
 mod zstd_frame;
 
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::io::UninitSlice;
-use crate::num::to_u64;
 
 pub use magic::{is_compressed_media, mime};
 pub use snappy::decode_snappy_raw;

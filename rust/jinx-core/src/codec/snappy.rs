@@ -2,8 +2,8 @@
 
 use super::members::{io_error, truncated};
 use super::{reserve, too_long};
+use crate::checked_math::{to_u64, to_usize};
 use crate::error::{Error, Result};
-use crate::num::{to_u64, to_usize};
 use snap::raw::{Decoder, decompress_len};
 use std::io::{self, BufRead, ErrorKind, Read};
 

@@ -1,8 +1,8 @@
 //! Bytes as text inside a JSON string, read exactly as Python's standard library reads them.
 
 use super::{ascii85, hex, reserve, too_long};
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use crate::num::to_u64;
 
 /// How inline bytes are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

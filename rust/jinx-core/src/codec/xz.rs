@@ -1,9 +1,9 @@
 //! The `.xz` container and, for the name `lzma`, the older `.lzma` container.
 
 use super::members::{Step, StepResult, agrees};
+use crate::checked_math::to_usize;
 use crate::error::{Error, Result};
 use crate::limits::MAX_LZMA_MEMORY_BYTES;
-use crate::num::to_usize;
 use liblzma::stream::{Action, Error as LzmaError, Status, Stream};
 
 const MAGIC: &[u8] = b"\xfd7zXZ\0";

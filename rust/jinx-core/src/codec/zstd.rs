@@ -3,10 +3,10 @@
 use super::bounded::{first_reservation, read_all, read_exactly};
 use super::members::{Members, Step, StepResult};
 use super::{reserve, too_long, zstd_frame};
+use crate::checked_math::{to_u64, to_usize};
 use crate::error::{Error, Result};
 use crate::io::UninitSlice;
 use crate::limits::MAX_ZSTD_WINDOW_LOG;
-use crate::num::{to_u64, to_usize};
 use std::cell::RefCell;
 use zstd::zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd::zstd_safe::{

@@ -1,6 +1,6 @@
 //! Ends and sizes of zstd frames, from their headers alone.
 
-use crate::num::to_u64;
+use crate::checked_math::to_u64;
 
 const MAGIC: u32 = 0xFD2F_B528;
 const SKIPPABLE: u32 = 0x184D_2A50;

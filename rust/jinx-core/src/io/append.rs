@@ -5,15 +5,15 @@
 //! shard files       under their final names, which count once the manifest lists them
 //! ```
 
-use super::contents::Contents;
+use super::directory_contents::Contents;
 use super::directory_paths::{DirectoryPaths, remove_dataset};
+use super::fs_calls::{FileOps, RealOps, if_there};
 use super::lock::Lock;
-use super::neighbours::other_owner;
-use super::ops::{FileOps, RealOps, if_there};
 use super::pair_names::{PairIdentity, sidecar_path};
 use super::pair_writer::require_directory;
+use super::sidecar_owner::other_owner;
+use crate::checked_math::to_usize;
 use crate::error::{Error, Result};
-use crate::num::to_usize;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! Keeps writers from a dataset that is about to get another name.
 
 use super::append::remove_unlisted;
-use super::contents::Contents;
 use super::directory::mark;
+use super::directory_contents::Contents;
 use super::directory_paths::{DirectoryPaths, remove_dataset, remove_marked_work};
+use super::fs_calls::{FileOps, if_there, look};
 use super::lock::{Lock, wait_for_finisher};
-use super::ops::{FileOps, if_there, look};
 use super::pair_names::PairIdentity;
 use super::pair_paths::PairPaths;
 use super::pair_writer::require_directory;

@@ -10,10 +10,10 @@
 //! the work directory, not in it, because the exchange replaces the work directory. The lock of a writer of
 //! `Contents::Anything` has content: only then is a work directory that it leaves removed with all that is in it.
 
-use super::contents::Contents;
+use super::directory_contents::Contents;
 use super::directory_paths::{DirectoryPaths, not_only_ours, remove_dataset, remove_marked_work};
+use super::fs_calls::{FileOps, RealOps, if_there, is_unsupported, look};
 use super::lock::Lock;
-use super::ops::{FileOps, RealOps, if_there, is_unsupported, look};
 use super::pair_writer::{already_there, require_directory};
 use crate::error::{Error, Result};
 use std::fs::{self, File};

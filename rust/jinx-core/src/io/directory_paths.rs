@@ -1,8 +1,8 @@
 //! The paths around one directory of shards, and what a dead writer left there.
 
-use super::contents::Contents;
+use super::directory_contents::Contents;
+use super::fs_calls::{FileOps, if_there, look};
 use super::lock::Lock;
-use super::ops::{FileOps, if_there, look};
 use super::pair_names::hidden;
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
@@ -44,9 +44,9 @@ impl DirectoryPaths {
 
     /// Moves back an old directory that a dead writer set aside. Only under the lock.
     pub(crate) fn recover(&self, ops: &dyn FileOps) -> Result<()> {
-        let there = |path: &Path| look(path).map(|found| found.is_some());
+        let exists = |path: &Path| look(path).map(|found| found.is_some());
         let back = || {
-            if there(&self.target)? || !there(&self.aside)? {
+            if exists(&self.target)? || !exists(&self.aside)? {
                 return Ok(());
             }
             ops.rename(&self.aside, &self.target).and_then(|()| ops.sync_directory(&self.parent))

@@ -1,13 +1,13 @@
 //! An immutable file, read at offsets.
 
 use super::UninitSlice;
+use super::local_disk::is_remote;
 use super::map::Map;
-use super::mount::is_remote;
 use super::process_limits::max_open_files;
+use crate::checked_math::{range_within, to_u64, to_usize};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::limits::FIRST_RESERVATION_BYTES;
-use crate::num::{range_within, to_u64, to_usize};
 use rustix::buffer::spare_capacity;
 use rustix::io::retry_on_intr;
 use std::borrow::Cow;
@@ -237,8 +237,8 @@ impl Source {
                 if !bytes.is_empty() {
                     interrupt::check()?;
                 }
-                let more = bytes.len().max(first).min(wanted - bytes.len()).min(MAX_READ_BYTES);
-                bytes.try_reserve_exact(more).map_err(|_| self.no_memory(length))?;
+                let chunk = bytes.len().max(first).min(wanted - bytes.len()).min(MAX_READ_BYTES);
+                bytes.try_reserve_exact(chunk).map_err(|_| self.no_memory(length))?;
             }
             let at = offset + to_u64(bytes.len());
             match retry_on_intr(|| rustix::io::pread(&*file, spare_capacity(&mut bytes), at)) {

@@ -1,6 +1,6 @@
 //! Second names of files that may be symbolic links, which must lead to the same file from their new place.
 
-use super::ops::{FileOps, if_there, look};
+use super::fs_calls::{FileOps, if_there, look};
 use super::pair_names::hidden;
 use std::fs;
 use std::io;

@@ -1,6 +1,6 @@
 //! One writer at a time: a lockable file under a fixed name, whose lock dies with its process.
 
-use super::ops::{FileOps, if_there, is_same, look};
+use super::fs_calls::{FileOps, if_there, is_same, look};
 use crate::error::{Cause, Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! The files around one pair STEM.jinx + STEM.binx: which belong together, and which are leftovers.
 
-use super::neighbours::other_owner;
-use super::ops::{FileOps, is_same, look};
+use super::fs_calls::{FileOps, is_same, look};
 use super::pair_names::{PairIdentity, hidden, is_id, second_name, split_second_name};
+use super::sidecar_owner::other_owner;
 use crate::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -36,8 +36,8 @@ impl PairPaths {
             .ok_or_else(|| Error::invalid("the name of a dataset must be NAME.jinx").in_file(main))?;
         let stem = OsStr::from_bytes(stem);
         if stem.len() + LONGEST_ADDITION > LONGEST_NAME {
-            let most = LONGEST_NAME - LONGEST_ADDITION;
-            return Err(Error::invalid(format!("the name is too long: at most {most} bytes before .jinx"))
+            let limit = LONGEST_NAME - LONGEST_ADDITION;
+            return Err(Error::invalid(format!("the name is too long: at most {limit} bytes before .jinx"))
                 .in_file(main));
         }
         let directory = whole.parent().unwrap_or(Path::new("/"));
@@ -117,20 +117,20 @@ impl PairPaths {
     /// Second names of this pair that no main file needs any more. Only under the pair's lock.
     pub(crate) fn garbage(&self, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>> {
         let failed = |error: &io::Error| Error::io(&self.directory, error);
-        let mut found = Vec::new();
+        let mut paths = Vec::new();
         for entry in fs::read_dir(&self.directory).map_err(|error| failed(&error))? {
             let entry = entry.map_err(|error| failed(&error))?;
             match split_second_name(&entry.file_name()) {
                 Some((stem, tag))
                     if stem == self.stem && self.is_garbage(&entry.path(), &tag, identity)? =>
                 {
-                    found.push(entry.path());
+                    paths.push(entry.path());
                 }
                 _ => {}
             }
         }
-        found.sort();
-        Ok(found)
+        paths.sort();
+        Ok(paths)
     }
 
     fn is_garbage(&self, second: &Path, tag: &str, identity: &dyn PairIdentity) -> Result<bool> {
@@ -147,10 +147,10 @@ impl PairPaths {
     }
 }
 
-fn is_one_file(one: &Path, other: &Path) -> Result<bool> {
-    let one = look(one).map_err(|error| Error::io(one, &error))?;
-    let other = look(other).map_err(|error| Error::io(other, &error))?;
-    Ok(matches!((one, other), (Some(one), Some(other)) if is_same(&one, &other)))
+fn is_one_file(left: &Path, right: &Path) -> Result<bool> {
+    let left = look(left).map_err(|error| Error::io(left, &error))?;
+    let right = look(right).map_err(|error| Error::io(right, &error))?;
+    Ok(matches!((left, right), (Some(left), Some(right)) if is_same(&left, &right)))
 }
 
 fn exists(path: &Path) -> Result<bool> {

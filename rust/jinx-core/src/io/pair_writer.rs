@@ -9,12 +9,12 @@
 //! ```
 //! Without the second name a crash between the renames would leave the old main file with the new sidecar.
 
+use super::fs_calls::{FileOps, RealOps, if_there, look};
 use super::links::{give_name, is_refused_link, rename_file};
 use super::lock::{Lock, wait_for_finisher};
-use super::neighbours::require_own_sidecar;
-use super::ops::{FileOps, RealOps, if_there, look};
 use super::pair_names::PairIdentity;
 use super::pair_paths::PairPaths;
+use super::sidecar_owner::require_own_sidecar;
 use crate::error::{Error, Result};
 use std::fs::{self, File};
 use std::io;

@@ -1,7 +1,7 @@
 //! Publishes one small file, such as a manifest.
 
+use super::fs_calls::{FileOps, RealOps};
 use super::lock::Lock;
-use super::ops::{FileOps, RealOps};
 use super::pair_names::hidden;
 use super::pair_writer::{mode_of, require_directory};
 use crate::error::{Error, Result};

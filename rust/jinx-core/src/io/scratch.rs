@@ -8,8 +8,8 @@
 //! removing anything; a process may be killed. So the process that makes the next such directory removes those that no
 //! process has locked.
 
+use super::fs_calls::{FileOps, RealOps, if_there, is_same, look};
 use super::lock::try_flock;
-use super::ops::{FileOps, RealOps, if_there, is_same, look};
 use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::ffi::OsStr;
@@ -99,8 +99,8 @@ impl Scratch {
     }
 
     fn is_at_path(&self, directory: &File) -> bool {
-        let found = look(&self.path).and_then(|named| Ok((named, directory.metadata()?)));
-        found.is_ok_and(|(named, held)| named.is_some_and(|named| is_same(&named, &held)))
+        let statuses = look(&self.path).and_then(|named| Ok((named, directory.metadata()?)));
+        statuses.is_ok_and(|(named, held)| named.is_some_and(|named| is_same(&named, &held)))
     }
 
     fn make(&self) -> io::Result<File> {
@@ -223,7 +223,7 @@ fn remove_unfinished(ops: &dyn FileOps, path: &Path) -> io::Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::ops::Call;
+    use super::super::fs_calls::Call;
     use super::*;
 
     fn names(directory: &Path) -> Vec<PathBuf> {

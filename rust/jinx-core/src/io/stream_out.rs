@@ -1,11 +1,11 @@
 //! Publishes one file of any length, or writes to a pipe.
 
+use super::fs_calls::{FileOps, RealOps};
 use super::lock::Lock;
-use super::ops::{FileOps, RealOps};
 use super::pair_names::hidden;
 use super::pair_writer::{already_there, mode_of, require_directory};
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use crate::num::to_u64;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;

@@ -1,10 +1,10 @@
 //! Removes the leftovers of dead writers from a directory, and nothing else.
 
 use super::append::remove_unlisted;
-use super::contents::Contents;
+use super::directory_contents::Contents;
 use super::directory_paths::{DirectoryPaths, remove_dataset, remove_marked_work};
+use super::fs_calls::{FileOps, RealOps, if_there};
 use super::lock::{Lock, wait_for_finisher};
-use super::ops::{FileOps, RealOps, if_there};
 use super::pair_names::{PairIdentity, hidden_stem, split_second_name};
 use super::pair_paths::PairPaths;
 use super::scratch;

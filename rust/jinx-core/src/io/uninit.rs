@@ -51,8 +51,8 @@ impl<'a> UninitSlice<'a> {
     ///
     /// # Errors
     /// As reading the file.
-    pub fn read_some(&mut self, file: &File, offset: u64, most: usize) -> io::Result<usize> {
-        let end = self.memory.len().min(self.filled.saturating_add(most));
+    pub fn read_some(&mut self, file: &File, offset: u64, limit: usize) -> io::Result<usize> {
+        let end = self.memory.len().min(self.filled.saturating_add(limit));
         let rest = &mut self.memory[self.filled..end];
         if rest.is_empty() {
             return Ok(0);

@@ -1,16 +1,16 @@
 //! JSON text as events.
 
 use crate::error::{Error, Result};
+use crate::events::Sink;
 use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
-use crate::sink::Sink;
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
 pub mod blocks;
 mod duplicate_keys;
 pub mod markers;
 pub mod scan;
+pub mod swar;
 pub mod text;
-pub mod words;
 pub mod write;
 
 pub use duplicate_keys::{check_unique, emit_unique, has_duplicates};
@@ -63,17 +63,17 @@ fn emit_value(
         Peek::Object => {
             check_depth_below(depth, max_depth)?;
             sink.begin_dict(0)?;
-            let mut more = match jiter.known_object().map_err(bad)? {
+            let mut has_more = match jiter.known_object().map_err(bad)? {
                 Some(name) => {
                     sink.key(name)?;
                     true
                 }
                 None => false,
             };
-            while more {
+            while has_more {
                 let peek = jiter.peek().map_err(bad)?;
                 emit_value(jiter, peek, depth + 1, max_depth, sink)?;
-                more = match jiter.next_key().map_err(bad)? {
+                has_more = match jiter.next_key().map_err(bad)? {
                     Some(name) => {
                         sink.key(name)?;
                         true
@@ -162,11 +162,11 @@ pub fn skip(jiter: &mut Jiter<'_>, peek: Peek, depth: usize) -> Result<()> {
         }
         Peek::Object => {
             check_depth(depth)?;
-            let mut more = jiter.known_object().map_err(bad)?.is_some();
-            while more {
+            let mut has_more = jiter.known_object().map_err(bad)?.is_some();
+            while has_more {
                 let peek = jiter.peek().map_err(bad)?;
                 skip(jiter, peek, depth + 1)?;
-                more = jiter.next_key().map_err(bad)?.is_some();
+                has_more = jiter.next_key().map_err(bad)?.is_some();
             }
             Ok(())
         }

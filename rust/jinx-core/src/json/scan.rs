@@ -4,10 +4,10 @@
 //! `memchr` and over lists and objects 64 bytes at a time, and stops where the caller stops. It checks only what it
 //! needs to stay inside the line; the conversion of a value parses it fully.
 
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::json::blocks::{Block, Scan, Vectors, scanned};
-use crate::json::words::{eight, zero_bytes};
-use crate::num::to_u64;
+use crate::json::swar::{eight, zero_bytes};
 use std::ops::Range;
 
 /// Groups of eight bytes that are searched before a string counts as long.
@@ -174,16 +174,16 @@ fn skip_string(line: &[u8], mut at: usize) -> Result<usize> {
     for _ in 0..SHORT_WORDS {
         let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
         match first_mark(*bytes) {
-            Some((found, true)) => return Ok(at + found + 1),
-            Some((found, false)) => at += found + 2,
+            Some((offset, true)) => return Ok(at + offset + 1),
+            Some((offset, false)) => at += offset + 2,
             None => at += 8,
         }
     }
     loop {
         let rest = line.get(at..).unwrap_or_default();
         match memchr::memchr2(b'"', b'\\', rest) {
-            Some(found) if rest[found] == b'"' => return Ok(at + found + 1),
-            Some(found) => at += found + 2,
+            Some(offset) if rest[offset] == b'"' => return Ok(at + offset + 1),
+            Some(offset) => at += offset + 2,
             None => return Err(bad("a string without an end", at)),
         }
     }
@@ -345,11 +345,11 @@ mod tests {
 
     fn members(line: &str) -> Vec<(String, String)> {
         let mut scan = Members::new(line.as_bytes());
-        let mut found = Vec::new();
+        let mut pairs = Vec::new();
         while let Some(span) = scan.next_member().unwrap() {
-            found.push((line[span.key_range()].to_owned(), line[span.value_range()].to_owned()));
+            pairs.push((line[span.key_range()].to_owned(), line[span.value_range()].to_owned()));
         }
-        found
+        pairs
     }
 
     #[test]

@@ -6,8 +6,8 @@ use crate::expression::tree::{Cell, Comparison, Condition, Literal, Operand, Tes
 use crate::expression::truth::Truth;
 use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use crate::read::shard::Shard;
+use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, u64_at};
 use std::borrow::Cow;
 
 /// Rows of one shard: consecutive rows, or a list of any rows.
@@ -84,28 +84,29 @@ impl<'s> ShardColumns<'s> {
             let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
             let column = |kind, is_asked: bool| if is_asked { shard.column(&path, kind) } else { Ok(None) };
             let values = column(ColumnKind::Value, asked.value)?;
-            let mut found = PathColumns { asked, values, lengths: column(ColumnKind::Length, asked.length)? };
+            let mut columns_of_path =
+                PathColumns { asked, values, lengths: column(ColumnKind::Length, asked.length)? };
             // Both kinds of columns show whether there is a value. Prefer lengths, which are smaller.
-            if asked.none && found.any().is_none() {
-                found.lengths = column(ColumnKind::Length, true)?;
-                if found.lengths.is_none() {
-                    found.values = column(ColumnKind::Value, true)?;
+            if asked.none && columns_of_path.any().is_none() {
+                columns_of_path.lengths = column(ColumnKind::Length, true)?;
+                if columns_of_path.lengths.is_none() {
+                    columns_of_path.values = column(ColumnKind::Value, true)?;
                 }
             }
-            if asked.length && found.lengths.is_none() && found.values.is_none() {
-                found.values = column(ColumnKind::Value, true)?;
+            if asked.length && columns_of_path.lengths.is_none() && columns_of_path.values.is_none() {
+                columns_of_path.values = column(ColumnKind::Value, true)?;
             }
-            all.push(found);
+            all.push(columns_of_path);
         }
         Ok(Self { paths: all })
     }
 
     /// Whether the columns have everything that the expression needs from a path.
     pub fn has(&self, path: usize) -> bool {
-        self.paths.get(path).is_some_and(|found| {
-            (!found.asked.value || found.values.is_some())
-                && (!found.asked.length || found.has_lengths())
-                && (!found.asked.none || found.any().is_some())
+        self.paths.get(path).is_some_and(|columns| {
+            (!columns.asked.value || columns.values.is_some())
+                && (!columns.asked.length || columns.has_lengths())
+                && (!columns.asked.none || columns.any().is_some())
         })
     }
 
@@ -116,14 +117,14 @@ impl<'s> ShardColumns<'s> {
 
     /// The length at a path, if a column has it.
     pub(crate) fn length(&self, path: usize, row: u64) -> Option<Option<u64>> {
-        let found = self.paths.get(path)?;
-        if let Some(column) = &found.lengths {
+        let columns = self.paths.get(path)?;
+        if let Some(column) = &columns.lengths {
             return Some(match cell(column, row) {
                 Cell::Int(length) => u64::try_from(length).ok(),
                 _ => None,
             });
         }
-        found.texts().map(|column| match cell(column, row) {
+        columns.texts().map(|column| match cell(column, row) {
             Cell::Text(text) => Some(characters(&text)),
             _ => None,
         })
@@ -152,8 +153,8 @@ impl<'s> ShardColumns<'s> {
                 answers.iter_mut().for_each(|answer| *answer = !*answer);
                 Some(answers)
             }
-            Condition::All(parts) => self.joined(expression, parts, rows, |one, other| one & other),
-            Condition::Any(parts) => self.joined(expression, parts, rows, |one, other| one | other),
+            Condition::All(parts) => self.joined(expression, parts, rows, |left, right| left & right),
+            Condition::Any(parts) => self.joined(expression, parts, rows, |left, right| left | right),
             Condition::Test(test) => self.test(expression, test, rows),
         }
     }
@@ -199,7 +200,7 @@ impl<'s> ShardColumns<'s> {
 
     fn can_tell(&self, test: &TestKind) -> bool {
         match test {
-            TestKind::IsNone(path) => self.paths.get(*path).is_some_and(|found| found.any().is_some()),
+            TestKind::IsNone(path) => self.paths.get(*path).is_some_and(|columns| columns.any().is_some()),
             TestKind::IsTrue(path) => self.can_give(&Operand::Path(*path)),
             TestKind::Compare(left, _, right) | TestKind::Search(_, left, right) => {
                 self.can_give(left) && self.can_give(right)
@@ -211,7 +212,7 @@ impl<'s> ShardColumns<'s> {
     fn can_give(&self, operand: &Operand) -> bool {
         match operand {
             Operand::Literal(_) => true,
-            Operand::Path(path) => self.paths.get(*path).is_some_and(|found| found.values.is_some()),
+            Operand::Path(path) => self.paths.get(*path).is_some_and(|columns| columns.values.is_some()),
             Operand::Length(path) => self.paths.get(*path).is_some_and(PathColumns::has_lengths),
             Operand::Lower(inner) | Operand::Negated(inner) => self.can_give(inner),
             Operand::Arithmetic(left, _, right) => self.can_give(left) && self.can_give(right),

@@ -5,8 +5,8 @@ use crate::expression::failure::shortened;
 use crate::expression::numbers::{compute, negated, order};
 use crate::expression::tree::{Cell, Comparison, Condition, Operand, Test, TestKind};
 use crate::expression::truth::Truth;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use std::borrow::Cow;
 
 /// The values of a sample that an expression needs. A path is an index into [`Expression::paths`].
@@ -148,10 +148,12 @@ impl Expression {
                 value => negated(&value),
             },
             Operand::Arithmetic(left, operator, right) => {
-                let (one, other) = (self.value_of(left, sample)?, self.value_of(right, sample)?);
-                compute(&one, *operator, &other).map_err(|error| {
+                let (left_value, right_value) = (self.value_of(left, sample)?, self.value_of(right, sample)?);
+                compute(&left_value, *operator, &right_value).map_err(|error| {
                     let mut paths = Vec::new();
-                    for operand in if is_at_fault(&other, &one) { [right, left] } else { [left, right] } {
+                    for operand in
+                        if is_at_fault(&right_value, &left_value) { [right, left] } else { [left, right] }
+                    {
                         operand.add_paths(&mut paths);
                     }
                     self.naming(error, &paths)

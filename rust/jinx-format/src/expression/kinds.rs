@@ -58,18 +58,18 @@ impl Expression {
     ///
     /// # Errors
     /// `Invalid` with the wrong test.
-    pub fn check_kinds(&self, known: &[Option<ValueKind>]) -> Result<()> {
-        self.check_condition(&self.condition, known)
+    pub fn check_kinds(&self, kinds: &[Option<ValueKind>]) -> Result<()> {
+        self.check_condition(&self.condition, kinds)
     }
 
-    fn check_condition(&self, condition: &Condition, known: &[Option<ValueKind>]) -> Result<()> {
+    fn check_condition(&self, condition: &Condition, kinds: &[Option<ValueKind>]) -> Result<()> {
         match condition {
             Condition::All(parts) | Condition::Any(parts) => {
-                parts.iter().try_for_each(|part| self.check_condition(part, known))
+                parts.iter().try_for_each(|part| self.check_condition(part, kinds))
             }
-            Condition::Not(inner) => self.check_condition(inner, known),
+            Condition::Not(inner) => self.check_condition(inner, kinds),
             Condition::Constant(_) => Ok(()),
-            Condition::Test(test) => check(&test.kind, known).map_err(|error| self.in_test(error, test)),
+            Condition::Test(test) => check(&test.kind, kinds).map_err(|error| self.in_test(error, test)),
         }
     }
 
@@ -93,34 +93,36 @@ impl Expression {
 
 type Known<'k> = &'k [Option<ValueKind>];
 
-fn check(test: &TestKind, known: Known<'_>) -> Result<()> {
+fn check(test: &TestKind, kinds: Known<'_>) -> Result<()> {
     use ValueKind::{Bool, Container, Number, Text};
     match test {
         TestKind::IsNone(_) => Ok(()),
-        TestKind::IsTrue(path) => match known.get(*path).copied().flatten() {
+        TestKind::IsTrue(path) => match kinds.get(*path).copied().flatten() {
             None | Some(Bool) => Ok(()),
             Some(Number) => {
                 Err(Error::invalid("a number is not a condition; compare it, for instance with > 0"))
             }
-            Some(other) => Err(Error::invalid(format!("{} is not a condition; compare it", other.what()))),
+            Some(right_kind) => {
+                Err(Error::invalid(format!("{} is not a condition; compare it", right_kind.what())))
+            }
         },
         TestKind::Compare(left, _, right) => {
-            let (one, other) = (kind_of(left, known)?, kind_of(right, known)?);
+            let (left_kind, right_kind) = (kind_of(left, kinds)?, kind_of(right, kinds)?);
             let is_computed =
                 |operand: &Operand| matches!(operand, Operand::Arithmetic(..) | Operand::Negated(_));
-            match (one, other) {
+            match (left_kind, right_kind) {
                 (_, Some(Text)) if is_computed(left) => Err(computed_text()),
                 (Some(Text), _) if is_computed(right) => Err(computed_text()),
-                _ => comparable(one, other),
+                _ => comparable(left_kind, right_kind),
             }
         }
         TestKind::In(value, items) => {
-            let value = kind_of(value, known)?;
+            let value = kind_of(value, kinds)?;
             items.iter().try_for_each(|item| comparable(value, Some(literal(item))))
         }
         TestKind::Search(_, text, part) => {
             for operand in [text, part] {
-                match kind_of(operand, known)? {
+                match kind_of(operand, kinds)? {
                     None | Some(Text) => {}
                     Some(kind @ (Bool | Number | Container)) => return Err(needed("a string", kind)),
                 }
@@ -156,8 +158,8 @@ fn literal(literal: &Literal) -> ValueKind {
     }
 }
 
-fn kind_of(operand: &Operand, known: Known<'_>) -> Result<Option<ValueKind>> {
-    let of_path = |path: &usize| known.get(*path).copied().flatten();
+fn kind_of(operand: &Operand, kinds: Known<'_>) -> Result<Option<ValueKind>> {
+    let of_path = |path: &usize| kinds.get(*path).copied().flatten();
     match operand {
         Operand::Literal(value) => Ok(Some(literal(value))),
         Operand::Path(path) => Ok(of_path(path)),
@@ -167,14 +169,14 @@ fn kind_of(operand: &Operand, known: Known<'_>) -> Result<Option<ValueKind>> {
             }
             _ => Ok(Some(ValueKind::Number)),
         },
-        Operand::Lower(inner) => match kind_of(inner, known)? {
+        Operand::Lower(inner) => match kind_of(inner, kinds)? {
             None | Some(ValueKind::Text) => Ok(Some(ValueKind::Text)),
             Some(kind) => Err(needed("a string", kind)),
         },
-        Operand::Negated(inner) => number(kind_of(inner, known)?),
+        Operand::Negated(inner) => number(kind_of(inner, kinds)?),
         Operand::Arithmetic(left, _, right) => {
-            number(kind_of(left, known)?)?;
-            number(kind_of(right, known)?)
+            number(kind_of(left, kinds)?)?;
+            number(kind_of(right, kinds)?)
         }
     }
 }

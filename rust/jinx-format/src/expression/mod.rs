@@ -10,12 +10,12 @@
 pub mod blocks;
 mod evaluate;
 mod failure;
+pub mod filter_shard;
 mod kinds;
 mod numbers;
 pub mod numpy_scalar;
 pub mod parallel;
 mod parse;
-pub mod rows;
 mod token;
 pub mod tree;
 mod truth;

@@ -31,8 +31,8 @@ impl Comparison {
 ///
 /// # Errors
 /// `Invalid` for a value that is not a number.
-pub fn order(one: &Cell<'_>, other: &Cell<'_>) -> Result<Option<Ordering>> {
-    Ok(match (number(one)?, number(other)?) {
+pub fn order(left: &Cell<'_>, right: &Cell<'_>) -> Result<Option<Ordering>> {
+    Ok(match (number(left)?, number(right)?) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
         (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
         (Number::Int(a), Number::Float(b)) => int_to_float(a, b),
@@ -108,11 +108,11 @@ fn huge_to_float(digits: &str, float: f64) -> Option<Ordering> {
 ///
 /// # Errors
 /// `Invalid` for a value that is not a number, and for integers beyond 127 bits.
-pub fn compute(one: &Cell<'_>, operator: Operator, other: &Cell<'_>) -> Result<Cell<'static>> {
-    if matches!(one, Cell::Missing) || matches!(other, Cell::Missing) {
+pub fn compute(left: &Cell<'_>, operator: Operator, right: &Cell<'_>) -> Result<Cell<'static>> {
+    if matches!(left, Cell::Missing) || matches!(right, Cell::Missing) {
         return Ok(Cell::Missing);
     }
-    Ok(match (number(one)?, number(other)?) {
+    Ok(match (number(left)?, number(right)?) {
         (Number::Int(a), Number::Int(b)) => match operator {
             Operator::Add => int(a.checked_add(b))?,
             Operator::Subtract => int(a.checked_sub(b))?,

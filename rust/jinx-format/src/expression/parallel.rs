@@ -1,8 +1,8 @@
 //! Selects from a range of numbers, on all cores.
 
-use crate::in_order::in_order;
+use crate::ordered_blocks::in_order;
+use jinx_core::checked_math::to_usize;
 use jinx_core::error::Result;
-use jinx_core::num::to_usize;
 use std::ops::Range;
 
 /// Numbers per block. A dataset of thousands of samples still gives work to all cores, and the overhead per block is
@@ -28,8 +28,8 @@ pub fn in_blocks(
     in_order(
         count.div_ceil(BLOCK),
         |block| choose(block * BLOCK..count.min((block + 1) * BLOCK)),
-        |more| {
-            chosen.extend(more);
+        |selected| {
+            chosen.extend(selected);
             chosen.len() >= limit
         },
     )?;

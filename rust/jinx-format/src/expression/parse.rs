@@ -70,9 +70,9 @@ impl Parser<'_> {
     }
 
     fn take(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Some(Word::Sign(other)) if *other == sign);
-        self.next += usize::from(found);
-        found
+        let is_next = matches!(self.peek(), Some(Word::Sign(other)) if *other == sign);
+        self.next += usize::from(is_next);
+        is_next
     }
 
     /// Takes one of several signs and returns its meaning.
@@ -306,8 +306,9 @@ impl Parser<'_> {
         let mut left = part(self)?;
         while let Some(operator) = self.take_one(signs) {
             let right = part(self)?;
-            let ((left_side, one), (right_side, other)) = (self.operand(left)?, self.operand(right)?);
-            let depth = 1 + one.max(other);
+            let ((left_side, left_depth), (right_side, right_depth)) =
+                (self.operand(left)?, self.operand(right)?);
+            let depth = 1 + left_depth.max(right_depth);
             self.check_depth(depth)?;
             let operand = Operand::Arithmetic(Box::new(left_side), operator, Box::new(right_side));
             left = self.node(start, NodeForm::Operand(operand, depth));
@@ -370,8 +371,8 @@ impl Parser<'_> {
 
     /// The number of a path.
     fn path(&mut self, text: &str, names: Vec<String>) -> usize {
-        if let Some(known) = self.paths.iter().position(|path| path.text == text) {
-            return known;
+        if let Some(position) = self.paths.iter().position(|path| path.text == text) {
+            return position;
         }
         self.paths.push(PathText { text: text.to_owned(), names });
         self.paths.len() - 1

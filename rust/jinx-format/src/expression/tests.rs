@@ -3,9 +3,9 @@
 
 use super::tree::Cell;
 use super::{Expression, Sample, ValueKind, characters};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::json;
-use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 
 /// A sample as JSON.
@@ -287,7 +287,8 @@ fn kinds_that_files_tell_are_checked_first() {
         ("x is None", Container, true),
     ] {
         let parsed = Expression::parse(expression).unwrap();
-        let known: Vec<_> = parsed.paths().iter().map(|path| (path.text == "x").then_some(kind)).collect();
-        assert_eq!(parsed.check_kinds(&known).is_ok(), is_fine, "{expression} {kind:?}");
+        let kinds_of_files: Vec<_> =
+            parsed.paths().iter().map(|path| (path.text == "x").then_some(kind)).collect();
+        assert_eq!(parsed.check_kinds(&kinds_of_files).is_ok(), is_fine, "{expression} {kind:?}");
     }
 }

@@ -52,7 +52,7 @@ const ELSEWHERE: [(&str, &str); 14] = [
 /// # Errors
 /// `Invalid` for text that is not a token, with its place.
 pub fn tokens(text: &str) -> Result<Vec<Token>> {
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     let mut start = 0;
     while let Some(first) = text[start..].chars().next() {
         if first.is_whitespace() {
@@ -60,10 +60,10 @@ pub fn tokens(text: &str) -> Result<Vec<Token>> {
             continue;
         }
         let (word, length) = next(text, start)?;
-        found.push(Token { word, span: start..start + length });
+        list.push(Token { word, span: start..start + length });
         start += length;
     }
-    Ok(found)
+    Ok(list)
 }
 
 /// The word that starts at `start`, and its length in bytes.

@@ -2,7 +2,7 @@
 
 use crate::expression::numpy_scalar;
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::{Number, Payload};
+use jinx_core::events::{Number, Payload};
 use jinx_core::value::Value;
 use std::borrow::Cow;
 use std::ops::Range;

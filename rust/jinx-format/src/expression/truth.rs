@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn sets_of_answers_combine_as_all_their_pairs() {
-        for one in sets() {
-            assert_eq!(!truth(one.clone()), truth(one.iter().map(|a| 2 - a)));
-            for other in sets() {
-                let pairs = || one.iter().flat_map(|a| other.iter().map(move |b| (*a, *b)));
-                let (a, b) = (truth(one.clone()), truth(other.clone()));
+        for left in sets() {
+            assert_eq!(!truth(left.clone()), truth(left.iter().map(|a| 2 - a)));
+            for right in sets() {
+                let pairs = || left.iter().flat_map(|a| right.iter().map(move |b| (*a, *b)));
+                let (a, b) = (truth(left.clone()), truth(right.clone()));
                 assert_eq!(a & b, truth(pairs().map(|(a, b)| kleene_and(a, b))));
                 assert_eq!(a | b, truth(pairs().map(|(a, b)| a.max(b))));
             }

@@ -5,10 +5,10 @@ use crate::key::Kind;
 use crate::read::shard::Shard;
 use crate::read::stored::{EncodedValue, Location, Pointer};
 use bytes::Bytes;
+use jinx_core::checked_math::to_usize;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_usize;
-use jinx_core::sink::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
+use jinx_core::events::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use std::borrow::Cow;
 
 /// A value in the sidecar with at most one codec and a known decoded length.

@@ -2,8 +2,8 @@
 
 use crate::footer::{ArrayRef, ColumnInfo, check_x};
 use crate::read::shard::Shard;
+use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize, u64_at};
 use std::borrow::Cow;
 
 /// What an indexed column holds for each row.

@@ -26,9 +26,9 @@ struct PathNode<'p> {
 
 impl PathNode<'_> {
     /// Takes back what was found here and below.
-    fn forget<T>(&self, found: &mut [Option<T>]) {
-        self.slots.iter().for_each(|slot| found[*slot] = None);
-        self.below.iter().for_each(|node| node.forget(found));
+    fn forget<T>(&self, values: &mut [Option<T>]) {
+        self.slots.iter().for_each(|slot| values[*slot] = None);
+        self.below.iter().for_each(|node| node.forget(values));
     }
 }
 
@@ -81,10 +81,10 @@ impl Shard {
         line: &'l [u8],
         tree: &PathTree<'_>,
     ) -> Result<Vec<Option<FoundValue<'l>>>> {
-        let mut found = vec![None; tree.paths];
+        let mut values = vec![None; tree.paths];
         let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
-        self.find_below(line, &tree.names, Some(self.tree()), is_marked.then_some(0), &mut found)?;
-        Ok(found)
+        self.find_below(line, &tree.names, Some(self.tree()), is_marked.then_some(0), &mut values)?;
+        Ok(values)
     }
 
     /// `marked` is the depth in a row with markers, which has none in others.

@@ -2,14 +2,14 @@
 
 use crate::fields::FieldNode;
 use crate::footer::Footer;
-use crate::in_order::in_order;
 use crate::index::Array;
 use crate::key::FormatVersion;
+use crate::ordered_blocks::in_order;
 use crate::read::shard::{OpenOptions, Shard};
 use crate::sniff::{FileKind, sniff_source};
+use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
-use jinx_core::num::{to_u64, to_usize, u64_at};
 use std::path::Path;
 
 /// What a thread scans at once.
@@ -39,7 +39,7 @@ impl Shard {
         }
         let end = main.len();
         let (index, rows) = match &options.line_offsets {
-            Some(known) => known_offsets(known, end).map_err(|error| error.in_file(path))?,
+            Some(offsets) => known_offsets(offsets, end).map_err(|error| error.in_file(path))?,
             None => scan(&main, end)?,
         };
         let footer = Footer::bare(FormatVersion::Plain, rows);
@@ -137,7 +137,7 @@ struct LinesOfBlock {
 
 impl LinesOfBlock {
     fn scan(main: &Source, start: u64, end: u64) -> Result<Self> {
-        let mut found = Self::default();
+        let mut lines_found = Self::default();
         let mut buffer = vec![0; to_usize(READ_BYTES.min(end - start), "a block's size")?];
         let mut at = start;
         while at < end {
@@ -145,14 +145,14 @@ impl LinesOfBlock {
             let text = &*main.read_at(at, (&mut buffer[..length]).into())?;
             let mut done = 0;
             for newline in memchr::memchr_iter(b'\n', text) {
-                found.see(&text[done..newline]);
+                lines_found.see(&text[done..newline]);
                 done = newline + 1;
-                found.last = Some(Line { start: at + to_u64(done), is_known: false });
+                lines_found.last = Some(Line { start: at + to_u64(done), is_known: false });
             }
-            found.see(&text[done..]);
+            lines_found.see(&text[done..]);
             at += to_u64(length);
         }
-        Ok(found)
+        Ok(lines_found)
     }
 
     /// More of the last line.

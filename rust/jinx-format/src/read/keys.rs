@@ -92,9 +92,9 @@ fn fits_old(key: &str, form: Form, value: &[u8]) -> bool {
     if form != Form::Dict || !key.ends_with("bin") {
         return true;
     }
-    let (mut members, mut found) = (Members::new(value), 0);
+    let (mut members, mut count) = (Members::new(value), 0);
     while let Ok(Some(span)) = members.next_member() {
-        found += usize::from(matches!(&value[span.key_range()], b"offset" | b"length"));
+        count += usize::from(matches!(&value[span.key_range()], b"offset" | b"length"));
     }
-    found >= 2
+    count >= 2
 }

@@ -5,10 +5,10 @@ use crate::key::FormatVersion;
 use crate::read::options::OpenOptions;
 use crate::sidecar::{self, Header};
 use crate::sniff::{FileKind, sniff_source};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Access, Source, plain_component, second_name, sidecar_path};
 use jinx_core::limits::MAX_TRAILER_BYTES;
-use jinx_core::num::to_u64;
 use std::path::{Path, PathBuf};
 
 /// Reads and parses the footer of a main file.
@@ -64,7 +64,7 @@ pub(crate) fn open_sidecar(
     }
     let Some(info) = &footer.sidecar else { return Ok((None, None)) };
     let id = footer.id.as_deref().unwrap_or_default();
-    let mut found = None;
+    let mut failure = None;
     for candidate in &candidates(path, id, info)? {
         let side = match options.source(candidate) {
             Ok(side) => side,
@@ -78,7 +78,7 @@ pub(crate) fn open_sidecar(
             Ok(header) if header.id == id => {
                 let what = format!("the sidecar has {} bytes, {} were written", side.len(), info.length);
                 let cause = if side.len() < info.length { Cause::Truncated } else { Cause::Corrupt };
-                found = Some(Error::new(cause, what).in_file(candidate));
+                failure = Some(Error::new(cause, what).in_file(candidate));
             }
             Ok(header) => {
                 let what = format!(
@@ -86,14 +86,14 @@ pub(crate) fn open_sidecar(
                     candidate.display(),
                     header.id
                 );
-                found.get_or_insert(Error::mismatch(what).in_file(path));
+                failure.get_or_insert(Error::mismatch(what).in_file(path));
             }
             Err(error) => {
-                found.get_or_insert(error.in_file(candidate));
+                failure.get_or_insert(error.in_file(candidate));
             }
         }
     }
-    Err(found.unwrap_or_else(|| {
+    Err(failure.unwrap_or_else(|| {
         Error::mismatch(format!(
             "the sidecar {} is missing ({} bytes, id {id}); copy it next to the main file",
             named.display(),

@@ -10,14 +10,14 @@ use crate::read::columns::ColumnKind;
 use crate::read::find_paths::{FoundValue, PathTree};
 use crate::read::shard::{Shard, Verify};
 use crate::read::stored::{EncodedValue, Location, Pointer};
+use jinx_core::checked_math::{range_within, to_u64};
 use jinx_core::codec::{self, TextEncoding, base64_len};
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::json::markers;
 use jinx_core::json::scan::count_elements;
 use jinx_core::json::text::unescape;
 use jinx_core::npy;
-use jinx_core::num::{range_within, to_u64};
-use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use std::io::{Cursor, Read};
 
@@ -37,15 +37,15 @@ impl Shard {
     /// # Errors
     /// As [`Shard::measure`].
     pub fn measure_line(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
-        let found = self.find_paths(line, &PathTree::new([(0, path)]))?;
-        let Some(found) = found.into_iter().next().flatten() else { return Ok(None) };
+        let values = self.find_paths(line, &PathTree::new([(0, path)]))?;
+        let Some(values) = values.into_iter().next().flatten() else { return Ok(None) };
         let measured = match kind {
-            ColumnKind::Value => self.value_of(&found),
-            ColumnKind::Length if found.chain.is_none() && Form::of(first(found.text)) == Form::Null => {
+            ColumnKind::Value => self.value_of(&values),
+            ColumnKind::Length if values.chain.is_none() && Form::of(first(values.text)) == Form::Null => {
                 Ok(Measure::None)
             }
             ColumnKind::Length => {
-                value_length(self, found.chain, found.text, found.node).map(Measure::Length)
+                value_length(self, values.chain, values.text, values.node).map(Measure::Length)
             }
         };
         measured.map(Some)
@@ -151,8 +151,8 @@ fn marked_length(text: &[u8]) -> Result<u64> {
 
 /// A media struct in the row has the length of its bytes.
 fn media_length(shard: &Shard, text: &[u8], node: Option<&FieldNode>) -> Result<u64> {
-    let found = shard.find_paths(text, &PathTree::new([(0, &["bytes"][..])]))?;
-    match found.first().copied().flatten() {
+    let values = shard.find_paths(text, &PathTree::new([(0, &["bytes"][..])]))?;
+    match values.first().copied().flatten() {
         Some(FoundValue { chain: Some(chain), text, .. }) => value_length(shard, Some(chain), text, node),
         _ => count_elements(text.trim_ascii()),
     }

@@ -169,14 +169,14 @@ fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
     for entry in std::fs::read_dir(directory).ok()?.flatten() {
         let path = entry.path();
         let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        let found = match path.is_dir() {
+        let kind = match path.is_dir() {
             _ if is_hidden => None,
             true if depth < MAX_SEARCH_DEPTH => input_in(&path, depth + 1),
             true => None,
             false => sniff(&path).ok(),
         };
-        match found {
-            Some(FileKind::Jsonl) => note = found,
+        match kind {
+            Some(FileKind::Jsonl) => note = kind,
             Some(
                 FileKind::MdsIndex
                 | FileKind::Parquet
@@ -184,7 +184,7 @@ fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
                 | FileKind::Tar
                 | FileKind::Msgpack
                 | FileKind::JsonArray,
-            ) => return found,
+            ) => return kind,
             _ => {}
         }
     }
@@ -194,14 +194,14 @@ fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
 /// Natural order: runs of digits compare as numbers; names that are then equal compare as text.
 pub fn natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
-    while let (Some(&one), Some(&two)) = (left.first(), right.first()) {
-        let order = if one.is_ascii_digit() && two.is_ascii_digit() {
+    while let (Some(&left_byte), Some(&right_byte)) = (left.first(), right.first()) {
+        let order = if left_byte.is_ascii_digit() && right_byte.is_ascii_digit() {
             let (first, second) = (digits(&mut left), digits(&mut right));
             first.len().cmp(&second.len()).then_with(|| first.cmp(second))
         } else {
             left = &left[1..];
             right = &right[1..];
-            one.cmp(&two)
+            left_byte.cmp(&right_byte)
         };
         if order != Ordering::Equal {
             return order;

@@ -4,9 +4,9 @@ use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::read::shard::Shard;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
 use crate::view::ViewInfo;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
-use jinx_core::num::to_u64;
 
 /// How much of a sidecar is accounted for.
 #[derive(Debug)]
@@ -85,21 +85,21 @@ fn zeros(side: &Source, start: u64, end: u64) -> Result<()> {
 
 /// The arrays in the sidecar, in their required order.
 fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
-    let mut found: Vec<(String, &ArrayRef)> = Vec::new();
+    let mut list: Vec<(String, &ArrayRef)> = Vec::new();
     if let IndexRef::Sidecar(place) = &footer.index {
-        found.push(("the index".to_owned(), place));
+        list.push(("the index".to_owned(), place));
     }
-    found.extend(footer.line_hash.iter().map(|place| ("line_hash".to_owned(), place)));
-    found.extend(footer.view.iter().flat_map(ViewInfo::arrays));
+    list.extend(footer.line_hash.iter().map(|place| ("line_hash".to_owned(), place)));
+    list.extend(footer.view.iter().flat_map(ViewInfo::arrays));
     for column in &footer.columns {
         let name: Vec<&str> = column.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
         let parts = [column.validity.as_ref(), Some(&column.data), column.offsets.as_ref()];
-        found.extend(
+        list.extend(
             parts.into_iter().flatten().map(|place| (format!("the column '{}'", name.join(".")), place)),
         );
     }
-    found.retain(|(_, place)| matches!(place, ArrayRef::Sidecar { .. }));
-    found
+    list.retain(|(_, place)| matches!(place, ArrayRef::Sidecar { .. }));
+    list
 }
 
 /// Checks that the arrays follow the values, one after the other, and nothing else.

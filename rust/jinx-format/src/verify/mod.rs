@@ -1,10 +1,10 @@
 //! Checks a whole dataset, continues after a problem, and reports where each one is.
 
-mod compare;
+mod footer;
 mod layout;
 mod pair;
+mod row;
 mod view;
-mod walk;
 
 use crate::read::open::{ShardRef, entries};
 use jinx_core::error::{Cause, Error, Result};
@@ -12,7 +12,7 @@ use jinx_core::limits::Limits;
 use jinx_core::problem::{Problem, Problems};
 use std::path::Path;
 
-pub(super) use walk::check_row;
+pub(super) use row::check_row;
 
 /// Receives the bytes of rows checked so far and the total; an error stops the check.
 pub type OnProgress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
@@ -42,15 +42,15 @@ pub fn verify_within(path: &Path, limits: Limits, progress: &mut OnProgress<'_>)
         }
         Err(error) => return Err(error),
     };
-    let known: Vec<&ShardRef> = shards.iter().filter_map(|shard| shard.as_ref().ok()).collect();
+    let readable: Vec<&ShardRef> = shards.iter().filter_map(|shard| shard.as_ref().ok()).collect();
     let size = |shard: &&ShardRef| std::fs::metadata(&shard.path).map_or(0, |metadata| metadata.len());
-    let sizes: Vec<u64> = known.iter().map(size).collect();
+    let sizes: Vec<u64> = readable.iter().map(size).collect();
     let total = sizes.iter().sum();
     for error in shards.iter().filter_map(|shard| shard.as_ref().err()) {
         problems.push(error);
     }
     let mut before = 0;
-    for (shard, size) in known.into_iter().zip(sizes) {
+    for (shard, size) in readable.into_iter().zip(sizes) {
         problems.set_file(&shard.path);
         pair::check(shard, limits, &mut problems, &mut |done| progress(before + done.min(size), total))?;
         before += size;

@@ -6,15 +6,15 @@ use crate::read::open::ShardRef;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::HEADER_BYTES;
 use crate::sniff::{FileKind, sniff};
-use crate::verify::compare::{FieldTally, OpenColumn};
+use crate::verify::footer::{FieldTally, OpenColumn};
 use crate::verify::layout::{SidecarLayout, check_tail};
+use crate::verify::row::{RowReport, check_row};
 use crate::verify::view::check_view;
-use crate::verify::walk::{RowReport, check_row};
+use jinx_core::checked_math::to_u64;
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
 use jinx_core::limits::Limits;
-use jinx_core::num::to_u64;
 use jinx_core::threads;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -151,22 +151,22 @@ impl Pass<'_> {
                 return report;
             }
         };
-        let mut found = Vec::new();
+        let mut errors = Vec::new();
         if let Some(stored) = self.shard.stored_line_hash(i)
             && stored != XxHash3_64::oneshot(&line)
         {
-            found.push(Error::corrupt("the line's checksum does not match"));
+            errors.push(Error::corrupt("the line's checksum does not match"));
         }
         let ends_well = memchr::memchr(b'\n', &line).is_some_and(|at| at + 1 == line.len());
         if self.shard.rules() == FormatVersion::V1_1 && !ends_well {
-            found.push(Error::corrupt("a sample that is not one line"));
+            errors.push(Error::corrupt("a sample that is not one line"));
         }
         let text = line.trim_ascii_end();
         report = check_row(self.shard, text);
         if report.problems.is_empty() {
-            found.extend(self.columns.iter().filter_map(|column| column.check(self.shard, i, text).err()));
+            errors.extend(self.columns.iter().filter_map(|column| column.check(self.shard, i, text).err()));
         }
-        report.problems.splice(0..0, found);
+        report.problems.splice(0..0, errors);
         report
     }
 

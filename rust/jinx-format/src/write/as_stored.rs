@@ -3,11 +3,11 @@
 use crate::fields::{Fact, Measure, in_path};
 use crate::key::{Chain, Kind};
 use crate::write::encode::RowEncoder;
-use crate::write::facts::kind_of;
+use crate::write::row_facts::kind_of;
+use jinx_core::checked_math::to_u64;
 use jinx_core::codec::Codec;
 use jinx_core::error::Result;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{StoredKind, StoredValue};
+use jinx_core::events::{StoredKind, StoredValue};
 use twox_hash::XxHash3_64;
 
 impl RowEncoder {

@@ -1,8 +1,8 @@
 //! Collects the cells of an indexed column in bounded memory. A cell is a tag and eight bytes.
 
 use crate::write::spool::Spool;
+use jinx_core::checked_math::u64_at;
 use jinx_core::error::Result;
-use jinx_core::num::u64_at;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a cell without its tag; `TAGGED` includes the tag.
@@ -127,14 +127,14 @@ mod tests {
             for (tag, bits) in &expected {
                 cells.push(*tag, *bits).unwrap();
             }
-            let mut found = Vec::new();
+            let mut cells_read = Vec::new();
             cells
                 .each(|tag, bits| {
-                    found.push((tag, bits));
+                    cells_read.push((tag, bits));
                     Ok(())
                 })
                 .unwrap();
-            assert_eq!(found, expected);
+            assert_eq!(cells_read, expected);
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::write::cells::Cells;
 use crate::write::line_block::BlockColumn;
 use crate::write::options::ColumnChoice;
 use crate::write::spool::Spool;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::Result;
-use jinx_core::num::to_u64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -157,8 +157,8 @@ impl ColumnBuilder {
         if let Some((at, _)) = self.by_address.get(&key) {
             return Some(*at).filter(|at| *at != usize::MAX);
         }
-        let known = self.columns.iter().position(|column| column.kind == kind && column.path == *path);
-        let at = known.or_else(|| {
+        let position = self.columns.iter().position(|column| column.kind == kind && column.path == *path);
+        let at = position.or_else(|| {
             let named = |paths: &[Path]| paths.contains(&**path);
             let wanted = match &self.choice {
                 ColumnChoice::Default => path.len() == 1,

@@ -8,17 +8,17 @@ use crate::write::footer_text::room_for_names;
 use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
 use crate::write::line_block::{Division, LineBlock, make_blocks};
-use crate::write::numbers::{self, NumberColumn, NumberLines};
+use crate::write::numeric_rows::{self, NumberColumn, NumberLines};
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
 use crate::write::plain_lines::PlainLines;
+use jinx_core::checked_math::to_u64;
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
-use jinx_core::num::to_u64;
 use jinx_core::value::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -334,12 +334,15 @@ impl DatasetWriter {
         let is_bulk = self.skip == 0 && matches!(self.target, Target::Pair(_));
         let options = self.options.encode.clone();
         let Some(lines) = NumberLines::of(columns, &options).filter(|_| is_bulk) else {
-            return self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder));
+            return self
+                .write_rows(rows.len(), &|i, encoder| numeric_rows::emit_row(columns, rows[i], encoder));
         };
         let division = NumberLines::division(rows, self.encoders.len());
         make_blocks(division, &|rows| lines.block(rows), |block, rows| match block {
             Some(block) => self.write_block(&block),
-            None => self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder)),
+            None => {
+                self.write_rows(rows.len(), &|i, encoder| numeric_rows::emit_row(columns, rows[i], encoder))
+            }
         })
     }
 

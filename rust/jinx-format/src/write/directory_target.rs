@@ -8,10 +8,10 @@ use crate::write::journal::{Journal, RefusedRow};
 use crate::write::options::WriteOptions;
 use crate::write::pair::PairBuilder;
 use crate::write::pair_files::PlainPair;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{DirectoryAppend, DirectoryWriter, FileOps};
 use jinx_core::limits::MAX_SHARDS;
-use jinx_core::num::to_u64;
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Syncs a file in the background while it is written, so that the sync at the end is short.
 
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{FileOps, RealOps};
-use jinx_core::num::to_u64;
 use std::fs::File;
 use std::io;
 use std::path::Path;

@@ -5,18 +5,18 @@
 
 use crate::fields::{Fact, Measure, in_path};
 use crate::key::{self, Chain, Kind};
-use crate::write::facts::kind_of;
 use crate::write::options::EncodeOptions;
 use crate::write::path_cache::PathCache;
+use crate::write::row_facts::kind_of;
 use bytes::Bytes;
+use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Codec, Compressor};
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Blob, Dtype, Number, Payload, Sink, StoredValue};
 use jinx_core::json::scan::Span;
 use jinx_core::json::text::{push_json_float, push_json_str};
 use jinx_core::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use jinx_core::npy;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink, StoredValue};
 use jinx_core::value_pool::{Pooled, ValuePool};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,16 +1,16 @@
 //! The footer's text of a pair that is being written.
 
-use crate::digest::with_digest;
 use crate::fields::{FieldInfo, FieldNode, FieldStats};
 use crate::footer::{ArrayRef, Footer, SidecarInfo, VIEW_MARK};
 use crate::meta::WithMeta;
+use crate::metadata_digest::with_digest;
 use crate::view::{self, ViewInfo};
 use crate::write::options::WriteOptions;
-use crate::write::side::inline_array;
+use crate::write::sidecar_writer::inline_array;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{plain_component, sidecar_path};
 use jinx_core::limits::MAX_NAMED_BYTES;
-use jinx_core::num::to_u64;
 use serde_json::{Map, Value as Json, json};
 use std::path::Path;
 

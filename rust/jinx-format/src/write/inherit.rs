@@ -36,9 +36,9 @@ impl Inherited {
     /// The same without the media of other columns than those that `wanted` names.
     #[must_use]
     pub fn of_columns(&self, wanted: &dyn Fn(&str) -> bool) -> Self {
-        let mut found = self.clone();
-        found.media.retain(|field| field.path.first().and_then(Option::as_deref).is_some_and(wanted));
-        found
+        let mut selected = self.clone();
+        selected.media.retain(|field| field.path.first().and_then(Option::as_deref).is_some_and(wanted));
+        selected
     }
 
     /// What holds for the samples of both.

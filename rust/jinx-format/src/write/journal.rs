@@ -3,7 +3,7 @@
 use crate::manifest::{Manifest, ShardEntry};
 use crate::write::options::Resume;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::ops::{FileOps, if_there};
+use jinx_core::io::fs_calls::{FileOps, if_there};
 use jinx_core::io::{DirectoryWriter, sidecar_path};
 use serde::{Deserialize, Serialize};
 use std::fs;

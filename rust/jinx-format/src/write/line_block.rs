@@ -69,7 +69,7 @@ pub(super) fn make_blocks(
     let threads = threads.clamp(1, rows.len().div_ceil(block));
     std::thread::scope(|scope| {
         // Thread `i` makes the blocks `i`, `i + threads` and so on.
-        let made: Vec<_> = (0..threads)
+        let receivers: Vec<_> = (0..threads)
             .map(|first| {
                 let (sender, receiver) = sync_channel(WAITING_BLOCKS);
                 let work = move || {
@@ -84,7 +84,7 @@ pub(super) fn make_blocks(
             })
             .collect();
         let ended = |_| Error::invalid("a thread that makes lines ended without a result");
-        for (rows, receiver) in rows.chunks(block).zip(made.iter().cycle()) {
+        for (rows, receiver) in rows.chunks(block).zip(receivers.iter().cycle()) {
             let block = match receiver {
                 Some(receiver) => receiver.recv().map_err(ended)?,
                 // The system refused this thread.

@@ -1,8 +1,8 @@
 //! Rows encoded on several threads, and passed on in an order that does not depend on them.
 
 use crate::write::encode::{EncodedRow, RowEncoder};
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use jinx_core::panics::caught;
 use jinx_core::threads;
 use std::ops::Range;

@@ -9,10 +9,10 @@ use crate::read::shard::Shard;
 use crate::write::columns::{IndexedType, MISSING, UINT, default_type};
 use crate::write::encode::RowEncoder;
 use crate::write::line_block::{BlockColumn, LineBlock, kind_fact};
-use crate::write::numbers::NumberColumn;
+use crate::write::numeric_rows::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
+use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize, u64_at};
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -140,8 +140,8 @@ impl<'s> PlainLines<'s> {
     }
 
     fn place(&mut self, path: &Arc<Path>, kind: IndexedType) -> usize {
-        let known = self.columns.iter().position(|(other, indexed)| other == path && *indexed == kind);
-        known.unwrap_or_else(|| {
+        let position = self.columns.iter().position(|(other, indexed)| other == path && *indexed == kind);
+        position.unwrap_or_else(|| {
             self.columns.push((Arc::clone(path), kind));
             self.columns.len() - 1
         })

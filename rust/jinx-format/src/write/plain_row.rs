@@ -2,11 +2,11 @@
 
 use crate::fields::{Fact, Measure};
 use crate::write::encode::RowEncoder;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Span;
 use jinx_core::json::{self, check_unique};
 use jinx_core::limits::MAX_INT_DIGITS;
-use jinx_core::num::to_u64;
 use jiter::{Jiter, Peek};
 
 impl RowEncoder {

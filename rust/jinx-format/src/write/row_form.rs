@@ -8,12 +8,12 @@ use crate::write::columns::{
 };
 use crate::write::encode::RowEncoder;
 use crate::write::line_block::kind_fact;
-use crate::write::numbers::NumberColumn;
+use crate::write::numeric_rows::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
 use crate::write::plain_lines::PlainLines;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
-use jinx_core::num::to_u64;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -124,8 +124,8 @@ impl<'l> RowForm<'l> {
         let Some(columns) = columns_of(lines)? else { return Ok(None) };
         let kinds = kinds_of(lines)?;
         let is_dropped = |column: &ColumnForm<'_>| {
-            let mut there = kinds.iter().filter(|(fact, _)| fact.path == column.path);
-            !there.all(|(fact, _)| may_hold(column.kind, false, fact.kind))
+            let mut facts = kinds.iter().filter(|(fact, _)| fact.path == column.path);
+            !facts.all(|(fact, _)| may_hold(column.kind, false, fact.kind))
         };
         if columns.iter().any(is_dropped) {
             return Ok(None);
@@ -174,9 +174,9 @@ fn in_order_of<'l>(
             if seen.contains(&(Arc::clone(&fact.path), fact.kind)) {
                 continue;
             }
-            let known = kinds.iter().find(|(other, _)| other.path == fact.path && other.kind == fact.kind);
-            let Some(known) = known else { return Ok(None) };
-            ordered.push(known.clone());
+            let match_ = kinds.iter().find(|(other, _)| other.path == fact.path && other.kind == fact.kind);
+            let Some(match_) = match_ else { return Ok(None) };
+            ordered.push(match_.clone());
             seen.insert((Arc::clone(&fact.path), fact.kind));
         }
         builder.add_row(&encoded.facts)?;

@@ -1,7 +1,7 @@
 //! A growing array in bounded memory: what does not fit goes to an unnamed file.
 
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_u64;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use bytes::Bytes;
-use jinx_core::sink::{Dtype, Number, Payload};
+use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::fields::MediaField;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};

@@ -6,9 +6,9 @@ use crate::encodings::ndarray;
 use crate::read::shard::Row;
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Blob, Dtype as Suffix, Number, Payload, Sink};
 use jinx_core::json;
 use jinx_core::limits::MAX_INT_DIGITS;
-use jinx_core::sink::{Blob, Dtype as Suffix, Number, Payload, Sink};
 
 impl Row {
     /// Emits the columns that `is_projected` accepts as one dict.
@@ -41,8 +41,8 @@ impl Row {
     /// As [`Row::emit`].
     pub fn emit_column(&self, column: usize, sink: &mut impl Sink) -> Result<()> {
         let mut emit = || {
-            let known = self.columns().all.get(column).ok_or_else(|| Error::invalid("no such column"))?;
-            let encoding = known.encoding.as_ref().ok_or_else(|| unknown(&known.encoding_name))?;
+            let stored = self.columns().all.get(column).ok_or_else(|| Error::invalid("no such column"))?;
+            let encoding = stored.encoding.as_ref().ok_or_else(|| unknown(&stored.encoding_name))?;
             if is_plain(encoding) && !sink.reads_bytes() {
                 return sink.blob(Payload::Raw, Blob::borrowed(&[]));
             }
@@ -128,7 +128,7 @@ fn scalar(dtype: Dtype, data: &[u8], sink: &mut impl Sink) -> Result<()> {
             sink.scalar(Suffix::Float32, Number::Float(f32::from_le_bytes(exactly(data)?).into()))
         }
         Dtype::Float16 | Dtype::Float64 => {
-            if jinx_core::num::to_u64(data.len()) != dtype.size() {
+            if jinx_core::checked_math::to_u64(data.len()) != dtype.size() {
                 return Err(Error::corrupt(format!("a {} of {} bytes", dtype.name(), data.len())));
             }
             let payload = [dtype.descr().as_bytes(), &[0], data].concat();
@@ -169,9 +169,9 @@ fn pixels(data: &[u8], sink: &mut impl Sink) -> Result<()> {
 }
 
 fn list(is_array: bool, image: Image, data: &[u8], sink: &mut impl Sink) -> Result<()> {
-    let found = elements(is_array, data)?;
-    sink.begin_list(found.len())?;
-    for range in found {
+    let ranges = elements(is_array, data)?;
+    sink.begin_list(ranges.len())?;
+    for range in ranges {
         match image {
             Image::Pil => pixels(&data[range], sink)?,
             Image::Jpeg | Image::Png => sink.blob(Payload::Raw, Blob::borrowed(&data[range]))?,

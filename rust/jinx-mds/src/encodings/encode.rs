@@ -3,10 +3,10 @@
 use crate::encodings::names::{Dtype, Encoding};
 use crate::encodings::python_json::push_value;
 use crate::write::infer::scalar_type;
+use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Number, Payload};
 use jinx_core::npy;
-use jinx_core::num::to_usize;
-use jinx_core::sink::{Number, Payload};
 use jinx_core::value::Value;
 
 /// The bytes of `value` under `encoding`, which [`crate::write::infer::Inference`] found.
@@ -74,7 +74,7 @@ fn number_bytes(dtype: Dtype, number: Number) -> Option<Vec<u8>> {
 /// An array of dynamic type and shape from a `.npy` file.
 fn array(file: &[u8]) -> Result<Vec<u8>> {
     let header = npy::parse_header(file)?;
-    header.check_payload(jinx_core::num::to_u64(file.len()))?;
+    header.check_payload(jinx_core::checked_math::to_u64(file.len()))?;
     let dtype = Dtype::from_descr(&header.descr)
         .ok_or_else(|| Error::mismatch(format!("MDS holds no array of type '{}'", header.descr)))?;
     if header.fortran && header.shape.len() > 1 {
@@ -93,6 +93,8 @@ fn array(file: &[u8]) -> Result<Vec<u8>> {
     for size in &header.shape {
         out.extend_from_slice(&size.to_le_bytes()[..1 << width]);
     }
-    out.extend_from_slice(&file[to_usize(jinx_core::num::to_u64(header.data_offset), "a header")?..]);
+    out.extend_from_slice(
+        &file[to_usize(jinx_core::checked_math::to_u64(header.data_offset), "a header")?..],
+    );
     Ok(out)
 }

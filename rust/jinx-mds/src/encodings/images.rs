@@ -2,8 +2,8 @@
 
 use crate::encodings::names::{Dtype, Image};
 use crate::encodings::ndarray::ArrayHead;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize};
 use std::ops::Range;
 
 /// Width, height and mode of a `pil` value, and where its pixels begin.
@@ -85,18 +85,18 @@ pub fn elements(is_array: bool, data: &[u8]) -> Result<Vec<Range<usize>>> {
     let start = count.checked_mul(4).and_then(|bytes| bytes.checked_add(sizes_at)).ok_or_else(cut)?;
     let sizes = data.get(sizes_at..start).ok_or_else(cut)?;
     let mut at = start;
-    let mut found = Vec::with_capacity(count);
+    let mut ranges = Vec::with_capacity(count);
     for word in sizes.chunks_exact(4) {
         let size = word_at(word, 0).ok_or_else(cut)?;
         let end = at.checked_add(to_usize(size.into(), "an image")?).filter(|end| *end <= data.len());
         let end = end.ok_or_else(|| Error::corrupt("an image that ends after its list"))?;
-        found.push(at..end);
+        ranges.push(at..end);
         at = end;
     }
     if at != data.len() {
         return Err(Error::corrupt(format!("{} bytes follow a list of images", data.len() - at)));
     }
-    Ok(found)
+    Ok(ranges)
 }
 
 fn word_at(data: &[u8], at: usize) -> Option<u32> {

@@ -137,7 +137,7 @@ impl Encoding {
     /// # Errors
     /// `Unsupported` for a name that is not known.
     pub fn parse(name: &str) -> Result<Self> {
-        let found = match name {
+        let encoding = match name {
             "bytes" => Self::Bytes,
             "str" => Self::Str,
             "int" => Self::Int,
@@ -160,7 +160,7 @@ impl Encoding {
                 (None, None) => return Err(unknown(name)),
             },
         };
-        Ok(found)
+        Ok(encoding)
     }
 
     /// Bytes of every value, where the encoding fixes them.

@@ -1,9 +1,9 @@
 //! The three forms of arrays.
 
 use crate::encodings::names::Dtype;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::npy::data_len;
-use jinx_core::num::{to_u64, to_usize};
 
 /// The header of an array's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,10 +50,9 @@ pub fn parse_head(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8], tota
             sizes.chunks_exact(width).map(little_endian).collect()
         }
     };
-    let there = total.saturating_sub(to_u64(start));
-    if data_len(&shape, dtype.size())? != there {
-        let what =
-            format!("an array of shape {shape:?} and type {} with {there} bytes of data", dtype.name());
+    let held = total.saturating_sub(to_u64(start));
+    if data_len(&shape, dtype.size())? != held {
+        let what = format!("an array of shape {shape:?} and type {} with {held} bytes of data", dtype.name());
         return Err(Error::corrupt(what));
     }
     Ok(ArrayHead { dtype, shape, start })

@@ -1,7 +1,7 @@
 //! Directories with an index as one sequence of samples; shards are opened when they are used.
 
 use crate::encodings::names::Encoding;
-use crate::index::{INDEX_NAME, ShardInfo, parse};
+use crate::index_json::{INDEX_NAME, ShardInfo, parse};
 use crate::read::directory_path::DirectoryPath;
 use crate::read::shard::{Row, Shard};
 use crate::read::unpack;
@@ -196,7 +196,7 @@ impl Directory {
 
     /// The columns of all shards, in the order of their first occurrence, with the names of their encodings.
     pub fn columns(&self) -> Vec<(String, String)> {
-        let mut found: Vec<(String, String)> = Vec::new();
+        let mut list: Vec<(String, String)> = Vec::new();
         let mut before: Option<*const crate::columns::Columns> = None;
         for slot in &self.slots {
             let columns = Arc::as_ptr(&slot.info.columns);
@@ -205,12 +205,12 @@ impl Directory {
             }
             before = Some(columns);
             for column in &slot.info.columns.all {
-                if !found.iter().any(|(name, _)| *name == column.name) {
-                    found.push((column.name.clone(), column.encoding_name.clone()));
+                if !list.iter().any(|(name, _)| *name == column.name) {
+                    list.push((column.name.clone(), column.encoding_name.clone()));
                 }
             }
         }
-        found
+        list
     }
 
     /// Whether any shard is compressed as a file.

@@ -1,6 +1,6 @@
 //! The path of a directory of shards.
 
-use crate::index::FileInfo;
+use crate::index_json::FileInfo;
 use jinx_core::error::Result;
 use jinx_core::io::{Access, Source};
 use std::path::Path;

@@ -2,13 +2,13 @@
 
 use crate::compression::Algorithm;
 use crate::hash::Hashers;
-use crate::index::FileInfo;
+use crate::index_json::FileInfo;
 use crate::read::directory::{Directory, Hashes};
 use crate::read::shard::Shard;
 use crate::read::unpack::{self, read_exactly, read_vec};
 use bytes::Bytes;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{to_u64, to_usize};
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -2,12 +2,12 @@
 
 use crate::columns::{Columns, Span};
 use crate::compression::{Algorithm, Compression};
-use crate::index::ShardInfo;
+use crate::index_json::ShardInfo;
 use bytes::Bytes;
+use jinx_core::checked_math::{range_within, to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Source, UninitSlice};
 use jinx_core::limits::Limits;
-use jinx_core::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -42,12 +42,12 @@ pub struct Shard {
 #[derive(Debug)]
 pub struct Row {
     shard: Arc<Shard>,
-    found: Arc<FoundColumns>,
+    spans: Arc<ColumnSpans>,
 }
 
 /// Where the columns of one sample are in its shard.
 #[derive(Debug)]
-pub struct FoundColumns {
+pub struct ColumnSpans {
     /// Number in the shard.
     index: u64,
     start: u64,
@@ -89,12 +89,12 @@ impl Shard {
         Self { data, path, columns: Arc::clone(&info.columns), samples: info.samples, codec: None, limits }
     }
 
-    fn check_size(found: u64, info: &ShardInfo) -> Result<()> {
+    fn check_size(actual: u64, info: &ShardInfo) -> Result<()> {
         let listed = info.raw.bytes;
-        let what = || format!("{found} bytes, the index says {listed}");
-        match found {
-            found if found < listed => Err(Error::truncated(what())),
-            found if found > listed => Err(Error::corrupt(what())),
+        let what = || format!("{actual} bytes, the index says {listed}");
+        match actual {
+            actual if actual < listed => Err(Error::truncated(what())),
+            actual if actual > listed => Err(Error::corrupt(what())),
             _ => Ok(()),
         }
     }
@@ -251,7 +251,7 @@ impl Shard {
             let total = extent.end - extent.start;
             let head = self.slice(extent.start, total.min(to_u64(self.columns.head_len())))?;
             let spans = self.columns.spans(&head, total)?;
-            Ok(Row::new(self, FoundColumns { index: i, start: extent.start, spans, whole: None }))
+            Ok(Row::new(self, ColumnSpans { index: i, start: extent.start, spans, whole: None }))
         };
         find().map_err(|error| self.here(error, i))
     }
@@ -262,11 +262,11 @@ impl Shard {
     /// As [`Shard::row`].
     pub fn row_of(self: &Arc<Self>, i: u64, whole: Bytes) -> Result<Row> {
         let spans = self.columns.split(&whole).map_err(|error| self.here(error, i))?;
-        Ok(Row::new(self, FoundColumns { index: i, start: 0, spans, whole: Some(whole) }))
+        Ok(Row::new(self, ColumnSpans { index: i, start: 0, spans, whole: Some(whole) }))
     }
 }
 
-impl FoundColumns {
+impl ColumnSpans {
     /// The sample at hand, where it had to be decompressed as one piece.
     pub fn whole(&self) -> Option<&Bytes> {
         self.whole.as_ref()
@@ -274,23 +274,23 @@ impl FoundColumns {
 }
 
 impl Row {
-    fn new(shard: &Arc<Shard>, found: FoundColumns) -> Self {
-        Self { shard: Arc::clone(shard), found: Arc::new(found) }
+    fn new(shard: &Arc<Shard>, spans: ColumnSpans) -> Self {
+        Self { shard: Arc::clone(shard), spans: Arc::new(spans) }
     }
 
-    /// A row that was found before, and that knows its shard again.
-    pub fn again(shard: Arc<Shard>, found: Arc<FoundColumns>) -> Self {
-        Self { shard, found }
+    /// A row from its parts, of which a caller may have kept the spans alone.
+    pub fn from_parts(shard: Arc<Shard>, spans: Arc<ColumnSpans>) -> Self {
+        Self { shard, spans }
     }
 
-    /// What is left of the row for who does not want to hold its shard.
-    pub fn found(&self) -> &Arc<FoundColumns> {
-        &self.found
+    /// The row without its shard, for callers that must not keep the shard open.
+    pub fn spans(&self) -> &Arc<ColumnSpans> {
+        &self.spans
     }
 
     /// Number in the shard.
     pub fn index(&self) -> u64 {
-        self.found.index
+        self.spans.index
     }
 
     pub fn shard(&self) -> &Arc<Shard> {
@@ -303,12 +303,12 @@ impl Row {
 
     /// Bytes of a column's value.
     pub fn len_of(&self, column: usize) -> u64 {
-        self.found.spans.get(column).map_or(0, |(start, end)| u64::from(end - start))
+        self.spans.spans.get(column).map_or(0, |(start, end)| u64::from(end - start))
     }
 
     /// The decoded sample, if it was decompressed as a whole.
     pub fn whole(&self) -> Option<&Bytes> {
-        self.found.whole()
+        self.spans.whole()
     }
 
     /// A column's bytes, borrowed if they are in memory.
@@ -317,9 +317,9 @@ impl Row {
     /// Errors of reading.
     pub fn slice(&self, column: usize) -> Result<Cow<'_, [u8]>> {
         let span = self.span(column)?;
-        match &self.found.whole {
+        match &self.spans.whole {
             Some(whole) => crate::columns::part(whole, span).map(Cow::Borrowed),
-            None => self.shard.slice(self.found.start + u64::from(span.0), u64::from(span.1 - span.0)),
+            None => self.shard.slice(self.spans.start + u64::from(span.0), u64::from(span.1 - span.0)),
         }
     }
 
@@ -329,8 +329,8 @@ impl Row {
     /// Errors of reading.
     pub fn read_into<'o>(&self, column: usize, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         let span = self.span(column)?;
-        match (&self.found.whole, &self.shard.data) {
-            (None, ShardData::File(source)) => source.read_at(self.found.start + u64::from(span.0), out),
+        match (&self.spans.whole, &self.shard.data) {
+            (None, ShardData::File(source)) => source.read_at(self.spans.start + u64::from(span.0), out),
             _ => {
                 let bytes = self.slice(column)?;
                 out.copied(&bytes)
@@ -340,7 +340,7 @@ impl Row {
     }
 
     fn span(&self, column: usize) -> Result<Span> {
-        self.found.spans.get(column).copied().ok_or_else(|| Error::invalid("no such column"))
+        self.spans.spans.get(column).copied().ok_or_else(|| Error::invalid("no such column"))
     }
 
     /// Names the place of an error in a column.

@@ -2,12 +2,12 @@
 
 use crate::compression::{Algorithm, Compression};
 use crate::hash::Hashers;
-use crate::index::ShardInfo;
+use crate::index_json::ShardInfo;
 use crate::read::directory_path::DirectoryPath;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, FileOps, Source, mark_unfinished, sweep_unfinished};
-use jinx_core::num::{to_u64, to_usize};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -52,11 +52,11 @@ pub(crate) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
 pub(crate) fn open_zip(info: &ShardInfo, directory: DirectoryPath<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
     let source = directory.open(zip, Access::Pread)?;
-    let (found, listed) = (source.len(), zip.bytes);
-    let what = || format!("{found} bytes, the index says {listed}");
-    match found {
-        found if found < listed => return Err(Error::truncated(what()).in_file(source.path())),
-        found if found > listed => return Err(Error::corrupt(what()).in_file(source.path())),
+    let (actual, listed) = (source.len(), zip.bytes);
+    let what = || format!("{actual} bytes, the index says {listed}");
+    match actual {
+        actual if actual < listed => return Err(Error::truncated(what()).in_file(source.path())),
+        actual if actual > listed => return Err(Error::corrupt(what()).in_file(source.path())),
         _ => {}
     }
     if verify {
@@ -220,10 +220,10 @@ pub(crate) fn read_vec(reader: &mut dyn Read, length: u64) -> Result<Vec<u8>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::index::{INDEX_NAME, parse};
+    use crate::index_json::{INDEX_NAME, parse};
     use crate::write::writer::{Settings, Writer};
     use jinx_core::io::RealOps;
-    use jinx_core::io::ops::Call;
+    use jinx_core::io::fs_calls::Call;
     use std::fs;
     use std::sync::atomic::AtomicUsize;
 

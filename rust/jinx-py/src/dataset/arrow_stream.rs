@@ -4,11 +4,11 @@ use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
 use arrow_array::RecordBatch;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use jinx_convert::arrow::infer::InferOptions;
 use jinx_convert::arrow::stream::{take_failure, to_c_stream};
-use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema, encode_schema};
-use jinx_core::num::to_u64;
+use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema, encode_schema, with_lengths};
+use jinx_core::checked_math::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use pyo3::exceptions::PyBaseException;
@@ -51,7 +51,7 @@ fn projected(view: &View, schema: &Schema) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
-/// As [`schema_of`], for consumers of the samples.
+/// As [`schema_of`], for consumers of the samples; says how lengths were counted.
 ///
 /// # Errors
 /// `Invalid` if there are samples and none has a selected column.
@@ -61,7 +61,7 @@ fn schema_of_samples(view: &View, mixed_json: bool) -> Result<SchemaRef> {
         Some(names) if schema.fields().is_empty() && !names.is_empty() && view.count() > 0 => {
             Err(Error::invalid(format!("none of the columns {names:?} occurs")))
         }
-        _ => Ok(schema),
+        _ => with_lengths(schema, || view.rows.meta()),
     }
 }
 
@@ -120,6 +120,38 @@ pub fn take_stream_failure(py: Python<'_>) -> Option<Py<PyBaseException>> {
 /// The schema as text, as a footer has it. Columns of mixed types count as JSON.
 pub fn schema_text(view: &View) -> Result<String> {
     schema_of(view, true).map(|schema| encode_schema(&schema))
+}
+
+/// The columns of the schema, and what their values are for Python.
+pub fn column_types(view: &View) -> Result<Vec<(String, &'static str)>> {
+    let schema = schema_of(view, true)?;
+    Ok(schema.fields().iter().map(|field| (field.name().clone(), type_name(field.data_type()))).collect())
+}
+
+fn type_name(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Null => "None",
+        DataType::Boolean => "bool",
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            "bytes"
+        }
+        DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::FixedSizeList(..)
+        | DataType::Map(..) => "list",
+        // What media are in Arrow.
+        DataType::Struct(fields) if fields.iter().map(|field| field.name()).eq(["bytes", "path"]) => "bytes",
+        DataType::Struct(_) => "dict",
+        DataType::Dictionary(_, values) => type_name(values),
+        DataType::RunEndEncoded(_, values) => type_name(values.data_type()),
+        DataType::Duration(_) => "int",
+        number if number.is_integer() => "int",
+        number if number.is_floating() => "float",
+        // Strings, and what a row has as one: dates, times, decimals.
+        _ => "str",
+    }
 }
 
 /// An `arrow_schema` capsule.

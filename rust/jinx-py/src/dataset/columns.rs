@@ -38,8 +38,8 @@ pub fn stored<'py>(
     kind: &str,
 ) -> PyResult<Option<ColumnParts<'py>>> {
     let kind = kind_of(kind)?;
-    let found = py.detach(|| view.rows.column(path, kind)).into_py_result()?;
-    Ok(found.map(|ColumnData { dtype, data, validity, offsets }| {
+    let column = py.detach(|| view.rows.column(path, kind)).into_py_result()?;
+    Ok(column.map(|ColumnData { dtype, data, validity, offsets }| {
         let bytes = |data: Vec<u8>| PyBytes::new(py, &data);
         (dtype, PyByteArray::new(py, &data), validity.map(bytes), offsets.map(bytes))
     }))
@@ -71,10 +71,10 @@ pub fn scan<'py>(
         start = end;
         py.check_signals()?;
     }
-    let found = measured.iter().any(Option::is_some);
+    let has_values = measured.iter().any(Option::is_some);
     let objects: PyResult<Vec<Bound<'py, PyAny>>> =
         measured.into_iter().map(|m| object(py, m.unwrap_or(Measure::None))).collect();
-    Ok((PyList::new(py, objects?)?, found))
+    Ok((PyList::new(py, objects?)?, has_values))
 }
 
 /// Measures the samples `range` of a view on several threads.

@@ -4,10 +4,10 @@ use crate::dataset::rows::{ColumnData, Rows};
 use crate::dataset::view::View;
 use crate::errors::IntoPy;
 use jinx_core::Result;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
+use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::expression::parallel::in_blocks;
-use jinx_format::expression::rows::RowFilter;
 use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, Sample, ValueKind};
 use jinx_format::fields::Measure;
@@ -38,11 +38,11 @@ pub fn filter(
     limit: Option<u64>,
 ) -> Result<Chosen> {
     let expression = Expression::parse(text)?;
-    let known = paths.iter().zip(kinds).map(|(path, kinds)| {
+    let value_kinds = paths.iter().zip(kinds).map(|(path, kinds)| {
         let by_name = ValueKind::common(kinds.iter().map(String::as_str));
         by_name.map_or_else(|| view.rows.indexed_kind(path), |kind| Ok(Some(kind)))
     });
-    expression.check_kinds(&known.collect::<Result<Vec<_>>>()?)?;
+    expression.check_kinds(&value_kinds.collect::<Result<Vec<_>>>()?)?;
     let filter = RowFilter::new(&expression, paths);
     let shown = view.positions.as_ref().map(|positions| &***positions);
     let positions = view.rows.filtered(&filter, shown, limit)?;
@@ -98,9 +98,9 @@ impl<R: Rows + ?Sized> OneSample<'_, R> {
         let names = &self.filter.paths()[path];
         let Some(first) = names.first() else { return Ok(Value::Null) };
         let mut tree = TreeBuilder::without_bytes();
-        jinx_core::sink::Sink::begin_dict(&mut tree, 1)?;
+        jinx_core::events::Sink::begin_dict(&mut tree, 1)?;
         self.rows.emit_members(self.position, &|name| name == first, &mut tree)?;
-        jinx_core::sink::Sink::end_dict(&mut tree)?;
+        jinx_core::events::Sink::end_dict(&mut tree)?;
         let mut value = tree.take()?;
         for name in names {
             let Value::Dict(members) = value else { return Ok(Value::Null) };
@@ -129,10 +129,10 @@ impl<R: Rows + ?Sized> Sample for OneSample<'_, R> {
 
     fn length(&self, path: usize) -> Result<Option<u64>> {
         let names: Vec<&str> = self.filter.paths()[path].iter().map(String::as_str).collect();
-        let found = self.rows.measure(&mut std::iter::once(self.position), &names, ColumnKind::Length)?;
-        let found = found.into_iter().next().flatten();
-        self.filter.note(path, found.is_some());
-        Ok(match found {
+        let measure = self.rows.measure(&mut std::iter::once(self.position), &names, ColumnKind::Length)?;
+        let measure = measure.into_iter().next().flatten();
+        self.filter.note(path, measure.is_some());
+        Ok(match measure {
             Some(Measure::Length(length)) => Some(length),
             _ => None,
         })

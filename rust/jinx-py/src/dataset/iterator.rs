@@ -6,7 +6,7 @@ use crate::dataset::view::View;
 use crate::errors::IntoPy;
 use crate::prefetch::iteration::IterationPrefetch;
 use crate::sample::lazy_dict::LazyDict;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -56,12 +56,12 @@ impl SampleIterator {
         let reader = self.reader.get();
         reader.check_open()?;
         // Threads that share an iterator do not wait for each other: only one of them reads ahead.
-        let found = match self.upcoming.try_lock().as_deref_mut() {
+        let prefetched = match self.upcoming.try_lock().as_deref_mut() {
             Ok(Upcoming::Prefetch(prefetch)) => prefetch.next(py, &self.view, i, self.stop)?,
             Ok(Upcoming::Walk(walk)) => Some(py.detach(|| walk.sample(to_u64(i))).into_py_result()?),
             Err(_) => None,
         };
-        let stored = match found {
+        let stored = match prefetched {
             Some(stored) => stored,
             None => Arc::clone(&self.view.rows).sample(self.view.position(i)).into_py_result()?,
         };

@@ -3,10 +3,10 @@
 use crate::dataset::rows::Rows;
 use crate::dataset::view::View;
 use crate::errors::IntoPy;
+use jinx_core::checked_math::{to_u64, u64_at};
+use jinx_core::events::{Number, Sink};
 use jinx_core::fingerprint::{Fingerprint, Seen};
-use jinx_core::num::{to_u64, u64_at};
-use jinx_core::sink::{Number, Sink};
-use jinx_core::sizes::SizeOfSample;
+use jinx_core::sample_size::SizeOfSample;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::expression::parallel::in_blocks;
@@ -59,9 +59,9 @@ fn of_paths(rows: &dyn Rows, position: u64, paths: &[Vec<String>], sink: &mut Fi
     sink.begin_list(paths.len())?;
     let mut is_missing = false;
     for path in paths {
-        let found = path.iter().try_fold(&sample, |value, name| value.get(name));
-        is_missing |= found.is_none_or(is_missing_key);
-        found.unwrap_or(&Value::Null).emit(sink)?;
+        let value_at = path.iter().try_fold(&sample, |value, name| value.get(name));
+        is_missing |= value_at.is_none_or(is_missing_key);
+        value_at.unwrap_or(&Value::Null).emit(sink)?;
     }
     sink.end_list()?;
     let hash = sink.take()?;
@@ -79,7 +79,7 @@ fn is_missing_key(value: &Value) -> bool {
 
 /// Returns the approximate size in bytes of each sample in a JINX file, as little-endian u64.
 pub fn sizes<'py>(py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyBytes>> {
-    let found = py
+    let bytes = py
         .detach(|| {
             in_blocks(to_u64(view.count()), None, |block| {
                 let mut sink = SizeOfSample::default();
@@ -92,7 +92,7 @@ pub fn sizes<'py>(py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyBytes>>
             })
         })
         .into_py_result()?;
-    Ok(little_endian(py, &found))
+    Ok(little_endian(py, &bytes))
 }
 
 fn little_endian<'py>(py: Python<'py>, numbers: &[u64]) -> Bound<'py, PyBytes> {
@@ -116,8 +116,9 @@ impl SeenFingerprints {
         let is_new = py
             .detach(|| {
                 let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let insert = |one: &[u8]| {
-                    let half = |at| u64_at(one, at).ok_or_else(|| Error::invalid("half a fingerprint"));
+                let insert = |bytes_of_one: &[u8]| {
+                    let half =
+                        |at| u64_at(bytes_of_one, at).ok_or_else(|| Error::invalid("half a fingerprint"));
                     let hash = u128::from(half(0)?) | u128::from(half(8)?) << 64;
                     seen.insert(hash).map(u8::from)
                 };

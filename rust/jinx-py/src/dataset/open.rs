@@ -2,7 +2,7 @@
 
 use crate::dataset::rows::Rows;
 use crate::errors::IntoPy;
-use crate::jinx::dataset::JinxDataset;
+use crate::jinx_shards::dataset::JinxDataset;
 use jinx_core::codec::TextEncoding;
 use jinx_core::io::Access;
 use jinx_core::limits::Limits;

@@ -30,7 +30,7 @@ pub struct Reader {
     /// The options used to open the files, to open them again in another process.
     options: Py<PyDict>,
     /// How Python composes a view with its own columns or of several datasets.
-    recipe: Option<Py<PyAny>>,
+    definition: Option<Py<PyAny>>,
 }
 
 impl Reader {
@@ -91,7 +91,7 @@ impl Reader {
         let mut order = self.view.positions.clone();
         let mut transforms: Vec<Py<PyAny>> = self.transforms.iter().map(|f| f.clone_ref(py)).collect();
         let mut lazy = self.lazy;
-        let mut recipe = self.recipe.as_ref().map(|recipe| recipe.clone_ref(py));
+        let mut definition = self.definition.as_ref().map(|definition| definition.clone_ref(py));
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => order = None,
@@ -105,7 +105,7 @@ impl Reader {
                 "decoders" => decoders = Decoders::new(value.extract()?),
                 // Set this before the indices, which refer to these rows.
                 "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
-                "recipe" => recipe = Some(value.unbind()),
+                "definition" => definition = Some(value.unbind()),
                 "transforms" => transforms = value.extract()?,
                 "lazy" => lazy = value.extract()?,
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
@@ -114,7 +114,7 @@ impl Reader {
         let hidden = rows.projection().hidden.clone();
         let projection = Projection { columns, hidden, pixels: decoders.pixels(py)?, touched: None };
         let view = View { rows: rows.with_projection(projection), positions: order };
-        Ok(Self { view, decoders, transforms, lazy, options: self.options.clone_ref(py), recipe })
+        Ok(Self { view, decoders, transforms, lazy, options: self.options.clone_ref(py), definition })
     }
 
     pub fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -204,7 +204,7 @@ impl Reader {
         let rows = arguments.open(py, shards)?;
         let rows = if projection.pixels.is_empty() { rows } else { rows.with_projection(projection) };
         let view = View { rows, positions: None };
-        Ok(Self { view, decoders, transforms: Vec::new(), lazy, options, recipe: None })
+        Ok(Self { view, decoders, transforms: Vec::new(), lazy, options, definition: None })
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -293,6 +293,11 @@ impl Reader {
         py.detach(|| arrow_stream::schema_text(&self.view)).into_py_result()
     }
 
+    /// The columns of that schema, and what their values are for Python.
+    fn _column_types(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
+        py.detach(|| arrow_stream::column_types(&self.view)).into_py_result()
+    }
+
     #[getter]
     fn _decoders(&self, py: Python<'_>) -> Option<Py<PyDict>> {
         self.decoders.dict(py)
@@ -304,8 +309,8 @@ impl Reader {
     }
 
     #[getter]
-    fn _recipe(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.recipe.as_ref().map(|recipe| recipe.clone_ref(py))
+    fn _definition(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.definition.as_ref().map(|definition| definition.clone_ref(py))
     }
 
     /// Whether the only file is a saved view whose bases are not open.
@@ -461,7 +466,7 @@ impl Reader {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.decoders.traverse(&visit)?;
         self.transforms.iter().try_for_each(|transform| visit.call(transform))?;
-        self.recipe.iter().try_for_each(|recipe| visit.call(recipe))?;
+        self.definition.iter().try_for_each(|definition| visit.call(definition))?;
         visit.call(&self.options)
     }
 }

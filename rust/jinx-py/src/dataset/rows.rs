@@ -5,15 +5,16 @@ use crate::dataset::filter::sample_by_sample;
 use crate::dataset::projection::Projection;
 use crate::sample::stored::StoredSample;
 use jinx_convert::arrow::MediaPath;
-use jinx_core::sink::Sink;
+use jinx_core::events::Sink;
 use jinx_core::value::Value;
 use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;
-use jinx_format::expression::rows::RowFilter;
+use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::write::inherit::Inherited;
-use jinx_format::write::numbers::NumberColumn;
+use jinx_format::write::numeric_rows::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -127,6 +128,14 @@ pub trait Rows: Send + Sync {
     /// Read errors.
     fn inherited(&self, _wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
         Ok(Inherited::default())
+    }
+
+    /// What writers kept of the samples, as far as it holds for all of them.
+    ///
+    /// # Errors
+    /// Read errors.
+    fn meta(&self) -> Result<Meta> {
+        Ok(Meta::default())
     }
 
     /// What the footers of all files say together, as JSON text for [`Rows::assume`]; `None` if there are no footers.

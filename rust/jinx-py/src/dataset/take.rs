@@ -44,9 +44,9 @@ fn take_together<'py>(
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
     let (mut work, mut bytes, mut sent) = (Vec::new(), 0, 0);
     let mut threads = None;
-    let stored = prepare(py, rows, positions, columns, |more| {
-        bytes += more.iter().map(|work| work.bytes()).sum::<usize>();
-        work.append(more);
+    let stored = prepare(py, rows, positions, columns, |works| {
+        bytes += works.iter().map(|work| work.bytes()).sum::<usize>();
+        work.append(works);
         if helpers() > 0 && bytes >= MIN_BYTES {
             let threads = threads.get_or_insert_with(Threads::shared);
             work[sent..].iter().for_each(|work| threads.send(work));
@@ -94,7 +94,7 @@ pub fn prepare(
     for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
         py.detach(|| part.iter().for_each(|i| samples[*i].plan(&wanted)));
         for i in part {
-            samples[*i].start(py, &mut |more| work.push(more))?;
+            samples[*i].start(py, &mut |works| work.push(works))?;
             send(&mut work);
         }
     }

@@ -1,7 +1,7 @@
 //! Samples in the order of a view.
 
 use crate::dataset::rows::Rows;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use std::sync::Arc;
 
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Converts JSON strings to str objects. One pass finds both the end of a string and whether it is ASCII.
 #![allow(unsafe_code)]
 
-use jinx_core::json::words::{eight, string_marks};
+use jinx_core::json::swar::{eight, string_marks};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 

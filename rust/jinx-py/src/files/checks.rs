@@ -1,7 +1,7 @@
 //! `verify` and `repair` for Python.
 
 use crate::errors::IntoPy;
-use crate::files::tools::call_progress;
+use crate::progress::call_progress;
 use jinx_core::Cause;
 use jinx_core::limits::Limits;
 use jinx_core::problem::Problem;

@@ -1,6 +1,9 @@
 //! Functions on whole files.
 
 pub mod checks;
+pub mod copy_move_remove;
+pub mod detect;
 pub mod directory;
-pub mod tools;
+pub mod json_text;
+pub mod merge_clean;
 pub mod views;

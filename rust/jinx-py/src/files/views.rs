@@ -2,7 +2,7 @@
 
 use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, to_py};
-use crate::jinx::dataset::JinxDataset;
+use crate::jinx_shards::dataset::JinxDataset;
 use jinx_core::{Error, Result};
 use jinx_format::bases::{self, rewrite_bases};
 use jinx_format::footer::Footer;

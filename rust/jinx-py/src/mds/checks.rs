@@ -1,7 +1,7 @@
 //! Checks MDS directories.
 
 use crate::errors::IntoPy;
-use crate::files::tools::call_progress;
+use crate::progress::call_progress;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 

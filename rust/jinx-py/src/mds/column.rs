@@ -2,9 +2,9 @@
 
 use crate::dataset::rows::ColumnData;
 use crate::mds::sample;
+use jinx_core::checked_math::to_u64;
+use jinx_core::events::{Number, Payload};
 use jinx_core::npy;
-use jinx_core::num::to_u64;
-use jinx_core::sink::{Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, Media};
@@ -56,10 +56,10 @@ pub fn measure(
     let Some((name, rest)) = path.split_first() else { return Ok(None) };
     let row = directory.row(position)?;
     let Some(column) = row.columns().position(name) else { return Ok(None) };
-    let here = |error| row.here(error, column);
+    let locate = |error| row.here(error, column);
     if rest.is_empty()
         && kind == ColumnKind::Length
-        && let Some(length) = sample::length(&row, column).map_err(here)?
+        && let Some(length) = sample::length(&row, column).map_err(locate)?
     {
         return Ok(Some(Measure::Length(length)));
     }
@@ -77,7 +77,7 @@ pub fn measure(
         ColumnKind::Value => value_of(value),
         ColumnKind::Length => length_of(value),
     };
-    measured.map(Some).map_err(here)
+    measured.map(Some).map_err(locate)
 }
 
 fn value_of(value: &Value) -> Result<Measure> {
@@ -114,23 +114,23 @@ fn length_of(value: &Value) -> Result<Measure> {
 
 /// Describes the columns without opening a shard.
 pub fn statistics(directory: &Directory) -> Vec<FieldInfo> {
-    let mut found: Vec<FieldInfo> = Vec::new();
+    let mut fields: Vec<FieldInfo> = Vec::new();
     for info in (0..directory.count()).filter_map(|shard| directory.info(shard)) {
         for column in &info.columns.all {
             let path = vec![Some(column.name.clone())];
-            let at = found.iter().position(|field| field.path == path).unwrap_or_else(|| {
-                found.push(FieldInfo { path, ..FieldInfo::default() });
-                found.len() - 1
+            let at = fields.iter().position(|field| field.path == path).unwrap_or_else(|| {
+                fields.push(FieldInfo { path, ..FieldInfo::default() });
+                fields.len() - 1
             });
             let (kind, mime) = kind_of(column.encoding.as_ref());
-            let before = found[at].kinds.get(kind).and_then(Json::as_u64).unwrap_or_default();
-            found[at].kinds.insert(kind.to_owned(), json!(before.saturating_add(info.samples)));
-            if let (None, Some(mime)) = (&found[at].media, mime) {
-                found[at].media = Some(Media { kind: "Image".to_owned(), mime: Some(mime.to_owned()) });
+            let before = fields[at].kinds.get(kind).and_then(Json::as_u64).unwrap_or_default();
+            fields[at].kinds.insert(kind.to_owned(), json!(before.saturating_add(info.samples)));
+            if let (None, Some(mime)) = (&fields[at].media, mime) {
+                fields[at].media = Some(Media { kind: "Image".to_owned(), mime: Some(mime.to_owned()) });
             }
         }
     }
-    found
+    fields
 }
 
 fn kind_of(encoding: Option<&Encoding>) -> (&'static str, Option<&'static str>) {

@@ -2,7 +2,7 @@
 
 use crate::ffi::uninit_bytes::Container;
 use crate::mds::dataset::MdsDataset;
-use crate::mds::found::FoundRow;
+use crate::mds::shard_row::ShardRow;
 use crate::mds::value::{DETACH_BYTES, container};
 use crate::prefetch::value::ValueSource;
 use crate::prefetch::work::{Turn, Work};
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A long value of a raw sample.
 pub struct MdsValue {
-    row: FoundRow,
+    row: ShardRow,
     pub column: usize,
     container: Container,
     length: usize,
@@ -37,18 +37,18 @@ impl ValueSource for MdsValue {
 
 /// Returns the long values of the wanted columns whose bytes are stored unchanged in an object.
 pub fn long_values(row: &Row, wanted: impl Fn(&str) -> bool) -> Vec<MdsValue> {
-    let (found_row, mut found) = (FoundRow::of(row), Vec::new());
-    for (column, known) in row.columns().all.iter().enumerate() {
+    let (shard_row, mut values) = (ShardRow::of(row), Vec::new());
+    for (column, stored) in row.columns().all.iter().enumerate() {
         let length = row.len_of(column);
-        if let Some(container) = known.encoding.as_ref().and_then(container)
+        if let Some(container) = stored.encoding.as_ref().and_then(container)
             && length >= DETACH_BYTES
-            && wanted(&known.name)
+            && wanted(&stored.name)
             && let Ok(length) = usize::try_from(length)
         {
-            found.push(MdsValue { row: found_row.clone(), column, container, length });
+            values.push(MdsValue { row: shard_row.clone(), column, container, length });
         }
     }
-    found
+    values
 }
 
 /// A sample that is compressed as one piece. Its decompressed bytes are not a Python object, so any thread may drop
@@ -59,7 +59,7 @@ pub struct PendingRow {
     bytes: usize,
     is_begun: AtomicBool,
     /// Set to `None` if the row cannot be read.
-    row: OnceLock<Option<FoundRow>>,
+    row: OnceLock<Option<ShardRow>>,
     turn: Turn,
 }
 
@@ -71,13 +71,13 @@ impl PendingRow {
     }
 
     /// Returns the row. `None` if reading failed; a normal lookup then reports the error. Needs no GIL.
-    pub fn found(&self) -> Option<FoundRow> {
+    pub fn wait(&self) -> Option<ShardRow> {
         self.run();
         self.turn.wait(|| self.row.get().is_none());
         self.row.get()?.clone()
     }
 
-    /// Whether [`PendingRow::found`] returns immediately.
+    /// Whether [`PendingRow::wait`] returns immediately.
     pub fn is_done(&self) -> bool {
         self.row.get().is_some()
     }
@@ -89,7 +89,7 @@ impl Work for PendingRow {
             return;
         }
         /// Sets a result even after a panic, so that no thread waits forever.
-        struct Finish<'r>(&'r OnceLock<Option<FoundRow>>);
+        struct Finish<'r>(&'r OnceLock<Option<ShardRow>>);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {
                 let _ = self.0.set(None);
@@ -97,7 +97,7 @@ impl Work for PendingRow {
         }
         let finish = Finish(&self.row);
         let row = self.dataset.directory.get().and_then(|directory| directory.row(self.position));
-        let _ = finish.0.set(row.ok().map(|row| FoundRow::of(&row)));
+        let _ = finish.0.set(row.ok().map(|row| ShardRow::of(&row)));
     }
 
     fn bytes(&self) -> usize {

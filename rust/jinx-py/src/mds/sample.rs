@@ -2,16 +2,16 @@
 
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::mds::dataset::{DecodeOptions, MdsDataset};
-use crate::mds::found::FoundRow;
 use crate::mds::prefetch::{MdsValue, PendingRow, long_values};
+use crate::mds::shard_row::ShardRow;
 use crate::mds::value;
 use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
 use crate::sample::stored_columns::StoredColumns;
 use jinx_core::Result;
-use jinx_core::num::to_u64;
-use jinx_core::sink::Sink;
+use jinx_core::checked_math::to_u64;
+use jinx_core::events::Sink;
 use jinx_mds::columns::Columns;
 use jinx_mds::encodings::images::elements;
 use jinx_mds::encodings::names::{Encoding, Image};
@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 pub struct MdsSample {
     dataset: Arc<MdsDataset>,
     position: u64,
-    found: OnceLock<FoundRow>,
+    row: OnceLock<ShardRow>,
     prefetch: Prefetch,
 }
 
@@ -39,12 +39,12 @@ enum Prefetch {
 
 impl MdsSample {
     pub fn new(dataset: Arc<MdsDataset>, position: u64) -> Self {
-        Self { dataset, position, found: OnceLock::new(), prefetch: Prefetch::Nothing }
+        Self { dataset, position, row: OnceLock::new(), prefetch: Prefetch::Nothing }
     }
 
     /// Creates a sample whose columns are already located.
     pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: &Row) -> Self {
-        Self { dataset, position, found: OnceLock::from(FoundRow::of(row)), prefetch: Prefetch::Nothing }
+        Self { dataset, position, row: OnceLock::from(ShardRow::of(row)), prefetch: Prefetch::Nothing }
     }
 
     /// The columns that the index lists for the sample.
@@ -57,15 +57,15 @@ impl MdsSample {
     /// Returns the row, and locates it on the first call. Keep the row while you read it.
     fn row(&self, py: Python<'_>) -> PyResult<Row> {
         let directory = self.dataset.directory.get().into_py_result()?;
-        if let Some(row) = self.found.get().and_then(FoundRow::row) {
+        if let Some(row) = self.row.get().and_then(ShardRow::row) {
             return Ok(row);
         }
         if let Prefetch::Row(pending) = &self.prefetch
-            && let Some(found) =
-                if pending.is_done() { pending.found() } else { py.detach(|| pending.found()) }
-            && let Some(row) = found.row()
+            && let Some(located) =
+                if pending.is_done() { pending.wait() } else { py.detach(|| pending.wait()) }
+            && let Some(row) = located.row()
         {
-            let _ = self.found.set(found);
+            let _ = self.row.set(located);
             return Ok(row);
         }
         let (shard, i) = directory.place(self.position);
@@ -76,7 +76,7 @@ impl MdsSample {
         // Reading a mapped head takes a few words. Release the GIL for anything that may take longer.
         let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
         let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;
-        let _ = self.found.set(FoundRow::of(&row));
+        let _ = self.row.set(ShardRow::of(&row));
         Ok(row)
     }
 
@@ -102,10 +102,10 @@ impl MdsSample {
         column: usize,
         decoders: &Decoders,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let known = &row.columns().all[column];
+        let stored = &row.columns().all[column];
         let read = self.pending(column).and_then(|pending| pending.object(py));
         let options = &self.dataset.decode_options;
-        match decoders.get(py, &known.name)? {
+        match decoders.get(py, &stored.name)? {
             None => value::column(py, row, column, options, read),
             Some(decoder) => {
                 let options = DecodeOptions { image_bytes: true, ..(**options).clone() };
@@ -209,8 +209,8 @@ impl StoredColumns for MdsSample {
 
     fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
         let Some((row, column)) = self.column(py, name)? else { return Ok(None) };
-        let known = &row.columns().all[column];
-        Ok(match &known.encoding {
+        let stored = &row.columns().all[column];
+        Ok(match &stored.encoding {
             Some(Encoding::Bytes) => Some(format!("<bytes, {} bytes>", row.len_of(column))),
             Some(
                 Encoding::NdArray(..)
@@ -219,14 +219,14 @@ impl StoredColumns for MdsSample {
                 | Encoding::JpegArray
                 | Encoding::Pickle,
             )
-            | None => Some(format!("<{}, {} bytes>", known.encoding_name, row.len_of(column))),
+            | None => Some(format!("<{}, {} bytes>", stored.encoding_name, row.len_of(column))),
             _ => None,
         })
     }
 
     /// The decompressed bytes of a sample are as large as its values.
     fn keeps_copy(&self) -> bool {
-        self.found.get().is_some_and(FoundRow::has_copy)
+        self.row.get().is_some_and(ShardRow::has_copy)
     }
 
     fn duplicate(&self) -> Box<dyn StoredColumns> {
@@ -235,8 +235,8 @@ impl StoredColumns for MdsSample {
             Prefetch::Row(pending) => Prefetch::Row(Arc::clone(pending)),
             Prefetch::Values(values) => Prefetch::Values(values.clone()),
         };
-        let (dataset, found) = (Arc::clone(&self.dataset), self.found.clone());
-        Box::new(Self { dataset, position: self.position, found, prefetch })
+        let (dataset, row) = (Arc::clone(&self.dataset), self.row.clone());
+        Box::new(Self { dataset, position: self.position, row, prefetch })
     }
 
     fn plan(&mut self, wanted: &dyn Fn(&str) -> bool) {
@@ -254,7 +254,7 @@ impl StoredColumns for MdsSample {
                 Prefetch::Row(Arc::new(PendingRow::new(Arc::clone(&self.dataset), self.position, bytes)));
         } else if let Ok(row) = shard.row(i) {
             self.prefetch = Prefetch::Planned(long_values(&row, wanted));
-            self.found = OnceLock::from(FoundRow::of(&row));
+            self.row = OnceLock::from(ShardRow::of(&row));
         }
     }
 
@@ -282,8 +282,8 @@ impl StoredColumns for MdsSample {
 /// Counts the bytes of a binary value, the elements of a list or the rows of an array. `None` if the value must be
 /// decoded first.
 pub fn length(row: &Row, column: usize) -> Result<Option<u64>> {
-    let known = &row.columns().all[column];
-    let Some(encoding) = &known.encoding else { return Ok(None) };
+    let stored = &row.columns().all[column];
+    let Some(encoding) = &stored.encoding else { return Ok(None) };
     Ok(match encoding {
         Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(row.len_of(column)),
         Encoding::NdArray(dtype, shape) => {

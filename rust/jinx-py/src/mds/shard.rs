@@ -8,7 +8,7 @@ use jinx_core::io::{Access, Identity, Source, base_of};
 use jinx_core::limits::Limits;
 use jinx_mds::columns::Columns;
 use jinx_mds::compression::Compression;
-use jinx_mds::index::{FileInfo, ShardInfo};
+use jinx_mds::index_json::{FileInfo, ShardInfo};
 use jinx_mds::read::shard::Shard;
 
 use jinx_core::{Error, Result};
@@ -42,9 +42,9 @@ impl MdsShard {
         read: impl Fn(&Arc<Shard>, u64) -> Result<T> + Sync,
     ) -> PyResult<T> {
         // Lock only with the GIL held. A process that is forked while another thread holds the lock would wait forever.
-        let known = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let open_before = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
         let found = py.detach(|| -> Result<_> {
-            let (open, is_new) = self.current(known)?;
+            let (open, is_new) = self.current(open_before)?;
             let i = u64::try_from(i).ok().filter(|i| *i < open.0.samples());
             Ok((i.map(|i| read(&open.0, i)), is_new.then_some(open)))
         });
@@ -63,11 +63,11 @@ impl MdsShard {
     }
 
     /// Returns the open shard, and whether this call opened it.
-    fn current(&self, known: Option<Open>) -> Result<(Open, bool)> {
+    fn current(&self, open_before: Option<Open>) -> Result<(Open, bool)> {
         let now = std::fs::metadata(&self.path).map_err(|error| Error::io(&self.path, &error))?;
         let now = Identity::from(&now);
-        if let Some(known) = known.filter(|(_, identity)| *identity == now) {
-            return Ok((known, false));
+        if let Some(open_before) = open_before.filter(|(_, identity)| *identity == now) {
+            return Ok((open_before, false));
         }
         let source = Source::open(&self.path, Access::Auto)?;
         let identity = source.identity();

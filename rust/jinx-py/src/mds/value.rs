@@ -5,7 +5,7 @@ use crate::ffi::uninit_bytes::{Container, UninitBytes};
 use crate::mds::dataset::DecodeOptions;
 use crate::objects::build::plain_json;
 use crate::objects::values::numpy;
-use jinx_core::num::{to_u64, to_usize};
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::{Error, Result};
 use jinx_mds::encodings::decode::{exactly, pickled, text, unknown};
 use jinx_mds::encodings::images::{Pixels, elements};
@@ -51,8 +51,9 @@ fn decode_value<'py>(
     options: &DecodeOptions,
     read: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let known = &row.columns().all[column];
-    let encoding = known.encoding.as_ref().ok_or_else(|| to_py(&unknown(&known.encoding_name)))?;
+    let column_info = &row.columns().all[column];
+    let encoding =
+        column_info.encoding.as_ref().ok_or_else(|| to_py(&unknown(&column_info.encoding_name)))?;
     if let Some(container) = container(encoding) {
         let object = match read {
             Some(object) => object,
@@ -66,7 +67,7 @@ fn decode_value<'py>(
             _ => Ok(object),
         };
     }
-    if *encoding == Encoding::Pickle && !options.pickles.allows(&known.name) {
+    if *encoding == Encoding::Pickle && !options.pickles.allows(&column_info.name) {
         return Err(to_py(&pickled()));
     }
     let slice = || row.slice(column).map(Cow::into_owned);
@@ -300,14 +301,14 @@ fn images<'py>(
     data: &[u8],
     options: &DecodeOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     for range in elements(is_array, data).into_py_result()? {
         let bytes = &data[range];
-        found.push(match image {
+        list.push(match image {
             Image::Pil => pil_image(py, bytes)?,
             _ if options.image_bytes => PyBytes::new(py, bytes).into_any(),
             _ => open_image(py, &PyBytes::new(py, bytes))?,
         });
     }
-    Ok(pyo3::types::PyList::new(py, found)?.into_any())
+    Ok(pyo3::types::PyList::new(py, list)?.into_any())
 }

@@ -4,7 +4,7 @@
 //! decodes all other images. It also gets damaged images, and reports what is wrong with them.
 
 use image_webp::WebPDecoder;
-use jinx_core::num::{to_u64, to_usize};
+use jinx_core::checked_math::{to_u64, to_usize};
 use png::{BitDepth, ColorType};
 use std::io::Cursor;
 use zune_jpeg::JpegDecoder;

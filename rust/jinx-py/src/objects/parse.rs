@@ -9,7 +9,7 @@
 
 use crate::ffi::json_text::{PlainRun, Unescaped};
 use crate::objects::names::{MAX_NAME_BYTES, Names};
-use jinx_core::json::words::{eight, string_marks};
+use jinx_core::json::swar::{eight, string_marks};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::sync::{Mutex, MutexGuard, PoisonError};

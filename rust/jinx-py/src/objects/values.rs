@@ -3,11 +3,11 @@
 use crate::errors::{IntoPy, to_py};
 use crate::ffi::uninit_bytes::{Container, UninitBytes};
 use crate::objects::image::Pixels;
+use jinx_core::checked_math::{range_within, to_u64, to_usize};
+use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::io::Source;
 use jinx_core::limits::FIRST_RESERVATION_BYTES;
 use jinx_core::npy;
-use jinx_core::num::{range_within, to_u64, to_usize};
-use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::{Error, Result};
 use jinx_format::read::shard::Shard;
 use jinx_format::read::stored::{EncodedValue, Location};

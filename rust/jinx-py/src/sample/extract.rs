@@ -3,9 +3,9 @@
 use crate::errors::from_py;
 use crate::sample::lazy_dict::LazyDict;
 use bytes::Bytes;
+use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::limits::MAX_DEPTH;
 use jinx_core::npy;
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::{Error, Result};
 use pyo3::intern;
 use pyo3::prelude::*;

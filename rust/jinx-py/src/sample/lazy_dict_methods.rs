@@ -212,7 +212,7 @@ impl LazyDict {
     /// counted without decoding (except for torch tensors). `TypeError` for what has no length.
     fn length(&self, py: Python<'_>, key: &Bound<'_, PyString>) -> PyResult<u64> {
         match self.slot(py, key)? {
-            Slot::Value(value) => return value.len().map(jinx_core::num::to_u64),
+            Slot::Value(value) => return value.len().map(jinx_core::checked_math::to_u64),
             Slot::Missing => return Err(missing(key)),
             Slot::Stored => {}
         }
@@ -222,7 +222,7 @@ impl LazyDict {
         {
             return Ok(length);
         }
-        self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64)
+        self.__getitem__(py, key)?.len().map(jinx_core::checked_math::to_u64)
     }
 
     fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -2,7 +2,7 @@
 
 use crate::objects::short_text::{blob, short};
 use crate::sample::lazy_dict::LazyDict;
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString};
 

@@ -1,6 +1,6 @@
 //! The stored columns of a sample: a JINX row inline, or other sources behind a pointer.
 
-use crate::jinx::sample::JinxSample;
+use crate::jinx_shards::sample::JinxSample;
 use crate::sample::stored_columns::StoredColumns;
 use std::ops::{Deref, DerefMut};
 

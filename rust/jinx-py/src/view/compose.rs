@@ -6,12 +6,13 @@ use crate::dataset::reader::Reader;
 use crate::dataset::rows::Rows;
 use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
-use crate::jinx::dataset::JinxDataset;
+use crate::jinx_shards::dataset::JinxDataset;
 use crate::view::concat::ConcatRows;
-use crate::view::memory::MemoryRows;
+use crate::view::python_columns::MemoryRows;
 use crate::view::rows::{Positions, ViewRows};
-use jinx_core::num::to_u64;
+use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
+use jinx_format::meta::Meta;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -41,26 +42,33 @@ fn one_sequence(parts: &[Bound<'_, Reader>]) -> Result<Arc<dyn Rows>> {
     }
 }
 
-/// Concatenates datasets, adds columns from Python, and removes the `dropped` columns.
+/// Concatenates datasets, and adds columns from Python. `lengths` says, as JSON text, how those of the columns that are
+/// lengths were counted.
 #[pyfunction]
 pub fn compose(
     py: Python<'_>,
     parts: Vec<Bound<'_, Reader>>,
     own: Vec<(String, Py<PyAny>)>,
-    dropped: Vec<String>,
+    lengths: Option<&str>,
 ) -> PyResult<RowsHandle> {
     let base = one_sequence(&parts).into_py_result()?;
-    if own.is_empty() && dropped.is_empty() {
+    if own.is_empty() {
         return Ok(RowsHandle(base));
     }
     let files = base.files();
     let files = Files { paths: files.paths.clone(), base: files.base.clone(), samples: files.samples };
-    let own: Option<Arc<dyn Rows>> = match own.is_empty() {
-        true => None,
-        false => Some(Arc::new(MemoryRows::new(py, files.samples, own)?)),
-    };
-    let view = ViewRows::new(files, base, Positions::Same, own, dropped).into_py_result()?;
+    let meta = lengths.map(Meta::of_lengths).transpose().into_py_result()?.unwrap_or_default();
+    let own: Arc<dyn Rows> = Arc::new(MemoryRows::new(py, files.samples, own, meta)?);
+    let view = ViewRows::new(files, base, Positions::Same, Some(own), Vec::new()).into_py_result()?;
     Ok(RowsHandle(Arc::new(view)))
+}
+
+/// How lengths were counted (as JSON text) after columns of the samples were replaced; `None` if none is left.
+#[pyfunction]
+pub fn lengths_after(lengths: &str, replaced: Vec<String>) -> PyResult<Option<String>> {
+    let mut meta = Meta::of_lengths(lengths).into_py_result()?;
+    meta.replace_columns(&replaced);
+    Ok(meta.lengths().map(str::to_owned))
 }
 
 /// Opens a saved view on its bases. `file` is the file of the view.

@@ -7,9 +7,10 @@ use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
 use crate::dataset::view::View;
 use crate::sample::stored::StoredSample;
 use jinx_convert::arrow::united_text;
-use jinx_core::sink::Sink;
+use jinx_core::events::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, merge};
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
@@ -219,7 +220,23 @@ impl Rows for ConcatRows {
     }
 
     fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
-        self.unite(|part| part.inherited(wanted), |all, more| all.unite(more))
+        let mut inherited: Inherited =
+            self.unite(|part| part.inherited(wanted), |all, more| all.unite(more))?;
+        inherited.meta = self.meta()?;
+        Ok(inherited)
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        let mut all: Option<Meta> = None;
+        for part in self.telling() {
+            let meta = part.meta()?;
+            match &mut all {
+                None => all = Some(meta),
+                Some(all) if *all != meta => all.keep_common(&meta),
+                Some(_) => {}
+            }
+        }
+        Ok(all.unwrap_or_default())
     }
 
     fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
@@ -299,10 +316,10 @@ fn joined(columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
     let (mut data, mut valid, mut ends) = (Vec::new(), Vec::new(), 0u64.to_le_bytes().to_vec());
     let mut samples = 0u64;
     for (column, count) in columns {
-        let before = jinx_core::num::to_u64(data.len());
+        let before = jinx_core::checked_math::to_u64(data.len());
         data.extend_from_slice(&column.data);
         for offset in column.offsets.iter().flat_map(|offsets| offsets.chunks_exact(8).skip(1)) {
-            let end = before + jinx_core::num::u64_at(offset, 0)?;
+            let end = before + jinx_core::checked_math::u64_at(offset, 0)?;
             ends.extend_from_slice(&end.to_le_bytes());
         }
         for i in (0..count).filter(|_| has_validity) {

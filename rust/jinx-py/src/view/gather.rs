@@ -1,7 +1,7 @@
 //! Reorders the cells of a column.
 
 use crate::dataset::rows::ColumnData;
-use jinx_core::num::{to_u64, u64_at};
+use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::{Error, Result};
 
 /// Returns the cells at `positions`.

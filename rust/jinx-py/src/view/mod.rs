@@ -3,6 +3,6 @@
 pub mod compose;
 pub mod concat;
 pub mod gather;
-pub mod memory;
+pub mod python_columns;
 pub mod rows;
 pub mod sample;

@@ -6,21 +6,22 @@ use crate::dataset::filter::sample_by_sample;
 use crate::dataset::projection::Projection;
 use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
 use crate::dataset::view::View;
-use crate::jinx::dataset::JinxDataset;
+use crate::jinx_shards::dataset::JinxDataset;
 use crate::sample::stored::StoredSample;
 use crate::view::gather::gathered;
 use crate::view::sample::ViewSample;
 use arrow_schema::DataType;
 use jinx_convert::arrow::{InferOptions, SchemaInference, schema_text};
-use jinx_core::num::to_u64;
-use jinx_core::sink::Sink;
+use jinx_core::checked_math::to_u64;
+use jinx_core::events::Sink;
 use jinx_core::value::TreeBuilder;
 use jinx_core::{Error, Result};
-use jinx_format::expression::rows::RowFilter;
+use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
-use jinx_format::write::numbers::NumberColumn;
+use jinx_format::write::numeric_rows::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -349,10 +350,22 @@ impl Rows for ViewRows {
         if let Some(own) = &self.own {
             let more = own.inherited(wanted)?;
             inherited.media.extend(more.media);
-            inherited.meta.add(&more.meta);
         }
+        inherited.meta = self.meta()?;
         inherited.arrow_schema = self.arrow_types()?.schema;
         Ok(inherited)
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        let mut meta = self.base.meta()?;
+        if let Some(own) = &self.own {
+            // The file of an empty view names all columns as its own.
+            if self.files.samples > 0 {
+                meta.replace_columns(&self.own_names);
+            }
+            meta.add(&own.meta()?);
+        }
+        Ok(meta)
     }
 
     fn taken_together(&self, positions: &[u64]) -> usize {

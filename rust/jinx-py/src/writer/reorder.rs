@@ -4,15 +4,15 @@ use super::Writer;
 use crate::dataset::reader::Reader;
 use crate::dataset::rows::Rows;
 use crate::errors::to_py;
-use crate::files::tools::call_progress;
-use crate::jinx::dataset::JinxDataset;
-use crate::jinx::shards::Shards;
+use crate::jinx_shards::dataset::JinxDataset;
+use crate::jinx_shards::shards::Shards;
 use crate::order::Ordering;
+use crate::progress::call_progress;
 use jinx_core::io::Scratch;
 use jinx_core::{Error, Result};
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::plain_lines::PlainLines;
-use jinx_order::{Plan, Rewrite, Samples, rewrite};
+use jinx_order::{Passes, Rewrite, Samples, rewrite};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ pub fn reorder(
         let samples = ReorderedRows { rows: &*view.rows, lines };
         let positions = view.positions.as_ref().map(|positions| positions.as_slice());
         let job = Rewrite { samples: &samples, view: positions, order, bytes, memory, scratch: &scratch };
-        let plan = runs.map_or(Plan::OnePass, |runs| Plan::TwoPasses { runs });
-        rewrite(&job, plan, writer, &mut |done, total| call_progress(progress.as_ref(), (done, total)))
+        let passes = runs.map_or(Passes::One, |runs| Passes::Two { runs });
+        rewrite(&job, passes, writer, &mut |done, total| call_progress(progress.as_ref(), (done, total)))
     })
     .map_err(here)
 }

@@ -96,6 +96,9 @@ class Deduplicator(Keyed):
 
     Works in two phases: a signature of each sample, block by block and on any worker; then one look at all signatures,
     in one process. A `Partitioned` one looks in several tasks.
+
+    Attributes:
+        takes_missing: Whether it has a use for samples of which none has the key.
     """
 
     kind = "deduplicator"

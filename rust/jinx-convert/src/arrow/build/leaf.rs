@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, FixedSizeBinaryArray, NullArray, OffsetSizeTrait};
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::DataType;
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::Payload;
+use jinx_core::events::Payload;
 use jinx_core::value::Value;
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ pub(crate) fn binary(data_type: &DataType) -> Result<Box<dyn ColumnBuilder>> {
 }
 
 /// Checks that `more` bytes still have an offset; without one, Arrow's builders panic.
-fn check_offset<O: OffsetSizeTrait>(held: usize, more: usize) -> Result<()> {
-    match held.checked_add(more).and_then(O::from_usize) {
+fn check_offset<O: OffsetSizeTrait>(held: usize, added: usize) -> Result<()> {
+    match held.checked_add(added).and_then(O::from_usize) {
         Some(_) => Ok(()),
         None => Err(Error::limit("more than 2 GiB in one column of a batch; write fewer rows per batch")),
     }

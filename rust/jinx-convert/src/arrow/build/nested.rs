@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, Fields};
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::Payload;
+use jinx_core::events::Payload;
 use jinx_core::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,8 +48,8 @@ impl StructMembers {
             // Rows usually have the schema's order, so the guess saves a look-up.
             let guess = self.names.get(at).is_some_and(|expected| expected == name).then_some(at);
             let Some(place) = guess.or_else(|| self.places.get(name).copied()) else {
-                let known = self.names.iter().map(|known| format!("'{known}'")).collect::<Vec<_>>();
-                let what = format!("the schema has no such member (it has {})", known.join(", "));
+                let names = self.names.iter().map(|names| format!("'{names}'")).collect::<Vec<_>>();
+                let what = format!("the schema has no such member (it has {})", names.join(", "));
                 return Err(Error::mismatch(what).in_column(name));
             };
             if std::mem::replace(&mut self.seen[place], self.row) == self.row {

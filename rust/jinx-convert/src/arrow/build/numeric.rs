@@ -3,7 +3,7 @@
 use crate::arrow::build::ColumnBuilder;
 use crate::arrow::build::primitive::Primitives;
 use crate::arrow::decimal;
-use crate::arrow::exact::{exact_f64, exact_i128};
+use crate::arrow::exact_numbers::{exact_f64, exact_i128};
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{
     Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type, Float32Type,
@@ -11,7 +11,7 @@ use arrow_array::types::{
 };
 use arrow_schema::DataType;
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::Number;
+use jinx_core::events::Number;
 use jinx_core::value::Value;
 use std::str::FromStr;
 

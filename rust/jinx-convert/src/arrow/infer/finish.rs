@@ -7,7 +7,7 @@ use crate::arrow::json_string::JSON_KEY;
 use crate::arrow::npy::Element;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::Dtype;
+use jinx_core::events::Dtype;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn media_struct() -> DataType {
     DataType::Struct(Fields::from_iter(members))
 }
 
-fn number(range: Range) -> Result<DataType> {
+pub(super) fn number(range: Range) -> Result<DataType> {
     if range.floats {
         return match range.inexact {
             None => Ok(DataType::Float64),

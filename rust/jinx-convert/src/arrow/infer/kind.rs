@@ -1,12 +1,13 @@
 //! The inferred type of one field, and how another value changes it.
 
 use crate::arrow::describe::describe;
-use crate::arrow::exact::exact_f64;
+use crate::arrow::exact_numbers::exact_f64;
 use crate::arrow::features::MediaFeature;
+use crate::arrow::infer::finish::number;
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};
+use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::limits::MAX_DEPTH;
-use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::collections::HashMap;
 
@@ -113,6 +114,14 @@ impl Range {
         self.floats |= other.floats;
         self.inexact = self.inexact.or(other.inexact);
     }
+
+    /// Whether no type holds these numbers, whatever comes after them.
+    fn has_no_type(&self) -> bool {
+        let (low, high) = self.ints.unwrap_or((0, 0));
+        let is_integer = i64::try_from(low).is_ok() && i64::try_from(high).is_ok()
+            || u64::try_from(low).is_ok() && u64::try_from(high).is_ok();
+        self.inexact.is_some() && (self.floats || !is_integer)
+    }
 }
 
 impl InferredType {
@@ -185,7 +194,7 @@ impl InferredField {
                     InferredType::List(_) | InferredType::Dict(_) => {
                         self.observe_at(value, mixed_json, depth)
                     }
-                    _ => Ok(()),
+                    _ => self.require_type(mixed_json),
                 };
             }
             (InferredType::List(element), Value::List(items)) => {
@@ -207,7 +216,7 @@ impl InferredField {
             (kind, value) => unite(kind, first(value)?),
         };
         if matched {
-            return Ok(());
+            return self.require_type(mixed_json);
         }
         if mixed_json && depth > 0 {
             crate::arrow::json_string::to_json(value)?;
@@ -219,6 +228,14 @@ impl InferredField {
             self.kind.name(),
             describe(value)
         )))
+    }
+
+    /// Says at the row that decides it that numbers have no type in common, not after the last one.
+    fn require_type(&self, mixed_json: bool) -> Result<()> {
+        match &self.kind {
+            InferredType::Number(range) if !mixed_json && range.has_no_type() => number(*range).map(|_| ()),
+            _ => Ok(()),
+        }
     }
 }
 

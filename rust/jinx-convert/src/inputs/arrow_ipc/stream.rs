@@ -3,9 +3,9 @@
 use super::message::{BatchBlock, FILE_MARK, MAX_METADATA_BYTES, ends_early};
 use crate::inputs::Input;
 use arrow_buffer::Buffer;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::FIRST_RESERVATION_BYTES;
-use jinx_core::num::{to_u64, to_usize};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -66,10 +66,10 @@ impl Stream {
             return Err(Error::limit(format!("an Arrow message claims {length} bytes of metadata")));
         }
         let metadata = self.take(length.into())?;
-        let found = BatchBlock { metadata, body: Buffer::from_vec(Vec::<u8>::new()) };
-        let body = u64::try_from(found.header()?.bodyLength())
+        let block = BatchBlock { metadata, body: Buffer::from_vec(Vec::<u8>::new()) };
+        let body = u64::try_from(block.header()?.bodyLength())
             .map_err(|_| Error::corrupt("an Arrow message has a negative length"))?;
-        Ok(Some(BatchBlock { body: Buffer::from_vec(self.take(body)?), ..found }))
+        Ok(Some(BatchBlock { body: Buffer::from_vec(self.take(body)?), ..block }))
     }
 
     /// Counts the bytes that are read.

@@ -3,8 +3,8 @@
 
 use crate::arrow::failure::from_parquet;
 use bytes::Bytes;
+use jinx_core::checked_math::{range_within, to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{range_within, to_u64, to_usize};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::File;
@@ -91,9 +91,9 @@ impl PreadFile {
         if self.len < 4 {
             return Ok(false);
         }
-        let mut found = [0; 4];
-        PreadCursor { file: self.file.clone(), at }.read_exact(&mut found)?;
-        Ok(found == *magic)
+        let mut bytes = [0; 4];
+        PreadCursor { file: self.file.clone(), at }.read_exact(&mut bytes)?;
+        Ok(bytes == *magic)
     }
 }
 

@@ -3,14 +3,14 @@
 mod crash;
 mod directories;
 mod model;
-mod neighbours;
 mod pairs;
 mod power_cuts;
+mod sidecar_owner;
 mod sources;
 mod sweeps;
 
 use super::PairWriter;
-use super::ops::{Call, FileOps, RealOps};
+use super::fs_calls::{Call, FileOps, RealOps};
 use super::pair_names::{PairIdentity, second_name, sidecar_path};
 use crate::error::Result;
 use std::fs;
@@ -137,10 +137,10 @@ pub(crate) fn read_pair(main: &Path) -> std::result::Result<Option<String>, Stri
     if rest == "alone" {
         return Ok(Some(id.to_owned()));
     }
-    let known = Some(id).filter(|id| *id != "-");
+    let id_of_pair = Some(id).filter(|id| *id != "-");
     let wanted = format!("{id} media");
     let fits = |path: PathBuf| fs::read_to_string(path).is_ok_and(|text| text == wanted);
-    if fits(sidecar_path(main)) || fits(second_name(main, known)) {
+    if fits(sidecar_path(main)) || fits(second_name(main, id_of_pair)) {
         Ok(Some(id.to_owned()))
     } else {
         Err(format!("no sidecar for {id}"))

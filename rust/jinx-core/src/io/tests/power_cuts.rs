@@ -96,9 +96,9 @@ impl Run {
                     let (from, to) = (inside(&from), inside(&to));
                     Ok(change(&live, &[(&from, None), (&to, find(&live, &from))]))
                 }
-                Event::Swap(one, other) => {
-                    let (one, other) = (inside(&one), inside(&other));
-                    Ok(change(&live, &[(&one, find(&live, &other)), (&other, find(&live, &one))]))
+                Event::Swap(first, second) => {
+                    let (first, second) = (inside(&first), inside(&second));
+                    Ok(change(&live, &[(&first, find(&live, &second)), (&second, find(&live, &first))]))
                 }
                 Event::Synced(path) => Err(find(&live, &inside(&path)).unwrap()),
             };

@@ -1,7 +1,7 @@
 //! Writes rows whose form is known to one pair.
 
 use super::{DatasetWriter, Target};
-use crate::write::placed::MakeBlock;
+use crate::write::fixed_layout::MakeBlock;
 use crate::write::plain_lines::PlainLines;
 use crate::write::row_form::RowForm;
 use jinx_core::error::{Error, Result};

@@ -1,0 +1,92 @@
+"""`jinx mv`, `cp` and `rm` for datasets with their sidecars, and `jinx rebase` for saved views of moved datasets."""
+
+import click
+
+from jinx._cli.parameters import PATH, examples
+
+_OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what has the new name.")
+
+
+@click.command(epilog=examples("jinx mv old.jinx new.jinx", "jinx mv a.jinx b.jinx archive/"))
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH... TO")
+@_OVERWRITE
+def mv(paths: tuple[str, ...], overwrite: bool) -> None:
+    """Move or rename datasets: a .jinx file with its sidecar, or a directory of shards.
+
+    TO is the new name, or a directory to move into. A sidecar that another file there also needs is kept. A saved view
+    still finds its datasets. When you move a dataset that views show, move them with it, or run `jinx rebase`.
+    """
+    from jinx._files.move import move
+
+    moved: dict[str, str] = {}
+    for source, target in _pairs(paths, "mv"):
+        move(source, target, overwrite=overwrite, moved=moved)
+        moved |= _absolute(source, target)
+
+
+@click.command(epilog=examples("jinx cp train.jinx backup.jinx", "jinx cp shards /mnt/disk/"))
+@click.argument("paths", nargs=-1, type=PATH, metavar="PATH... TO")
+@_OVERWRITE
+def cp(paths: tuple[str, ...], overwrite: bool) -> None:
+    """Copy datasets: a .jinx file with its sidecar, or a directory of shards.
+
+    TO is the new name, or a directory to copy into. The copy appears when it is complete. The copy of a saved view
+    shows the same datasets, or their copies if they are copied with it; `jinx convert` makes it a dataset of its own.
+    """
+    from jinx._files.move import copy
+
+    copied: dict[str, str] = {}
+    for source, target in _pairs(paths, "cp"):
+        copy(source, target, overwrite=overwrite, copied=copied)
+        copied |= _absolute(source, target)
+
+
+@click.command(epilog=examples("jinx rm old.jinx", "jinx rm shards/ other.jinx"))
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
+def rm(paths: tuple[str, ...]) -> None:
+    """Remove datasets: a .jinx file with its sidecar, or a directory that holds only shards.
+
+    A sidecar that another file there also needs is kept. Saved views that show the dataset are not looked for; they no
+    longer open.
+    """
+    from jinx._files.move import Parts, remove
+
+    for parts in [Parts.of(path) for path in paths]:
+        remove(parts.path)
+
+
+def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
+    import os
+
+    from jinx._files.move import Parts
+
+    if len(paths) < 2:  # noqa: PLR2004
+        raise click.UsageError(f"where to? For instance: jinx {command} {paths[0] if paths else 'a.jinx'} b.jinx")
+    *sources, to = paths
+    views = {source: Parts.of(source).is_view for source in sources}
+    inside = os.path.isdir(to) and not Parts.is_dataset(to)  # noqa: PTH112 - str in, str out
+    if len(sources) > 1 and not inside:
+        raise click.UsageError(f"{to}: to take several datasets this must be a directory that exists")
+    # Views come last, so that they follow what was moved with them.
+    sources.sort(key=views.__getitem__)
+    return [(path, os.path.join(to, os.path.basename(path.rstrip("/"))) if inside else to) for path in sources]  # noqa: PTH118, PTH119
+
+
+def _absolute(source: str, target: str) -> dict[str, str]:
+    import os
+
+    return {os.path.abspath(source): os.path.abspath(target)}  # noqa: PTH100 - str in, str out
+
+
+@click.command(epilog=examples("jinx rebase good.jinx /data/laion.jinx", "jinx rebase both.jinx new/a.jinx new/b.jinx"))
+@click.argument("view", type=PATH)
+@click.argument("new", nargs=-1, required=True, type=PATH, metavar="NEW...")
+def rebase(view: str, new: tuple[str, ...]) -> None:
+    """Tell the saved view VIEW where the datasets are that it shows, after they moved.
+
+    NEW is a path for each of them, in the order in which `jinx info VIEW` names them. Each must hold the dataset that
+    the view was saved over; otherwise nothing changes.
+    """
+    from jinx._views.rebase import rebase as write_places
+
+    write_places(view, new)

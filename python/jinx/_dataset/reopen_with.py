@@ -1,0 +1,22 @@
+"""Opens the files of a dataset again with other options."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from jinx._dataset.view_definition import ViewDefinition
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+
+def reopen_with(dataset: "Dataset", **options: Any) -> "Dataset":
+    """The same view over the same files, opened with other options, such as `verify="full"`."""
+    old = dataset._definition
+    if old is None:
+        rebuild, (kind, paths, given, state) = dataset.__reduce__()
+        return rebuild(kind, paths, {**given, **options}, state)
+    if isinstance(old, ViewDefinition):
+        new = replace(old, parts=tuple(reopen_with(part, **options) for part in old.parts))
+    else:
+        new = replace(old, options={**old.options, **options}, file=None)
+    return dataset._derive(rows=new.rows(), definition=new, indices=dataset._indices, columns=dataset._shown_columns)

@@ -1,0 +1,146 @@
+"""Assigns samples to the parts of a split, with numbers alone: by shares, limits, strata and groups.
+
+Every function returns the part of each sample, an int64 array of shape (n,) of numbers from 0.
+"""
+
+import heapq
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+
+def order_of(count: int, seed: int | None) -> "Ints":
+    """The order in which parts are filled: that of the samples, or a random one."""
+    import numpy as np
+
+    return np.arange(count) if seed is None else np.random.Generator(np.random.PCG64(seed)).permutation(count)
+
+
+def sizes_of_shares(count: int, shares: "Sequence[float]") -> "Ints":
+    """Whole numbers that add up to `count`, each less than one from its share."""
+    import numpy as np
+
+    ends = np.rint(np.cumsum(shares) * count).astype(np.int64)
+    ends[-1] = count
+    return np.diff(np.concatenate([[0], ends]))
+
+
+def by_shares(order: "Ints", shares: "Sequence[float]") -> "Ints":
+    """Parts of given shares, filled one after the other."""
+    return _filled(order, sizes_of_shares(len(order), shares))
+
+
+def _filled(order: "Ints", sizes: "Ints") -> "Ints":
+    import numpy as np
+
+    part_of = np.empty(len(order), dtype=np.int64)
+    part_of[order] = np.repeat(np.arange(len(sizes)), sizes)
+    return part_of
+
+
+def by_limit(order: "Ints", weights: "Ints", limit: int) -> "Ints":
+    """Parts that are filled one after the other up to `limit`; what is larger has a part of its own."""
+    import numpy as np
+
+    ends = np.cumsum(weights[order])
+    sizes: list[int] = []
+    start = before = 0
+    while start < len(order):
+        stop = max(int(np.searchsorted(ends, before + limit, side="right")), start + 1)
+        sizes.append(stop - start)
+        start, before = stop, int(ends[stop - 1])
+    return _filled(order, np.array(sizes, dtype=np.int64))
+
+
+def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Ints":
+    """Parts of given shares that have the same shares of every stratum, as nearly as whole samples allow."""
+    import numpy as np
+
+    sorted_order = order[np.argsort(strata[order], kind="stable")]
+    part_of = np.empty(len(order), dtype=np.int64)
+    wanted, owed = np.asarray(shares, dtype=np.float64), np.zeros(len(shares))
+    start = 0
+    for size in np.bincount(strata).tolist():
+        # What rounding kept from a part in one stratum, it gets in the next.
+        exact = wanted * size + owed
+        taken = np.maximum(np.floor(exact), 0).astype(np.int64)
+        while taken.sum() > size:
+            taken[np.argmax(np.where(taken > 0, taken - exact, -np.inf))] -= 1
+        for part in np.argsort(taken - exact, kind="stable")[: size - int(taken.sum())]:
+            taken[part] += 1
+        owed = exact - taken
+        part_of[sorted_order[start : start + size]] = np.repeat(np.arange(len(taken)), taken)
+        start += size
+    return part_of
+
+
+def grouped(order: "Ints", group_sizes: "Ints", shares: "Sequence[float]") -> "Ints":
+    """The part of each group: each goes where most is missing, in the given order of groups."""
+    import numpy as np
+
+    total = int(group_sizes.sum())
+    # The largest lack first; among equals the first part.
+    lacks = [(-share * total, part) for part, share in enumerate(shares)]
+    heapq.heapify(lacks)
+    part_of = np.empty(len(order), dtype=np.int64)
+    for group, size in zip(order.tolist(), group_sizes[order].tolist(), strict=True):
+        lack, part = lacks[0]
+        heapq.heapreplace(lacks, (lack + size, part))
+        part_of[group] = part
+    return part_of
+
+
+def grouped_and_stratified(order: "Ints", groups: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Ints":
+    """The part of each group: each goes where most of its strata is missing, in proportion to their sizes."""
+    import numpy as np
+
+    totals = np.bincount(strata)
+    wanted = np.asarray(shares, dtype=np.float64)
+    # What is missing of each stratum, and of all samples: this keeps the sizes where strata alone do not decide.
+    lacks, all_lacks = np.outer(wanted, totals), wanted * len(strata)
+    pairs, counts = np.unique(groups * len(totals) + strata, return_counts=True)
+    starts = np.searchsorted(pairs, np.arange(len(order) + 1) * len(totals))
+    part_of = np.empty(len(order), dtype=np.int64)
+    for group in order.tolist():
+        group_pairs = slice(starts[group], starts[group + 1])
+        columns = pairs[group_pairs] - group * len(totals)
+        size = counts[group_pairs].sum()
+        part = int(
+            np.argmax(lacks[:, columns] @ (counts[group_pairs] / totals[columns]) + all_lacks * (size / len(strata)))
+        )
+        lacks[part, columns] -= counts[group_pairs]
+        all_lacks[part] -= size
+        part_of[group] = part
+    return part_of
+
+
+def members(part_of: "Ints", parts: int) -> "list[Ints]":
+    """The samples of each part, in their order."""
+    import numpy as np
+
+    order = np.argsort(part_of, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(part_of, minlength=parts))[:-1])
+
+
+def numbered(keys: "npt.NDArray[np.uint64]") -> "tuple[Ints, Ints]":
+    """Keys as numbers from 0 in the order of their first samples, and these; every 0 is a key of its own."""
+    import numpy as np
+
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    missing = keys == 0
+    if missing.any():
+        alone = np.flatnonzero(missing)
+        inverse = inverse.astype(np.int64) + len(alone)
+        inverse[missing] = np.arange(len(alone))
+        first = np.concatenate([alone, first[keys[first] != 0]])
+        inverse[~missing] -= 1
+    rank = np.empty(len(first), dtype=np.int64)
+    by_first = np.argsort(first, kind="stable")
+    rank[by_first] = np.arange(len(first))
+    return rank[inverse], first[by_first]

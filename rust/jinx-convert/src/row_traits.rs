@@ -1,0 +1,121 @@
+//! What every input produces and every output consumes.
+
+use crate::filters::select::Selection;
+use jinx_core::error::{Error, Result};
+use jinx_core::events::Sink;
+use std::sync::Arc;
+
+/// Some consecutive rows, to be emitted on any thread.
+pub trait RowChunk: Send + Sync {
+    /// Number of rows.
+    fn len(&self) -> usize;
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory that it holds or will need, roughly.
+    fn bytes(&self) -> u64;
+
+    /// Emits row `i`.
+    ///
+    /// # Errors
+    /// Errors of the row or of the sink, with file and row.
+    fn emit(&self, i: usize, sink: &mut dyn Sink) -> Result<()>;
+
+    /// Names file and row `i` in an error without a place.
+    fn locate(&self, i: usize, error: Error) -> Error;
+}
+
+/// Produces rows in order.
+pub trait RowSource: Send {
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// Errors of the input, with their place.
+    fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>>;
+
+    /// Bytes of the input that were read so far, as stored in the file.
+    fn bytes_read(&self) -> u64;
+
+    /// Bytes of the whole input, if known.
+    fn total_bytes(&self) -> Option<u64>;
+
+    /// Only these top-level columns will be used. A source may skip the others, but must report the names of skipped
+    /// ones to [`Selection::reads`].
+    fn select(&mut self, _selection: &Arc<Selection>) {}
+}
+
+/// Encodes rows for a target; each worker has its own.
+pub trait ChunkEncoder: Send {
+    type Part: Send;
+
+    /// Adds the row that `emit` describes.
+    ///
+    /// # Errors
+    /// Errors of `emit`, or a value that the format cannot hold.
+    fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()>;
+
+    /// Bytes that were added since the last part, roughly.
+    fn bytes(&self) -> u64;
+
+    /// Rows may be undone: keep what that takes.
+    fn expect_undo(&mut self) {}
+
+    /// Removes what a failed row has left behind.
+    ///
+    /// # Errors
+    /// As [`Self::encode`], of the rows before it.
+    fn undo(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The rows that were added since the last part.
+    ///
+    /// # Errors
+    /// A value that the format cannot hold.
+    fn take(&mut self) -> Result<Self::Part>;
+}
+
+/// The result of a conversion.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub rows: u64,
+    /// Bytes of all files, sidecars included.
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+    /// Pairs of a JINX dataset, otherwise 1.
+    pub files: u64,
+    /// Rejected rows.
+    pub skipped: u64,
+}
+
+/// Is told that row `i` of a part was left out, and why.
+///
+/// # Errors
+/// The same error, with the row's place, where no row may be left out.
+pub type OnRefused<'a> = &'a mut dyn FnMut(usize, Error) -> Result<()>;
+
+/// Writes encoded rows in order and publishes the result as a whole. Dropping it leaves what was there before.
+pub trait RowTarget {
+    type Part: Send;
+    type Encoder: ChunkEncoder<Part = Self::Part>;
+
+    /// The encoder of one worker.
+    ///
+    /// # Errors
+    /// `Invalid` for options that the format does not have.
+    fn encoder(&self) -> Result<Self::Encoder>;
+
+    /// Writes the rows of a part, but for those that it refuses: each of these goes to `refused`.
+    ///
+    /// # Errors
+    /// I/O errors, and those of `refused`; drop the target then.
+    fn commit(&mut self, part: Self::Part, refused: OnRefused<'_>) -> Result<()>;
+
+    /// Makes the output visible.
+    ///
+    /// # Errors
+    /// I/O errors; what was there before stays.
+    fn finish(self) -> Result<Summary>;
+}

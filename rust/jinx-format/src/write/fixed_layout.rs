@@ -1,0 +1,270 @@
+//! Writes rows whose form is known: every array has its final place from the start. So all threads write, and nothing is
+//! written twice.
+//!
+//! ```text
+//! main file:  lines of block 0 | lines of block 1 | ...
+//! sidecar:    header | index | checksums of lines | columns      each block writes its part of every array
+//! ```
+
+use crate::footer::{ArrayRef, ColumnInfo};
+use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
+use crate::write::columns::IndexedType;
+use crate::write::early_sync::EarlySync;
+use crate::write::row_form::{LineArrays, RowForm, UNIT_ROWS};
+use crate::write::sidecar_writer::SIDECAR_ARRAY_BYTES;
+use jinx_core::checked_math::to_u64;
+use jinx_core::error::{Error, Result};
+use jinx_core::interrupt;
+use jinx_core::panics::caught;
+use jinx_core::threads;
+use std::fs::File;
+use std::hash::Hasher as _;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+/// Makes the block with a number.
+pub type MakeBlock<'m> = dyn Fn(u64) -> Result<LineArrays> + Sync + 'm;
+
+/// Where an array lies in the sidecar.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    offset: u64,
+    length: u64,
+    /// Bits of one row.
+    bits: u64,
+}
+
+/// The sidecar's arrays: the index, the checksums of lines, and those of the columns.
+#[derive(Debug)]
+pub(super) struct Layout {
+    places: Vec<Place>,
+    pub(super) sidecar_bytes: u64,
+}
+
+impl Layout {
+    /// `None` if an array is so small that it lies in the footer.
+    pub(super) fn of(form: &RowForm<'_>) -> Option<Self> {
+        // The index has an entry more than rows.
+        let mut sizes =
+            vec![(form.rows.checked_add(1)?.checked_mul(8)?, 64), (form.rows.checked_mul(8)?, 64)];
+        for column in &form.columns {
+            if column.has_missing {
+                sizes.push((form.rows.div_ceil(8), 1));
+            }
+            let width = to_u64(column.width());
+            sizes.push((form.rows.checked_mul(width)?, 8 * width));
+        }
+        let (mut places, mut end) = (Vec::with_capacity(sizes.len()), HEADER_BYTES);
+        for (length, bits) in sizes {
+            let offset = end.next_multiple_of(ALIGNMENT);
+            places.push(Place { offset, length, bits });
+            end = offset.checked_add(length)?;
+        }
+        let are_large = places.iter().all(|place| place.length >= SIDECAR_ARRAY_BYTES);
+        are_large.then_some(Self { places, sidecar_bytes: end })
+    }
+}
+
+/// The arrays of a pair, for its footer.
+pub(super) struct Arrays {
+    pub(super) id: u128,
+    pub(super) index: ArrayRef,
+    pub(super) line_hash: ArrayRef,
+    pub(super) columns: Vec<ColumnInfo>,
+}
+
+/// The files of a pair whose rows are being written.
+pub(super) struct PlacedFiles<'f> {
+    pub(super) form: &'f RowForm<'f>,
+    pub(super) layout: &'f Layout,
+    pub(super) main: File,
+    pub(super) side: File,
+    pub(super) main_path: PathBuf,
+    pub(super) side_path: PathBuf,
+    /// Syncs of both files that begin while they are written; `None` if they are not synced.
+    pub(super) syncs: Option<Mutex<(EarlySync, EarlySync)>>,
+}
+
+/// What depends on the order of the blocks.
+struct Turns {
+    next: u64,
+    is_stopped: bool,
+    rows: u64,
+    main_len: u64,
+    id: XxHash3_128,
+    hashes: Vec<XxHash3_64>,
+}
+
+/// What was written.
+pub(super) struct Written {
+    pub(super) rows: u64,
+    pub(super) main_len: u64,
+    pub(super) arrays: Arrays,
+}
+
+/// Where a block goes.
+struct Turn {
+    first_row: u64,
+    start: u64,
+    ends: Vec<u8>,
+}
+
+impl PlacedFiles<'_> {
+    /// Writes `count` blocks on `threads` threads. Calls `tell` with the number of rows of each.
+    ///
+    /// # Errors
+    /// The error of the first block that cannot be made or written; errors of `tell`; `Interrupted`.
+    pub(super) fn write(
+        &self,
+        count: u64,
+        threads: usize,
+        make: &MakeBlock<'_>,
+        tell: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Written> {
+        let mut hashes = vec![XxHash3_64::new(); self.layout.places.len()];
+        hashes[0].write(&0u64.to_le_bytes());
+        let turns =
+            Turns { next: 0, is_stopped: false, rows: 0, main_len: 0, id: XxHash3_128::new(), hashes };
+        let turns = (Mutex::new(turns), Condvar::new());
+        let number = AtomicU64::new(0);
+        let work = |done: &mut dyn FnMut(u64) -> Result<()>| -> Result<()> {
+            loop {
+                let block = number.fetch_add(1, Ordering::Relaxed);
+                if block >= count || lock(&turns.0).is_stopped {
+                    return Ok(());
+                }
+                let lines = interrupt::check().and_then(|()| make(block));
+                let Some((turn, lines)) = self.take_turn(&turns, block, lines)? else { return Ok(()) };
+                self.put(&turn, &lines).inspect_err(|_| stop(&turns))?;
+                done(to_u64(lines.ends.len()))?;
+            }
+        };
+        let ended = |_| Err(Error::invalid("a thread that writes lines ended without a result"));
+        let outcome = thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            let workers: Vec<_> = (0..threads.max(1))
+                .map_while(|_| {
+                    let (sender, work, turns) = (sender.clone(), &work, &turns);
+                    threads::start(scope, move || {
+                        let mut done = |rows| {
+                            // Nobody listens after an error.
+                            let _ = sender.send(rows);
+                            Ok(())
+                        };
+                        let worked = caught(|| work(&mut done), "a thread that writes lines");
+                        worked.inspect_err(|_| stop(turns))
+                    })
+                })
+                .collect();
+            drop(sender);
+            if workers.is_empty() {
+                return caught(|| work(&mut *tell), "writing lines");
+            }
+            let outcome =
+                receiver.into_iter().try_for_each(|rows| interrupt::check().and_then(|()| tell(rows)));
+            let outcome = outcome.inspect_err(|_| stop(&turns));
+            let worked = workers.into_iter().map(|worker| worker.join().unwrap_or_else(ended));
+            worked.fold(outcome, |first, worked| first.and(worked))
+        });
+        outcome?;
+        let turns = turns.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if turns.rows != self.form.rows {
+            return Err(Error::invalid(format!("{} of {} rows were written", turns.rows, self.form.rows)));
+        }
+        Ok(Written { rows: turns.rows, main_len: turns.main_len, arrays: self.finished(&turns) })
+    }
+
+    /// Waits until all earlier blocks have their places, and gives this one its own. `None` after an error elsewhere.
+    fn take_turn(
+        &self,
+        (turns, changed): &(Mutex<Turns>, Condvar),
+        block: u64,
+        lines: Result<LineArrays>,
+    ) -> Result<Option<(Turn, LineArrays)>> {
+        let mut turns = lock(turns);
+        while turns.next < block && !turns.is_stopped {
+            turns = changed.wait(turns).unwrap_or_else(PoisonError::into_inner);
+        }
+        if turns.is_stopped {
+            return Ok(None);
+        }
+        let lines = lines?;
+        let (first_row, start) = (turns.rows, turns.main_len);
+        let rows = to_u64(lines.ends.len());
+        let is_whole = rows.is_multiple_of(UNIT_ROWS) || first_row + rows == self.form.rows;
+        let fits = first_row + rows <= self.form.rows && lines.arrays.len() + 1 == self.layout.places.len();
+        let mut arrays = lines.arrays.iter().zip(&self.layout.places[1..]);
+        if !is_whole
+            || !fits
+            || !arrays.all(|(array, place)| to_u64(array.len()) == (rows * place.bits).div_ceil(8))
+        {
+            return Err(Error::invalid("a block of rows that does not have the form of the others"));
+        }
+        let ends: Vec<[u8; 8]> = lines.ends.iter().map(|end| (start + end).to_le_bytes()).collect();
+        let ends = ends.into_flattened();
+        turns.hashes[0].write(&ends);
+        turns.id.write(&lines.arrays[0]);
+        for (hash, array) in turns.hashes[1..].iter_mut().zip(&lines.arrays) {
+            hash.write(array);
+        }
+        turns.rows += rows;
+        turns.main_len += to_u64(lines.lines.len());
+        turns.next += 1;
+        changed.notify_all();
+        Ok(Some((Turn { first_row, start, ends }, lines)))
+    }
+
+    fn put(&self, turn: &Turn, lines: &LineArrays) -> Result<()> {
+        let failed = |path: &Path, error: &std::io::Error| Error::io(path, error);
+        self.main.write_all_at(&lines.lines, turn.start).map_err(|error| failed(&self.main_path, &error))?;
+        // The first entry of the index is zero, as is a part of a file that was never written.
+        let index = (turn.first_row + 1, &turn.ends);
+        let columns = lines.arrays.iter().map(|array| (turn.first_row, array));
+        let mut bytes = 0;
+        for (place, (row, array)) in self.layout.places.iter().zip(std::iter::once(index).chain(columns)) {
+            let offset = place.offset + row * place.bits / 8;
+            self.side.write_all_at(array, offset).map_err(|error| failed(&self.side_path, &error))?;
+            bytes += array.len();
+        }
+        let Some(syncs) = &self.syncs else { return Ok(()) };
+        let (main, side) = &mut *lock(syncs);
+        main.wrote(&self.main, lines.lines.len(), &self.main_path)?;
+        side.wrote(&self.side, bytes, &self.side_path)
+    }
+
+    fn finished(&self, turns: &Turns) -> Arrays {
+        let mut refs = self.layout.places.iter().zip(&turns.hashes).map(|(place, hash)| ArrayRef::Sidecar {
+            offset: place.offset,
+            length: place.length,
+            x: Some(format!("{:016x}", hash.finish())),
+        });
+        let empty = || ArrayRef::Sidecar { offset: 0, length: 0, x: None };
+        let mut next = || refs.next().unwrap_or_else(empty);
+        let (index, line_hash) = (next(), next());
+        let columns = self.form.columns.iter().map(|column| ColumnInfo {
+            path: (*column.path).clone(),
+            kind: if column.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
+            dtype: column.dtype.name().to_owned(),
+            rows: self.form.rows,
+            validity: column.has_missing.then(&mut next),
+            offsets: None,
+            data: next(),
+        });
+        Arrays { id: turns.id.finish_128(), index, line_hash, columns: columns.collect() }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the threads, also those that wait for their turn.
+fn stop((turns, changed): &(Mutex<Turns>, Condvar)) {
+    lock(turns).is_stopped = true;
+    changed.notify_all();
+}

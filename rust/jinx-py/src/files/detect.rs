@@ -1,0 +1,36 @@
+//! Finds the format of a file, the shards that a path refers to, and the sidecar of a main file.
+
+use crate::errors::IntoPy;
+use jinx_format::identity::{self, JinxIdentity};
+use jinx_format::read::open;
+use pyo3::prelude::*;
+use std::path::{PathBuf, absolute};
+
+/// Detects the format of a file from its content.
+#[pyfunction]
+pub fn sniff(py: Python<'_>, path: PathBuf) -> PyResult<(String, Option<String>)> {
+    let kind = py.detach(|| jinx_format::sniff::sniff(&path)).into_py_result()?;
+    Ok((kind.name().to_owned(), kind.hint(&path)))
+}
+
+/// Path, number of samples and id of a shard.
+type ShardParts = (PathBuf, Option<u64>, Option<String>);
+
+/// The shards that a path refers to.
+#[pyfunction]
+pub fn resolve(py: Python<'_>, path: PathBuf) -> PyResult<Vec<ShardParts>> {
+    let shards = py.detach(|| open::resolve(&path)).into_py_result()?;
+    Ok(shards.into_iter().map(|shard| (shard.path, shard.samples, shard.id)).collect())
+}
+
+/// The sidecar of a main file.
+#[pyfunction]
+pub fn sidecar_of(py: Python<'_>, main: PathBuf) -> PyResult<Option<PathBuf>> {
+    py.detach(|| identity::sidecar_of(&main)).into_py_result()
+}
+
+/// Fails if the sidecar next to `main` belongs to another main file.
+#[pyfunction]
+pub fn require_own_sidecar(py: Python<'_>, main: PathBuf) -> PyResult<()> {
+    py.detach(|| jinx_core::io::require_own_sidecar(&absolute(main)?, &JinxIdentity)).into_py_result()
+}

@@ -1,0 +1,116 @@
+//! Joins the stored columns of several shards.
+
+use crate::dataset::rows::ColumnData;
+use crate::jinx_shards::shards::Shards;
+use jinx_core::Result;
+use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
+
+#[derive(Default)]
+struct JoinedColumn {
+    data: Vec<u8>,
+    /// Present only if a shard has a validity bitmap.
+    validity: Option<Vec<u8>>,
+    offsets: Vec<u8>,
+    rows: u64,
+}
+
+/// Joins a stored column of all shards. `None` if a shard lacks the column or the types have no common type.
+pub fn stored(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
+    let joined = join(shards, path, kind)?;
+    Ok(joined.map(|(dtype, joined)| ColumnData {
+        dtype: dtype.name(),
+        data: joined.data,
+        validity: joined.validity,
+        offsets: (dtype == ColumnType::Utf8).then_some(joined.offsets),
+    }))
+}
+
+fn join(
+    shards: &Shards,
+    path: &[Option<String>],
+    kind: ColumnKind,
+) -> Result<Option<(ColumnType, JoinedColumn)>> {
+    let live: Vec<usize> = (0..shards.count()).filter(|i| shards.samples(*i) > 0).collect();
+    let (mut types, mut has_validity) = (Vec::new(), false);
+    for i in &live {
+        let Some(info) = shards.shard(*i)?.column_info(path, kind) else { return Ok(None) };
+        let Some(dtype) = ColumnType::from_name(&info.dtype) else { return Ok(None) };
+        types.push(dtype);
+        has_validity |= info.validity.is_some();
+    }
+    let Some(dtype) = common_type(&types) else { return Ok(None) };
+    let mut joined = JoinedColumn { validity: has_validity.then(Vec::new), ..JoinedColumn::default() };
+    if dtype == ColumnType::Utf8 {
+        joined.offsets.extend_from_slice(&0u64.to_le_bytes());
+    }
+    for i in live {
+        let Some(column) = shards.shard(i)?.column(path, kind)? else { return Ok(None) };
+        joined.append(&column, dtype);
+    }
+    Ok(Some((dtype, joined)))
+}
+
+/// The narrowest type that can hold all types; `None` if there is none.
+fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
+    use ColumnType as T;
+    let first = *types.first()?;
+    if types.iter().all(|other| *other == first) {
+        return Some(first);
+    }
+    let is_unsigned = |t: &T| matches!(t, T::Uint8 | T::Uint16 | T::Uint32 | T::Uint64);
+    let is_signed = |t: &T| matches!(t, T::Int8 | T::Int16 | T::Int32 | T::Int64);
+    if types.iter().all(is_unsigned) {
+        return Some(T::Uint64);
+    }
+    if types.iter().all(|t| is_signed(t) || (is_unsigned(t) && *t != T::Uint64)) {
+        return Some(T::Int64);
+    }
+    let is_exact = |t: &T| *t == T::Float64 || ((is_signed(t) || is_unsigned(t)) && t.width() < Some(8));
+    types.iter().all(is_exact).then_some(T::Float64)
+}
+
+impl JoinedColumn {
+    fn append(&mut self, column: &IndexedColumn<'_>, dtype: ColumnType) {
+        if let Some(validity) = &mut self.validity {
+            for i in 0..column.rows {
+                let row = self.rows + i;
+                if row.is_multiple_of(8) {
+                    validity.push(0);
+                }
+                if let Some(last) = validity.last_mut() {
+                    *last |= u8::from(column.is_valid(i)) << (row % 8);
+                }
+            }
+        }
+        self.rows += column.rows;
+        if column.dtype == dtype && dtype != ColumnType::Utf8 {
+            self.data.extend_from_slice(&column.data);
+            return;
+        }
+        for i in 0..column.rows {
+            let cell = column.cell(i);
+            if dtype == ColumnType::Utf8 {
+                self.data.extend_from_slice(cell);
+                let end = jinx_core::checked_math::to_u64(self.data.len());
+                self.offsets.extend_from_slice(&end.to_le_bytes());
+            } else {
+                self.data.extend_from_slice(&widen(column.dtype, cell, dtype));
+            }
+        }
+    }
+}
+
+/// Converts a cell to the wider type, in eight bytes.
+fn widen(from: ColumnType, cell: &[u8], to: ColumnType) -> [u8; 8] {
+    let signed = matches!(from, ColumnType::Int8 | ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64);
+    let fill = if signed && cell.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
+    let mut bits = [fill; 8];
+    bits[..cell.len()].copy_from_slice(cell);
+    if to == ColumnType::Float64 && from != ColumnType::Float64 {
+        // Exact: only integers of up to 32 bits are joined with floats.
+        #[allow(clippy::cast_precision_loss)]
+        let value = i64::from_le_bytes(bits) as f64;
+        return value.to_le_bytes();
+    }
+    bits
+}

@@ -1,0 +1,205 @@
+//! JINX shards as the rows of a dataset.
+
+use crate::dataset::files::Files;
+use crate::dataset::projection::Projection;
+use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
+use crate::jinx_shards::dataset::JinxDataset;
+use crate::jinx_shards::sample::JinxSample;
+use crate::jinx_shards::shards::Shards;
+use crate::jinx_shards::{columns, filter, footer};
+use crate::sample::stored::StoredSample;
+use jinx_convert::arrow::{media_of, united_text};
+use jinx_core::Result;
+use jinx_core::events::Sink;
+use jinx_format::expression::ValueKind;
+use jinx_format::expression::filter_shard::RowFilter;
+use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::key::FormatVersion;
+use jinx_format::meta::Meta;
+use jinx_format::read::columns::ColumnKind;
+use jinx_format::write::inherit::Inherited;
+use std::any::Any;
+use std::sync::Arc;
+
+impl Rows for JinxDataset {
+    fn files(&self) -> &Files {
+        &self.files
+    }
+
+    fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    fn with_projection(&self, projection: Projection) -> Arc<dyn Rows> {
+        Arc::new(self.with_projection(projection))
+    }
+
+    fn close(&self) {
+        self.shards.close();
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.shards.check()
+    }
+
+    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
+        Ok(StoredSample::Jinx(JinxSample::new(self, position)))
+    }
+
+    fn emit(&self, position: u64, mut sink: &mut dyn Sink) -> Result<()> {
+        if !self.projection.is_whole() {
+            sink.begin_dict(0)?;
+            self.emit_members(position, &|_| true, sink)?;
+            return sink.end_dict();
+        }
+        let shards = self.shards.get()?;
+        let (shard, i) = shards.locate(position)?;
+        shard.emit_row(i, &mut sink)
+    }
+
+    fn emit_members(
+        &self,
+        position: u64,
+        wanted: &dyn Fn(&str) -> bool,
+        mut sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let shards = self.shards.get()?;
+        let (shard, i) = shards.locate(position)?;
+        let line = shard.line(i)?;
+        let wanted = |name: &str| self.projection.has(name) && wanted(name);
+        shard.emit_members(&line, &wanted, &mut sink).map_err(|error| shard.here(error, i))
+    }
+
+    fn measure(
+        &self,
+        positions: &mut dyn Iterator<Item = u64>,
+        path: &[&str],
+        kind: ColumnKind,
+    ) -> Result<Vec<Option<Measure>>> {
+        let shards = self.shards.get()?;
+        let measure = |position| {
+            let (shard, i) = shards.locate(position)?;
+            shard.measure(i, path, kind)
+        };
+        positions.map(measure).collect()
+    }
+
+    fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
+        let shards = self.shards.get()?;
+        if self.facts.lacks_indexed(path, kind) {
+            return Ok(None);
+        }
+        columns::stored(&shards, path, kind)
+    }
+
+    fn column_names(&self) -> Result<Vec<String>> {
+        Ok(self.facts.columns(&*self.shards.get()?)?.to_vec())
+    }
+
+    fn indexed_kind(&self, path: &[String]) -> Result<Option<ValueKind>> {
+        filter::indexed_kind(&*self.shards.get()?, path)
+    }
+
+    fn filtered(
+        &self,
+        filter: &RowFilter<'_>,
+        positions: Option<&[u64]>,
+        limit: Option<u64>,
+    ) -> Result<Vec<u64>> {
+        filter::filtered(&*self.shards.get()?, filter, positions, limit)
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.plain { "jsonl" } else { "jinx" }
+    }
+
+    fn line_offsets(&self, file: usize) -> Result<Vec<u8>> {
+        self.shards.get()?.shard(file)?.line_offsets()
+    }
+
+    fn lists_columns(&self) -> Result<bool> {
+        let shards = self.shards.get()?;
+        for i in 0..shards.count() {
+            if shards.shard(i)?.rules() != FormatVersion::V1_1 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_view_file(&self) -> bool {
+        self.is_view()
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {
+        Ok(Roots { rows: vec![self], positions })
+    }
+
+    fn statistics(&self) -> Result<Vec<FieldInfo>> {
+        Ok(self.facts.statistics(&*self.shards.get()?)?.to_vec())
+    }
+
+    fn identities(&self) -> Result<Vec<(u64, String)>> {
+        let shards = self.shards.get()?;
+        (0..shards.count()).map(|i| shards.identity(i)).collect()
+    }
+
+    fn base_ids(&self) -> Result<Vec<(u64, String)>> {
+        let shards = self.shards.get()?;
+        (0..shards.count()).map(|i| shards.base_id(i)).collect()
+    }
+
+    fn content_hash(&self, file: usize) -> Result<String> {
+        self.shards.get()?.shard(file)?.content_hash()
+    }
+
+    fn footer(&self, file: usize) -> Result<String> {
+        footer::footer(&*self.shards.get()?, file)
+    }
+
+    fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
+        Ok(self.facts.inherited(&*self.shards.get()?)?.of_columns(wanted))
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        Ok(self.facts.inherited(&*self.shards.get()?)?.meta.clone())
+    }
+
+    fn facts(&self) -> Result<Option<String>> {
+        self.facts.tell(&*self.shards.get()?).map(Some)
+    }
+
+    fn assume(&self, facts: &str) -> Result<()> {
+        self.facts.assume(facts)
+    }
+
+    fn arrow_types(&self) -> Result<ArrowTypes> {
+        let shards = self.shards.get()?;
+        if shards.count() == 0 {
+            return Ok(ArrowTypes::default());
+        }
+        let Some(first) = (0..shards.count()).find(|i| shards.samples(*i) > 0) else {
+            return empty_types(&shards);
+        };
+        let footer = shards.shard(first)?.footer();
+        Ok(ArrowTypes { schema: footer.arrow_schema.clone(), media: media_of(&footer.fields) })
+    }
+}
+
+/// The types of shards that all are empty: those of all columns that one of them has.
+fn empty_types(shards: &Shards) -> Result<ArrowTypes> {
+    let mut all = ArrowTypes::default();
+    for i in 0..shards.count() {
+        let footer = shards.shard(i)?.footer();
+        all.schema = match (all.schema, footer.arrow_schema.clone()) {
+            (Some(left), Some(right)) => united_text(&left, &right).ok(),
+            (left, right) => left.or(right),
+        };
+        all.media.extend(media_of(&footer.fields));
+    }
+    Ok(all)
+}

@@ -1,0 +1,186 @@
+//! JINX shards as one sequence of samples.
+
+use jinx_core::{Error, Result};
+use jinx_format::read::shard::{OpenOptions, Shard};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Open all shards of a directory with at most this many, so that replacing the directory does not affect its readers.
+const OPENED_AT_ONCE: usize = 16;
+
+/// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access.
+#[derive(Debug)]
+pub struct Shards {
+    entries: Vec<ShardEntry>,
+    /// The first sample of each shard, followed by the total.
+    starts: Vec<u64>,
+    options: OpenOptions,
+    plain: bool,
+}
+
+#[derive(Debug)]
+struct ShardEntry {
+    path: PathBuf,
+    expected: Option<(u64, String)>,
+    shard: OnceLock<Shard>,
+    /// Kept, because that of a file without an id is read from the file.
+    identity: OnceLock<String>,
+}
+
+impl Shards {
+    /// Opens the shards. With `expected` (samples and id of each), opens many shards only on first access.
+    ///
+    /// # Errors
+    /// `Mismatch` if none of several shards belongs to the split. A single file of another split is empty, as in 1.0.
+    pub fn open(
+        paths: Vec<PathBuf>,
+        expected: Option<Vec<(u64, String)>>,
+        split: Option<&str>,
+        options: OpenOptions,
+        plain: bool,
+    ) -> Result<Self> {
+        let mut expected = expected.map(Vec::into_iter);
+        let entries: Vec<ShardEntry> = paths
+            .into_iter()
+            .map(|path| ShardEntry {
+                path,
+                expected: expected.as_mut().and_then(Iterator::next),
+                shard: OnceLock::new(),
+                identity: OnceLock::new(),
+            })
+            .collect();
+        let mut shards = Self { entries, starts: vec![0], options, plain };
+        let mut total = 0u64;
+        let mut other_splits = BTreeSet::new();
+        let mut is_found = split.is_none() || shards.entries.len() <= 1;
+        for i in 0..shards.entries.len() {
+            let samples = match &shards.entries[i].expected {
+                Some((samples, _)) => *samples,
+                None => {
+                    let shard = shards.shard(i)?;
+                    let own = shard.footer().split.as_deref();
+                    let is_chosen = split.is_none() || own == split;
+                    is_found |= is_chosen;
+                    other_splits.extend(own.map(str::to_owned));
+                    if is_chosen { shard.len() } else { 0 }
+                }
+            };
+            total = total
+                .checked_add(samples)
+                .ok_or_else(|| Error::corrupt("more samples than 64 bits count"))?;
+            shards.starts.push(total);
+        }
+        if let Some(split) = split
+            && !is_found
+        {
+            return Err(no_split(split, other_splits, &shards.entries[0].path));
+        }
+        if shards.entries.len() <= OPENED_AT_ONCE {
+            for i in 0..shards.entries.len() {
+                // If a shard cannot be opened, access to its samples reports the error.
+                let _ = shards.shard(i);
+            }
+        }
+        Ok(shards)
+    }
+
+    pub fn len(&self) -> u64 {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Number of samples of shard `i`; 0 for a shard of another split.
+    pub fn samples(&self, i: usize) -> u64 {
+        self.starts[i + 1] - self.starts[i]
+    }
+
+    pub fn shard(&self, i: usize) -> Result<&Shard> {
+        let entry = &self.entries[i];
+        if let Some(shard) = entry.shard.get() {
+            return Ok(shard);
+        }
+        let shard = if self.plain {
+            Shard::open_plain(&entry.path, &self.options)?
+        } else {
+            Shard::open(&entry.path, &self.options)?
+        };
+        if let Some((samples, id)) = &entry.expected
+            && (shard.len() != *samples || !has_identity(&shard, id)?)
+        {
+            let what = "the file is not the one that was opened or that the manifest lists: it was changed or \
+                        replaced (other samples, id, or time of change)";
+            return Err(Error::mismatch(what).in_file(&entry.path));
+        }
+        Ok(entry.shard.get_or_init(|| shard))
+    }
+
+    /// Returns the number of samples and the identity of shard `i`. Does not open the shard if both are already known.
+    pub fn identity(&self, i: usize) -> Result<(u64, String)> {
+        match &self.entries[i].expected {
+            Some((samples, id)) if !id.is_empty() => Ok((*samples, id.clone())),
+            _ => Ok((self.samples(i), self.found_identity(i)?)),
+        }
+    }
+
+    fn found_identity(&self, i: usize) -> Result<String> {
+        let found = &self.entries[i].identity;
+        if let Some(identity) = found.get() {
+            return Ok(identity.clone());
+        }
+        let identity = self.shard(i)?.identity()?;
+        Ok(found.get_or_init(|| identity).clone())
+    }
+
+    /// Returns the number of samples of shard `i` and the id by which a saved view names it as its base. Does not open
+    /// the shard if both are already known.
+    pub fn base_id(&self, i: usize) -> Result<(u64, String)> {
+        match &self.entries[i].expected {
+            Some((samples, id)) if is_of_format(id) => Ok((*samples, id.clone())),
+            _ => Ok((self.samples(i), self.shard(i)?.base_id()?)),
+        }
+    }
+
+    /// Returns the shard of sample `i`, and the index of the sample in that shard.
+    pub fn locate(&self, i: u64) -> Result<(&Shard, u64)> {
+        let at = self.place(i);
+        Ok((self.shard(at)?, i - self.starts[at]))
+    }
+
+    /// Returns the index of the shard that contains sample `i`.
+    pub fn place(&self, i: u64) -> usize {
+        if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 }
+    }
+
+    /// Returns the positions of the samples of shard `i`.
+    pub fn range(&self, i: usize) -> Range<u64> {
+        self.starts[i]..self.starts[i + 1]
+    }
+}
+
+/// Whether an identity is the id of the format, and not what stands for it.
+fn is_of_format(id: &str) -> bool {
+    !id.is_empty() && !id.contains('-')
+}
+
+/// Whether the shard is the expected one. Of a file without an id, a manifest knows only the number of samples.
+fn has_identity(shard: &Shard, expected: &str) -> Result<bool> {
+    if shard.footer().id.is_none() && expected.is_empty() {
+        return Ok(true);
+    }
+    Ok(shard.identity()? == expected)
+}
+
+fn no_split(split: &str, splits: BTreeSet<String>, first: &Path) -> Error {
+    let names: Vec<String> = splits.into_iter().collect();
+    let what = if names.is_empty() {
+        format!("no split {split:?} here: these samples belong to no split")
+    } else {
+        format!("no split {split:?} here; there are: {}", names.join(", "))
+    };
+    Error::mismatch(what).in_file(first)
+}
