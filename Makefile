@@ -36,7 +36,7 @@ STREAMING := .venv-streaming
 # uv if it could be installed, otherwise pip.
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
-RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data
+RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/fault/test_killed_ray_drivers.py
 CRATES := --workspace --exclude jinx-py
 
 .PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-scale bench-views soak fuzz pages docs wheel pins clean need-cargo
@@ -147,7 +147,7 @@ test-cluster: $(STAMPS)/ray develop ## three of the tests on a Ray cluster: a mi
 test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests start
 	$(PY) -m pytest --timeout 300 $(RAY_TESTS)
 
-soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
+soak: $(STAMPS)/ray develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
 
 bench: develop $(STAMPS)/test ## speed, memory and disk next to other systems: an hour, and the pages in docs/benchmarks

@@ -1,12 +1,14 @@
 """What the fault tests share: how long they run, and the shim that makes calls fail."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +54,18 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("calls cannot be traced here (the machine's kind or its rules forbid it)")
     assert tried.returncode == 0
     return program
+
+
+@pytest.fixture
+def kill_runs(shim: Path, directory: Path, child_environment: dict[str, str]) -> Callable[..., dict[str, Any]]:
+    """Kills pipeline runs at their calls: a case of `fault.killing_runs`, every so many-th call, the first one."""
+
+    def kill(case: str, every: int, first: int, *address: str) -> dict[str, Any]:
+        words = ["-m", "fault.killing_runs", *case.split(), str(directory), str(every), str(first), *address]
+        options = ["--under-test"] if address else []
+        command = [str(shim), *options, sys.executable, *words]
+        done = subprocess.run(command, env=child_environment, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return kill

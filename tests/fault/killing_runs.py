@@ -1,8 +1,10 @@
 """Runs under the shim: whole pipeline runs, killed at call N, and the same command after each; prints what went wrong.
 
-`python -m fault.killing_runs SITUATION OUTPUT DIRECTORY EVERY FIRST`: every EVERY-th call from FIRST on.
+`python -m fault.killing_runs SITUATION OUTPUT DIRECTORY EVERY FIRST [ADDRESS]`: every EVERY-th call from FIRST on.
 
-Workers are in the process of the driver, so that a kill is that of the machine's, and a run takes milliseconds.
+Workers are in the process of the driver, so that a kill is that of the machine's, and a run takes milliseconds. With
+the address of a Ray cluster, they are there: only the driver is killed, and what its workers do at that moment goes on
+until Ray ends them.
 """
 
 import json
@@ -14,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -105,10 +107,17 @@ def lines(path: Path, first: int, last: int) -> None:
 
 @dataclass
 class Place:
-    """A directory with an input and an output."""
+    """A directory with an input and an output.
+
+    Attributes:
+        folder: The directory.
+        name: Of the output.
+        address: Of the Ray cluster with the workers; None: they are in this process.
+    """
 
     folder: Path
     name: str
+    address: str | None = None
 
     def export(self, text: str = "B", *, refused: bool = False, **more: Any) -> None:
         """A run of a recipe that depends on `text`; a refused one asks for what the input does not have."""
@@ -116,7 +125,8 @@ class Place:
         source = SourceSpec(str(data), max_samples=3) if refused else data
         first = jp.ops.ImageShapeFilter(min_width=1) if refused else jp.ops.TextLengthFilter(min_len=1)
         change = jp.create("replace_content_mapper", pattern="text", repl=text)
-        more = {"workers": 1, "block_rows": 2, "kind": OUTPUTS[self.name], **more}
+        engine = "local" if self.address is None else jp.Ray(self.address)
+        more = {"engine": engine, "workers": 1, "block_rows": 2, "kind": OUTPUTS[self.name], **more}
         if self.name == "out":
             more["shard_size"] = 500
         Dataset.load(source).process([first, change]).export(self.folder / self.name, **more)
@@ -155,7 +165,8 @@ def refuse(place: Place) -> None:
 def killed_half_way(place: Place) -> None:
     """What a run leaves that is killed at about its middle."""
     arm("", 0)
-    total = calls_of(lambda: Place(place.folder / "calm", place.name).export(), place.folder / "calm", place)
+    calm = replace(place, folder=place.folder / "calm")
+    total = calls_of(calm.export, calm.folder, place)
     in_child(lambda: (arm("kill", total // 2), place.export()))
     disarm()
 
@@ -231,11 +242,10 @@ def in_child(work: Callable[[], Any]) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said.decode()
 
 
-def trial(situation: Situation, folder: Path, name: str, number: int) -> tuple[bool, list[str], dict[str, str]]:
+def trial(situation: Situation, place: Place, number: int) -> tuple[bool, list[str], dict[str, str]]:
     """One run that is killed at a call, if it has so many; what went wrong, and what the directory holds then."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    place = Place(folder, name)
+    shutil.rmtree(place.folder, ignore_errors=True)
+    place.folder.mkdir()
     code, said = in_child(lambda: situation.before(place))
     if code:
         return False, [f"before: {said}"], {}
@@ -249,15 +259,20 @@ def trial(situation: Situation, folder: Path, name: str, number: int) -> tuple[b
 
 
 def main() -> None:
-    name, output, folder, every, first = sys.argv[1:]
-    run.opened_engine = opened
+    name, output, folder, every, first, *address = sys.argv[1:]
+    place = Place(Path(folder) / "under-test", output, *address)
+    if place.address is None:
+        run.opened_engine = opened
+    else:
+        import ray  # noqa: F401 - once, and not in each child
+
     warnings.simplefilter("ignore")
-    situation, place = SITUATIONS[name], Path(folder) / "under"
-    _, wrong, calm = trial(situation, place, output, MOST_CALLS)
+    situation = SITUATIONS[name]
+    _, wrong, calm = trial(situation, place, MOST_CALLS)
     found = {"calm": wrong} if wrong else {}
     number, tried = int(first), 0
     while not wrong:
-        is_killed, said, state = trial(situation, place, output, number)
+        is_killed, said, state = trial(situation, place, number)
         if state != calm:
             differ = sorted(one for one in state.keys() | calm.keys() if state.get(one) != calm.get(one))
             said.append(f"other than without a kill: {differ}")

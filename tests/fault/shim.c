@@ -1,10 +1,10 @@
-/* shim [--reads] COMMAND...: runs COMMAND and makes one of its file-system calls fail.
+/* shim [--reads | --under-test] COMMAND...: runs COMMAND and makes one of its file-system calls fail.
  *
  * A tracer instead of a preloaded library, because calls that bypass the C library count too. The command arms it by
  * write(-1000 - ACTION, bytes, N): the N-th call from now on is treated as ACTION says. write(-1000, bytes, 0) disarms
  * it and returns the number of calls seen, plus 2^20 if the call that failed was one that removes. Calls of threads and
- * forked children count as well. With --reads those count that open, ask about, map and read files whose path holds
- * "under-test", and the actions are the last four.
+ * forked children count as well. With --under-test only those count that are about files whose path holds "under-test".
+ * With --reads those of them count that open, ask about, map and read, and the actions are the last four.
  * Exit code 99: tracing is not allowed here. 98: not this kind of machine.
  */
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@ static const int watched_reads[] = {
 };
 enum { WATCHED = sizeof watched / sizeof *watched, READS = sizeof watched_reads / sizeof *watched_reads };
 
-static int reads;
+static int reads, only_under_test;
 static int action;
 static long wanted, seen, removal;
 
@@ -62,12 +62,26 @@ static void skip(struct user_regs_struct *regs, long result) {
     regs->rax = result;
 }
 
-/* Whether a call that reads is about a file under test. */
+/* Which argument of a call is a path: the first, the second (after the descriptor of a directory), or none: 0. */
+static int path_argument(long call) {
+    switch (call) {
+    case SYS_open: case SYS_creat: case SYS_stat: case SYS_rename: case SYS_link: case SYS_mkdir: case SYS_unlink:
+    case SYS_rmdir:
+        return 1;
+    case SYS_openat: case SYS_newfstatat: case SYS_statx: case SYS_renameat: case SYS_renameat2: case SYS_linkat:
+    case SYS_mkdirat: case SYS_unlinkat:
+        return 2;
+    }
+    return 0;
+}
+
+/* Whether a call is about a file under test. */
 static int is_under_test(pid_t pid, struct user_regs_struct *regs) {
     long call = regs->orig_rax;
     char link[64], path[4096] = "";
-    unsigned long name = call == SYS_open || call == SYS_stat ? regs->rdi : regs->rsi;
-    if (call == SYS_open || call == SYS_stat || call == SYS_openat || call == SYS_newfstatat || call == SYS_statx) {
+    int argument = path_argument(call);
+    if (argument) {
+        unsigned long name = argument == 1 ? regs->rdi : regs->rsi;
         /* Up to the end of a page: what lies behind it may not be there. */
         for (size_t have = 0, part; have < sizeof path - 1 && !memchr(path, 0, have); have += part) {
             part = 4096 - (name + have) % 4096;
@@ -76,12 +90,15 @@ static int is_under_test(pid_t pid, struct user_regs_struct *regs) {
             if (process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)part)
                 return 0;
         }
+        if (strstr(path, "under-test"))
+            return 1;
     }
-    if (!*path) {
-        snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, (int)(call == SYS_mmap ? regs->r8 : regs->rdi));
-        ssize_t length = readlink(link, path, sizeof path - 1);
-        path[length > 0 ? length : 0] = 0;
-    }
+    if (*path == '/' || argument == 1)
+        return 0;
+    unsigned long fd = call == SYS_mmap ? regs->r8 : call == SYS_copy_file_range ? regs->rdx : regs->rdi;
+    snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, (int)fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
     return strstr(path, "under-test") != NULL;
 }
 
@@ -121,6 +138,8 @@ static void decide(pid_t pid, struct user_regs_struct *regs) {
     /* Opening for reading changes nothing; the standard streams are not files under test. */
     if (action == NONE || (opens && !(flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))) || (is_write(call) && fd <= 2))
         return;
+    if (only_under_test && !is_under_test(pid, regs))
+        return;
     seen++;
     int now = seen == wanted;
     static const int errors[] = {[NO_SPACE] = ENOSPC, [IO_ERROR] = EIO, [QUOTA] = EDQUOT, [INTERRUPT] = EINTR};
@@ -158,6 +177,8 @@ static void trace_calls(void) {
 int main(int count, char **words) {
     if (count > 1 && strcmp(words[1], "--reads") == 0)
         reads = 1, count--, words++;
+    else if (count > 1 && strcmp(words[1], "--under-test") == 0)
+        only_under_test = 1, count--, words++;
     if (count < 2)
         return 2;
     pid_t first = fork();

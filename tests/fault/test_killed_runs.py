@@ -1,9 +1,5 @@
 """A whole pipeline run is killed at each of its file-system calls; the same command then ends with the same bytes."""
 
-import json
-import subprocess
-import sys
-
 import pytest
 
 from fault.killing_runs import OUTPUTS, SITUATIONS
@@ -15,14 +11,9 @@ CASES = [f"{situation} {output}" for situation in SITUATIONS for output in OUTPU
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_that_is_killed_at_call_n_is_finished_by_the_same_command(case, shim, directory, child_environment, soak):
+def test_a_run_that_is_killed_at_call_n_is_finished_by_the_same_command(case, kill_runs, soak):
     # Other calls for each case.
-    first = 1 + 7 * CASES.index(case) % EVERY
-    calls = ("1", "1") if soak else (str(EVERY), str(first))
-    command = [shim, sys.executable, "-m", "fault.killing_runs", *case.split(), directory, *calls]
-    done = subprocess.run(command, env=child_environment, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    result = json.loads(done.stdout.splitlines()[-1])
+    result = kill_runs(case, 1, 1) if soak else kill_runs(case, EVERY, 1 + 7 * CASES.index(case) % EVERY)
     assert result["wrong"] == {}
     # A shim that kills nothing would pass as well.
     assert result["tried"] >= 1

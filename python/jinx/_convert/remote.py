@@ -67,7 +67,7 @@ def url_facts(url: str) -> list[tuple[str, dict[str, str]]]:
     """
     files, remotes = _files_at(url)
     facts: list[tuple[str, dict[str, str]]] = []
-    for name in found:
+    for name in remotes:
         info = files.info(name)
         known = {fact: str(info[fact]) for fact in _FACTS if info.get(fact) is not None}
         facts.append((files.unstrip_protocol(name), known))

@@ -175,7 +175,7 @@ def test_a_run_whose_workers_share_a_gpu(nodes, tmp_path):
     assert flow.export(tmp_path / "out", engine=jp.Ray(resources={"ours": 1}), block_rows=20).ok
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
     started = [one["worker"] for one in events if one["kind"] == "ready"]
-    assert sum(one.startswith("gpu") for one in started) == 2
+    assert sum(one.startswith("0.5gpu") for one in started) == 2
     assert sum(one.startswith("cpu") for one in started) <= 2
 
 

@@ -15,7 +15,6 @@ from jinx_pipeline import serving
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.operators.api.retry_after import BusyError
-from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.serving import Served, asked_to_wait
 from pipeline.made import rows_of, write_input
 
@@ -72,7 +71,8 @@ class Doubler:
             os.kill(os.getpid(), signal.SIGKILL)
         if number == 88 and self._first("busy"):
             raise TooManyError(0.2)
-        # The fifth time is once more than a worker waits by itself; four are for one that does the slow block as well.
+        # The fifth time is once more than a request is repeated: the operator is called again. Four are for a worker
+        # that does the slow block as well.
         if number == 188 and any(self._first(f"very busy {refusal}") for refusal in range(9)):
             raise TooManyError(1.3)
         return 2 * number
@@ -120,8 +120,7 @@ def test_no_sample_is_lost_where_a_replica_dies_and_others_are_busy(operators, n
         *(f"very busy {refusal}" for refusal in range(9)),
     }
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
-    assert [one["cause"] for one in events if one["kind"] == "failed"] == [Cause.THROTTLED.value]
-    assert not [one for one in events if one["kind"] == "died"]
+    assert not [one for one in events if one["kind"] in {"failed", "died"}]
 
 
 def test_an_application_that_is_not_there_stops_the_run(operators, notes, tmp_path):
