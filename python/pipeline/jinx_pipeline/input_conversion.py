@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ class _Pieces:
     """As `engines.driver.Streams`: a piece is known to its work, and has no rows that could be left out."""
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
-        """Nothing, as the work knows what it reads."""
-        return Source(), task
+        """Nothing, as the work knows what it reads; its first row is the number of the piece."""
+        return Source(), replace(task, first=task.block)
 
     def named(self, node: str, bad: BadRow) -> BadRow:
         """The row as it is."""

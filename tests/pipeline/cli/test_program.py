@@ -13,7 +13,7 @@ import yaml
 import jinx
 from jinx._cli.command_line import one_line
 from jinx_pipeline.cli.program import COMMANDS, run
-from jinx_pipeline.run import Run
+from jinx_pipeline.opened_run import OpenedRun
 from pipeline.made import rows_of, write_input, write_operators
 
 
@@ -60,13 +60,13 @@ def test_run_writes_the_output_and_says_what_it_did(folder, capsys):
 
 
 def test_standard_output_has_the_result_alone(folder, capsys, monkeypatch):
-    finish = Run._execute
+    finish = OpenedRun._execute
 
     def noisy(*arguments):
         sys.stdout.write("(raylet) a node has died\n")  # as Ray does
         return finish(*arguments)
 
-    monkeypatch.setattr(Run, "_execute", noisy)
+    monkeypatch.setattr(OpenedRun, "_execute", noisy)
     assert run(["run", recipe(folder, ["clean_links_mapper"]), "--json"]) == 0
     out = capsys.readouterr()
     assert json.loads(out.out)["rows_out"] == 200

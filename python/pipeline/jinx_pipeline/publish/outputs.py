@@ -16,6 +16,7 @@ from jinx._dataset.added_columns import with_lengths_text
 from jinx._views.meta import COUNTED, kept_meta
 from jinx._views.save import write_rows_of
 from jinx.errors import MismatchError
+from jinx_pipeline.operators.api.batch import STATS
 from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
 from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import OpenSource
@@ -44,22 +45,46 @@ def write_output(export: Export, folder: Path, source: OpenSource, writer: Mappi
     options = {name: value for name, value in writer.items() if name != "shard_size"}
     with jinx.Writer(target, overwrite=True, **options) as output:
         if source.source.base or source.parts:
-            _copy_all(output, source.dataset)
+            _copy_all(output, source)
         return output.close()
 
 
-def _copy_all(writer: jinx.Writer, dataset: "jinx.Dataset") -> None:
+def _copy_all(writer: jinx.Writer, source: OpenSource) -> None:
     """Copy the samples as they are stored."""
+    dataset, moved = source.dataset, _moved_columns(source)
     hidden = _private(dataset)
-    if ABSENT not in hidden:
+    if ABSENT not in hidden and not moved:
         writer.copy(dataset, drop=hidden)
         return
+    plain = dataset.drop_columns([*hidden, *(name for name in moved if name in dataset.column_names)])
     for first in range(0, len(dataset), _COPIED_ROWS):
         positions = np.arange(first, min(first + _COPIED_ROWS, len(dataset)))
-        absent = absent_columns(dataset, positions) or []
-        # Rows one after another that lack the same columns.
-        for names, run in groupby(zip(positions, absent, strict=True), lambda pair: pair[1]):
-            writer.copy(dataset, [int(position) for position, _ in run], drop=[*hidden, *names])
+        absent = absent_columns(dataset, positions) or [[] for _ in positions]
+        samples = dataset.take(positions, moved) if moved else [{} for _ in positions]
+        own = [
+            {name: sample[name] for name in moved if name in sample and name not in names}
+            for sample, names in zip(samples, absent, strict=True)
+        ]
+        # Rows one after another that have the same columns.
+        rows = zip(positions, absent, own, strict=True)
+        for (names, present), group in groupby(rows, lambda row: (row[1], list(row[2]))):
+            run = list(group)
+            replace = {name: [values[name] for _, _, values in run] for name in present}
+            drop = [name for name in names if name in plain.column_names]
+            writer.copy(plain, [int(position) for position, _, _ in run], replace=replace, drop=drop)
+
+
+def _moved_columns(source: OpenSource) -> list[str]:
+    """The columns that come last in every sample, if some parts have them of their own and others do not.
+
+    Which part a sample is in must not show in the order of its columns: a part has its own columns last, and removes
+    one of the base that none of its samples has.
+    """
+    counts = Counter(name for part in source.parts for name in part._roots()[2] if name not in PRIVATE)
+    removed = [name for name in source.hidden_columns() if name in source.dataset.column_names]
+    if source.base is None or (not removed and all(count == len(source.parts) for count in counts.values())):
+        return []
+    return sorted({*counts, *removed}, key=lambda name: (name == STATS, name))
 
 
 def _private(dataset: "jinx.Dataset") -> list[str]:
@@ -117,10 +142,10 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
             return jinx.convert(Path(folder) / "none.jinx", target, **options)
         dataset = source.dataset
         hidden = _private(dataset)
-        if ABSENT in hidden:
+        if ABSENT in hidden or _moved_columns(source):
             # Of a view, a column that some samples lack is null in them.
             with jinx.Writer(Path(folder) / "whole") as writer:
-                _copy_all(writer, dataset)
+                _copy_all(writer, source)
                 writer.close()
             dataset, hidden = jinx.open(Path(folder) / "whole"), []
         if hidden:

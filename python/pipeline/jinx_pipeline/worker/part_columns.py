@@ -1,5 +1,6 @@
 """Which columns a part has in place of those of its source, and next to them."""
 
+import struct
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -112,6 +113,8 @@ def _is_same(new: Any, old: Any) -> bool:
         return False
     if isinstance(new, str | bytes | bool | int) or new is None:
         return new == old
+    if isinstance(new, float):
+        return struct.pack("d", new) == struct.pack("d", old)
     if isinstance(new, list):
         return len(new) == len(old) and all(map(_is_same, new, old))
     if isinstance(new, dict):

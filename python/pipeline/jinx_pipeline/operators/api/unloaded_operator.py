@@ -35,7 +35,8 @@ class UnloadedOperator(Operator):
 
     @property
     def digest(self) -> str:
-        raise RuntimeError(f"{self.name}: its code is not loaded, so nobody knows what it does; resolve the recipe")
+        """For a plan that is only shown: nobody knows what it does, so no operator has it."""
+        return f"{self.name}, not loaded"
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         raise RuntimeError(f"{self.name}: its code is not loaded; resolve the recipe")
