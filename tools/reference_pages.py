@@ -65,8 +65,8 @@ seed: 1
 Paths are relative to the working directory, not to the recipe. A number that begins with a zero, such as `seed: 010`,
 is octal in YAML 1.1. Code runs only from files that the recipe names: `custom_operators`, and operators such as
 `python_file_mapper`. Reading a recipe, `jp.read_recipe`, runs none of it and opens no file that the recipe names; a run
-does both, before anything else. `jinx-pipeline plan` opens the files, but runs that code only with `--run-code`: without
-it, operators of `custom_operators` are listed unchecked.
+does both, before anything else. `jinx-pipeline plan` opens the files, but runs that code only with `--run-code`:
+without it, operators of `custom_operators` are listed unchecked.
 """
 
 
