@@ -83,7 +83,8 @@ def test_code_of_one_run_does_not_reach_the_next(cluster, data, tmp_path, monkey
         return {**sample, "module": left_by_a_run.VERSION}
 
     for version in (1, 2):
-        module.write_text(f"VERSION = {version}\n")
+        # Python takes a module of equal size and second for unchanged, so each version has a size of its own.
+        module.write_text(f"VERSION = {version}\n" + "#" * version)
         file.write_text(
             "import jinx_pipeline as jp\n"
             f"@jp.register({name!r})\n"

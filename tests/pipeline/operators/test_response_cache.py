@@ -12,6 +12,7 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.operators.api.answer_store import AnswerStore
 from jinx_pipeline.operators.api.response_cache import AnswerError, Answers, NoServiceError
 from jinx_pipeline.operators.api.retry_after import BusyError
 
@@ -180,6 +181,19 @@ def test_two_that_ask_the_same_at_once_are_told_the_same(willing, tmp_path):
         first, second = [job.result() for job in jobs]
     assert first == second == Answers(tmp_path).ask(willing.url, {"prompt": "at once"})
     assert willing.paid["at once"] == 2
+
+
+def test_many_that_begin_a_folder_at_once_all_keep_their_answers(tmp_path):
+    """SQLite does not wait where two connections switch a new file to write-ahead logging."""
+    with ThreadPoolExecutor(8) as pool:
+        for round_ in range(100):
+            folder, barrier = tmp_path / str(round_), threading.Barrier(8)
+
+            def keep(number: int, folder=folder, barrier=barrier) -> bytes:
+                barrier.wait()
+                return AnswerStore(folder).put(bytes([number]), b"kept")
+
+            assert list(pool.map(keep, range(8))) == [b"kept"] * 8
 
 
 def test_several_requests_are_under_way_at_once_and_paid_for_once(willing, tmp_path):

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 # Seconds for which other processes may hold the file.
 _PATIENCE: Final = 60.0
+# Seconds between two tries to switch a file to write-ahead logging.
+_PAUSE: Final = 0.01
 # Pages of 4 kB after which the log goes to the file, where other machines see it.
 _CHECKPOINT_PAGES: Final = 200
 _DIGEST_BYTES: Final = 16
@@ -89,7 +91,7 @@ class AnswerStore:
         if self._own is None or self._process != os.getpid():
             self._folder.mkdir(parents=True, exist_ok=True)
             own = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
-            own.execute("PRAGMA journal_mode = WAL")
+            _log_ahead(own)
             # A machine that goes down loses the last answers, and no process that ends does.
             own.execute("PRAGMA synchronous = NORMAL")
             own.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
@@ -137,6 +139,25 @@ class AnswerStore:
             return (self._folder / name[:2] / f"{name}.json").read_bytes()
         except FileNotFoundError:
             return None
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging: SQLite does not wait where two processes switch a new file at once."""
+    deadline = time.monotonic() + _PATIENCE
+    while not _is_switched(connection):
+        if time.monotonic() > deadline:
+            raise sqlite3.OperationalError(f"other processes held the file for {_PATIENCE:.0f} seconds")
+        time.sleep(_PAUSE)
+
+
+def _is_switched(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            return False
+        raise
+    return True
 
 
 def _row(connection: sqlite3.Connection, key: bytes) -> bytes | None:
