@@ -1,6 +1,7 @@
 """What lies in a working directory or in the place of an output is believed only where it belongs to this run."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -313,3 +314,17 @@ def test_an_output_in_an_input_directory_is_refused(tmp_path, monkeypatch, out):
     with pytest.raises(ValueError, match="would be one of the inputs"):
         keep_all("in/*.jsonl").export("in/b.jsonl", workers=1)
     assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == ["in", "in/a.jsonl", "in/deep"]
+
+
+def test_a_run_whose_parameters_have_no_bound_reads_its_own_log(tmp_path):
+    """JSON has no infinity, which is the default of `max_value`."""
+    data = lines(tmp_path / "in.jsonl", 0, 100)
+
+    def go(least: float):
+        between = jp.ops.SpecifiedNumericFieldFilter(field_key="n", min_value=least)
+        return Dataset.load(data).process(between).export(tmp_path / "out.jinx", workers=1)
+
+    assert go(40).rows_out == 60
+    assert go(40).rows_out == 60
+    with pytest.raises(ChangedError, match="min_value"):
+        go(-math.inf)

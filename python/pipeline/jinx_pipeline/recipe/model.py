@@ -357,9 +357,9 @@ def _plain(operator: Operator) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
+    """A value as a log holds it: what JSON would change or refuse (infinity, a function) is shown as text."""
     try:
-        json.dumps(value)
+        return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
         # Without addresses, which are others in each process: the digest of the operator covers what is behind them.
         return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:200]
-    return value
