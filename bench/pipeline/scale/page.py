@@ -14,6 +14,7 @@ from bench.pipeline.scale.simulation import (
     TASKS_PER_DEATH,
     WAKE_SECONDS,
 )
+from bench.pipeline.scale.written import CASES
 from jinx._sizes import natural_size
 
 RECEIPTS_PER_SECOND, MEMORY, RESUME_SECONDS, WRITTEN = 5000, 2_000_000_000, 60, 1.05
@@ -81,12 +82,13 @@ def _targets(results: dict[str, Any]) -> str:
         ),
         *[
             (
-                f"bytes written per byte of output, besides keys: {name}",
+                f"bytes written per byte of output, besides keys: {case.title}",
                 f"<= {WRITTEN:g}",
-                f"{written[key]['ratio']:.2f}",
-                written[key]["ratio"] <= WRITTEN,
+                f"{written[case.key]['ratio']:.2f}",
+                written[case.key]["ratio"] <= WRITTEN,
             )
-            for key, name in (("filters", "mapper and filters"), ("dedup", "the same and exact deduplication"))
+            for case in CASES
+            if case.has_target
         ],
         ("passes over all data in one process", "none", f"{len(IN_ONE_PROCESS)}, see below", not IN_ONE_PROCESS),
     ]
@@ -124,13 +126,15 @@ def _figures(results: dict[str, Any]) -> str:
     lines += [f"| {name} | {text} | {large[name]} |" for name, text in small.items()]
     written = results["written"]
     volumes = [
-        f"{name}: {natural_size(written[key]['written'])} for {natural_size(written[key]['output'])} of output and "
-        f"{natural_size(written[key]['keys'])} of keys and orders"
-        for key, name in (("filters", "mapper and filters"), ("dedup", "with exact deduplication"))
+        f"{case.title}: {natural_size(written[case.key]['written'])} for "
+        f"{natural_size(written[case.key]['output'])} of output and {natural_size(written[case.key]['keys'])} of keys "
+        f"and orders (x{written[case.key]['ratio']:.2f})"
+        for case in CASES
     ]
     lines.append(
-        f"\nWritten by all processes of real runs on {written['rows']:,} documents, with as many blocks to a shard "
-        f"as blocks of 64 MB and shards of 1 GB have: {'; '.join(volumes)}."
+        f"\nWritten by all processes of real runs on {written['rows']:,} documents: {'; '.join(volumes)}. By default "
+        "a block becomes a shard as it is; with a `shard_size`, here of 16 blocks, blocks are joined, and written "
+        "twice. After a deduplication, what the mapper wrote before is copied once more, without the duplicates."
     )
     return "\n".join(lines)
 

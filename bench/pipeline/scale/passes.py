@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jinx_pipeline.global_ops.decide import decide
-from jinx_pipeline.plan.inputs import find_input
+from jinx_pipeline.plan.file_digest import file_digest
+from jinx_pipeline.plan.pieces import pieces_of
 from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.sample.validators import validate
 
@@ -30,7 +31,8 @@ class Pass:
 
 IN_ONE_PROCESS = (
     Pass(write_output, "one file, a view or another format: one worker writes all rows of the output"),
-    Pass(find_input, "inputs that are neither JINX, a saved view nor MDS are converted"),
+    Pass(file_digest, "an input that is one file of JSON lines: its bytes are hashed, since it may grow between runs"),
+    Pass(pieces_of, "inputs that cannot be divided (one Parquet file, one compressed file): one worker converts each"),
     Pass(validate, "recipes with validators: all samples are read before the run begins"),
     Pass(decide, "selectors and groupers that are not divided: the columns that they look at are read for all rows"),
 )

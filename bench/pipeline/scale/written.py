@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,37 @@ from bench.pipeline.documents import documents
 from bench.pipeline.text import RECIPE
 from jinx_pipeline.runlog.work_dir import SIGNATURES
 
-# As many blocks go into a shard as blocks of 64 MB go into one of 1 GB.
+# By default a block of 64 MB becomes a shard; here blocks of 20 MB do.
+_SHARD_ROWS = 20_000
+# With a shard size of 1 GB, as many blocks of 64 MB go into a shard.
 _BLOCK_ROWS, _BLOCKS_PER_SHARD = 1000, 16
-_RECIPES: dict[str, list[dict[str, dict[str, Any]]]] = {
-    "filters": RECIPE[:-1],
-    "dedup": [*RECIPE[:-1], {"document_deduplicator": {}}],
-}
+_DEDUPLICATED: list[dict[str, dict[str, Any]]] = [*RECIPE[:-1], {"document_deduplicator": {}}]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run whose written bytes are counted.
+
+    Attributes:
+        key: Its name in the results.
+        title: What it does.
+        process: The operators.
+        is_sized: Whether the recipe asks for shards of a size, so that blocks are joined to shards.
+        has_target: Whether the bound on written bytes is meant for it.
+    """
+
+    key: str
+    title: str
+    process: list[dict[str, dict[str, Any]]]
+    is_sized: bool = False
+    has_target: bool = True
+
+
+CASES = (
+    Case("filters", "mapper and filters", RECIPE[:-1]),
+    Case("dedup", "the same and exact deduplication", _DEDUPLICATED),
+    Case("sized", "mapper and filters, with a `shard_size`", RECIPE[:-1], is_sized=True, has_target=False),
+)
 
 
 def written(folder: Path, rows: int) -> dict[str, Any]:
@@ -34,17 +60,17 @@ def written(folder: Path, rows: int) -> dict[str, Any]:
             writer.write({"id": number, "text": text})
     info = jinx.open(source).info()
     shard_size = _BLOCKS_PER_SHARD * _BLOCK_ROWS * info.bytes // rows
-    return {"rows": rows, **{name: _run(folder, name, shard_size) for name in _RECIPES}}
+    return {"rows": rows, **{case.key: _run(folder, case, shard_size) for case in CASES}}
 
 
-def _run(folder: Path, name: str, shard_size: int) -> dict[str, Any]:
-    out, work_dir, file = folder / name, folder / f"{name}.work", folder / f"{name}.yaml"
+def _run(folder: Path, case: Case, shard_size: int) -> dict[str, Any]:
+    out, work_dir, file = folder / case.key, folder / f"{case.key}.work", folder / f"{case.key}.yaml"
     recipe = {
         "dataset": {"path": str(folder / "in")},
-        "process": _RECIPES[name],
-        "export": {"path": str(out), "shard_size": shard_size},
+        "process": case.process,
+        "export": {"path": str(out), **({"shard_size": shard_size} if case.is_sized else {})},
         "work_dir": str(work_dir),
-        "block_rows": _BLOCK_ROWS,
+        "block_rows": _BLOCK_ROWS if case.is_sized else _SHARD_ROWS,
         "workers": 2,
     }
     file.write_text(json.dumps(recipe), encoding="utf-8")  # YAML too
