@@ -28,6 +28,7 @@ from bench.ray.events import block_events, events
 from bench.ray.operators import working
 from bench.ray.signs import Workers
 from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
+from jinx_pipeline.recipe.errors import RecipeError
 
 Record = dict[str, Any]
 BLOCK_SECONDS = 0.25
@@ -192,7 +193,7 @@ def starve(contestant: str, place: Path) -> Record:
             try:
                 flow = jp.Dataset.load(place / "in.jinx").process([working(work)])
                 flow.export(place / "never", engine=jp.Ray(resources={"CPU": 64}))
-            except RuntimeError as error:
+            except RecipeError as error:
                 return {**record, "refused": time.time() - begun, "why": str(error)}
             return {**record, "failed": "64 CPUs were not refused"}
         import ray.data
