@@ -208,9 +208,7 @@ class Partitioned(Exchanged):
         """
         if not tables:
             return Decision(Chunks(lambda: iter(())))
-        # One file of keys: with a file for each small table, most of the time goes into their ends.
-        together = [pa.concat_tables(tables)]
-        files, of_other, division = exchanged(self, together, other, self.keys_at_once(memory))
+        files, of_other, division = exchanged(self, tables, other, self.keys_at_once(memory))
         keys = Keys(files, division, folder, of_other)
         return self.decide(keys, [self.look(keys, look) for look in range(keys.looks)])
 

@@ -31,6 +31,9 @@ class ConnectedDeduplicator(Deduplicator, Partitioned):
 
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
         tables = list(signatures)
+        if tables:
+            # With a file of keys for each of many small tables, most of the time would go into opening files.
+            tables = [pa.concat_tables(tables)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
             decision = self.decided(tables, folder)
         originals = np.full(sum(table.num_rows for table in tables), -1, dtype=np.int64)
