@@ -15,7 +15,7 @@ way, part = sys.argv[1:]
 if way == "hungry":
     from jinx_pipeline.worker.memory import private_bytes
     teller.die_above(private_bytes(os.getpid()) + 50_000_000)
-teller.begin(part, tells_all=way != "unaware")
+teller.begin(part, writes_each=way != "unaware")
 teller.busy_with("words_num_filter")
 if way == "hungry":
     held = b"x" * 100_000_000

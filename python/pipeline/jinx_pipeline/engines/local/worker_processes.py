@@ -17,8 +17,8 @@ from jinx_pipeline.engines.local.room import Room, Share
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.schedule.task import Cause
-from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, too_late
-from jinx_pipeline.worker.memory import over_limit, private_bytes
+from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, timeout_message
+from jinx_pipeline.worker.memory import memory_limit_message, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
@@ -280,7 +280,7 @@ class LocalWorkers:
     def stop(self, worker: str, attempt: int) -> None:
         """Tell a process in the memory that it shares with us."""
         if worker in self._processes:
-            self._processes[worker].activity.tell_unwanted(attempt)
+            self._processes[worker].activity.mark_unwanted(attempt)
 
     def events(self, timeout: float) -> list[Event]:
         """What workers have answered, and which have died."""
@@ -364,7 +364,7 @@ class LocalWorkers:
         operator = process.activity.get()
         code = self._reserve.release(process)
         if process.over_limit:
-            return Died(process.name, Cause.MEMORY, over_limit(process.memory_limit or 0), operator)
+            return Died(process.name, Cause.MEMORY, memory_limit_message(process.memory_limit or 0), operator)
         if process.late:
             return Died(process.name, Cause.TIMEOUT, process.late, operator)
         what = "it does not end"
@@ -403,7 +403,7 @@ class LocalWorkers:
         if self._row_seconds is None or not rows or process.late:
             return
         if now - process.step_since > self._row_seconds * rows:
-            process.late = too_late(self._row_seconds, rows)
+            process.late = timeout_message(self._row_seconds, rows)
             process.process.kill()
 
     def _rotate_log(self) -> None:

@@ -141,6 +141,6 @@ class RayActor:
         if answer is None:
             source = loaded_value(request.source)
             self._part = request.path
-            self._teller.begin(request.path, tells_all=request.is_last_try)
+            self._teller.begin(request.path, writes_each=request.is_last_try)
             answer = self._runner.run(request.work, source, request.task, request.attempt, request.path)
         return spilled_if_large(answer, Path(f"{request.path}.answer"))

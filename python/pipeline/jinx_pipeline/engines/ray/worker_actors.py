@@ -18,7 +18,7 @@ from jinx_pipeline.plan.source import Source
 from jinx_pipeline.runlog.work_dir import stop_path
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.worker.crash_note import read_crash_note
-from jinx_pipeline.worker.memory import over_limit
+from jinx_pipeline.worker.memory import memory_limit_message
 from jinx_pipeline.worker.work import Work, pickled
 
 # How often the cluster is asked which nodes are leaving it.
@@ -375,7 +375,7 @@ class RayWorkers:
         words = read_crash_note(part)
         if words.is_over_limit:
             limit = self._memory_limit or 0
-            return self._gone(actor, Cause.MEMORY, over_limit(limit), words.operator)
+            return self._gone(actor, Cause.MEMORY, memory_limit_message(limit), words.operator)
         if words.late:
             return self._gone(actor, Cause.TIMEOUT, words.late, words.operator)
         return self._gone(actor, Cause.DIED, one_line(error), words.operator)
