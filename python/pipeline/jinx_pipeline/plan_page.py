@@ -45,7 +45,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
         RecipeError: It can never run.
     """
     from jinx_pipeline.engines.engine import opened_engine
-    from jinx_pipeline.engines.local.probe import probed
+    from jinx_pipeline.engines.local.probe import run_probe
     from jinx_pipeline.run_plan import work_dir_of
 
     code = [] if run_code else list(recipe.options.custom_operators)
@@ -71,7 +71,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
         refuse_impossible(recipe, lacks=engine.lacks, columns=columns or None)
         findings = Findings()
         if source is not None and len(ready) == len(inputs):
-            findings = probed(recipe, source, sum(one["rows"] for one in ready))
+            findings = run_probe(recipe, source, sum(one["rows"] for one in ready))
         measured = measured_bytes(recipe, findings)
         fitted = engine.fitted(pools, measured)
         counts, limits = dict(fitted.counts()), fitted.memory()

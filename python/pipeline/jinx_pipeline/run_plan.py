@@ -13,7 +13,7 @@ import numpy as np
 
 import jinx
 from jinx_pipeline.engines.engine import Engine
-from jinx_pipeline.engines.local.probe import probed
+from jinx_pipeline.engines.local.probe import run_probe
 from jinx_pipeline.global_ops.decisions import publish_order
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
@@ -102,7 +102,7 @@ def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: l
     refuse_impossible(recipe, lacks=engine.lacks, columns=opened.dataset.column_names if rows else None)
     if recipe.validators:
         validate(opened.dataset, recipe.validators, recipe.roles)
-    findings = probed(recipe, source, rows)
+    findings = run_probe(recipe, source, rows)
     fitted = engine.fitted(pools_of(recipe), measured_bytes(recipe, findings))
     row_bytes = mean_row_bytes(inputs)
     sample = SampleSize(row_bytes, outside_media_bytes(recipe, opened, rows, row_bytes))

@@ -289,7 +289,7 @@ def test_idle_workers_make_room_for_a_pool_that_cannot_start(run, monkeypatch, r
 
 @pytest.mark.timeout(60)
 def test_workers_that_fail_to_start_do_not_stop_those_that_work(run, monkeypatch):
-    monkeypatch.setattr("jinx_pipeline.engines.driver._START_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("jinx_pipeline.engines.driver._RESTART_SECONDS", 0.0)
 
     held = []
 
@@ -444,7 +444,7 @@ def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run)
 
 
 def test_workers_that_nodes_short_of_memory_cannot_start_stop_the_run_late(run, monkeypatch):
-    monkeypatch.setattr("jinx_pipeline.engines.driver._START_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("jinx_pipeline.engines.driver._RESTART_SECONDS", 0.0)
 
     def script(workers, news):
         return [Died(workers.started[-1], Cause.NODE_MEMORY, "1 worker was killed")]

@@ -42,7 +42,7 @@ def recipe(data, *operators, **options) -> Recipe:
 
 
 def probed(what: Recipe) -> Findings:
-    return probe.probed(what, Source((what.sources[0].path,)), 300)
+    return probe.run_probe(what, Source((what.sources[0].path,)), 300)
 
 
 def test_each_operator_is_measured(data, probed_always):
@@ -235,7 +235,7 @@ def test_the_plan_keeps_what_was_measured_and_no_byte_depends_on_it(data, tmp_pa
     plan = records_of(tmp_path / "probed.work", "header")[0]["plan"]
     assert set(plan["findings"]["operators"]) == {"0", "1", "2"}
     tight = Findings({n: Measured(10.0 - n, 1000 * MB, 0) for n in range(3)}, MB)
-    monkeypatch.setattr("jinx_pipeline.run_plan.probed", lambda *_: tight)
+    monkeypatch.setattr("jinx_pipeline.run_plan.run_probe", lambda *_: tight)
     flow.export(tmp_path / "tight", workers=2)
     plan = records_of(tmp_path / "tight.work", "header")[0]["plan"]
     assert [node["batch_rows"] for node in plan["graph"]["nodes"] if node["kind"] == "map"] == [15]

@@ -165,7 +165,7 @@ def test_a_worker_that_was_not_reachable_and_is_not_needed_is_ended(workers):
     while workers._doubtful and time.monotonic() < ended:
         assert workers.events(0.5) == []
     with pytest.raises(ray.exceptions.ActorDiedError):
-        ray.get(handle.hello.remote(lambda: None, workers._settings), timeout=30)
+        ray.get(handle.prepare.remote(lambda: None, workers._settings), timeout=30)
 
 
 def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_path):

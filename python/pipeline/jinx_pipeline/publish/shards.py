@@ -80,7 +80,7 @@ def assemble(directory: Path, parts: Sequence[Path]) -> None:
 
 
 def link_dataset(source: Path, target: Path) -> None:
-    """Hard-link the files of a directory of shards into a new directory; files are copied if links are not supported."""
+    """Hard-link the files of a directory of shards into a new directory, or copy them if links are not supported."""
     building = target.with_name(f"{target.name}.new")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
