@@ -163,7 +163,7 @@ def test_a_bad_group_is_not_called_a_row_of_the_input(data, tmp_path):
     done = flow.export(tmp_path / "out.jinx", workers=1, block_rows=4)
     [bad] = done.bad_rows
     assert (bad.row, bad.counted, bad.source) == (5, "group", "")
-    assert bad.place == "group 5 of what the step before has made"
+    assert bad.place == "group 5 of the output of the step before"
 
 
 def test_an_operator_that_fails_on_every_row_does_not_flood_the_run_log(tmp_path):

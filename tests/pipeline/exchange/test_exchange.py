@@ -175,7 +175,7 @@ def test_files_are_merged_where_looks_would_read_little_of_many(tmp_path, monkey
     assert made[0].runs == ()
     # As many keys as a look takes.
     assert made[1].runs == tuple(range(31))
-    assert divide(KeyFiles(), KeyFiles(), kinds=1, partitions=1, most=1).looks == 1
+    assert divide(KeyFiles(), KeyFiles(), kinds=1, partitions=1, max_keys=1).looks == 1
 
 
 @pytest.mark.parametrize(("blocks", "distance"), [(6, 4), (5, 4), (3, 1), (1, 0), (8, 3)])

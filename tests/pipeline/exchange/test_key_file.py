@@ -57,7 +57,7 @@ def test_sections(path, monkeypatch):
     [
         (lambda data: b"", "is damaged: it ends before byte 32"),
         (lambda data: data[:-1], "is damaged: it ends before"),
-        (lambda data: b"x" + data[1:], "is damaged: it does not begin like one"),
+        (lambda data: b"x" + data[1:], "is damaged: it does not begin like a key file"),
         (lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:], "is damaged: section 3 has another checksum"),
         (lambda data: data[:32] + b"\xff" * 8 + data[40:], "is damaged: its index is out of order"),
     ],

@@ -1,11 +1,11 @@
-"""Recipes of Data-Juicer and MLDataForge as ours, with what could not be taken over."""
+"""Imports recipes of Data-Juicer and MLDataForge, and reports what could not be taken over."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Keys of Data-Juicer's recipes that say how to run, not what to do: ours has other means for them.
+# Keys of Data-Juicer's recipes that concern running; our recipes have other options for it.
 _OF_THE_RUN = [
     "project_name",
     "executor_type",
@@ -36,7 +36,7 @@ _OF_THE_RUN = [
     "auto_num",
     "hpo_config",
 ]
-# Keys that may change the result, with the values with which they do not.
+# Keys that may change the result, with the default values that do not.
 _WITH_DEFAULTS: dict[str, Any] = {
     "suffixes": [],
     "eoc_special_token": "<|__dj__eoc|>",
@@ -46,7 +46,7 @@ _WITH_DEFAULTS: dict[str, Any] = {
     "keep_hashes_in_res_ds": False,
     "load_dataset_kwargs": {},
 }
-# Parameters of every operator there that say what its workers need.
+# Parameters of all Data-Juicer operators for the needs of workers.
 _NEEDS = {
     "num_cpus": "cpus",
     "cpu_required": "cpus",
@@ -55,7 +55,7 @@ _NEEDS = {
     "memory": "memory",
     "mem_required": "memory",
 }
-# Parameters of every operator there; here the planner, the worker or the recipe decides.
+# Other parameters of all Data-Juicer operators; here the planner, the worker or the recipe decides.
 _OF_ALL_OPERATORS = [
     *_NEEDS,
     "num_proc",
@@ -70,7 +70,7 @@ _OF_ALL_OPERATORS = [
     "index_key",
     "auto_op_parallelism",
 ]
-# Parameters that choose among implementations of the same, or say what these may take.
+# Parameters that choose an implementation with the same result, or limit its resources.
 _OF_IMPLEMENTATIONS = [
     "video_backend",
     "trust_remote_code",
@@ -89,7 +89,7 @@ _OF_IMPLEMENTATIONS = [
     "task_memory",
     "memory_per_sample",
 ]
-_TAKEN = [
+_IMPORTED_KEYS = [
     "np",
     "process",
     "dataset_path",
@@ -114,14 +114,14 @@ _OF_STEPS = {"name", "sources", "transformations", "sink", "shuffle", "index", "
 
 @dataclass
 class Imported:
-    """A recipe from elsewhere.
+    """An imported recipe.
 
     Attributes:
-        recipe: In our form, as plain data.
-        remarks: What was not taken over, a line each.
-        notes: Options of our recipe that the other one only implies, a line each.
+        recipe: The recipe in our form, as plain data.
+        remarks: What was not taken over, one line each.
+        notes: Options of our recipe that the original only implies, one line each.
         comments: Comments for `process` on what was not taken over, each with the number of the entries before it.
-        files: Files of Python code that the recipe held, by name; they run only if the user keeps them.
+        files: Files with the Python code of the recipe, by name; they only run if the user keeps them.
     """
 
     recipe: dict[str, Any]
@@ -131,13 +131,13 @@ class Imported:
     files: dict[str, str] = field(default_factory=dict[str, str])
 
     def text(self) -> str:
-        """The recipe as YAML, with a comment in the place of each thing in `process` that was left out."""
+        """The recipe as YAML, with a comment for each entry of `process` that was left out."""
         sections: list[str] = []
         for name, value in self.recipe.items():
             if name != "process" or not self.comments:
                 sections.append(_yaml({name: value}))
                 continue
-            entries = [*(_yaml([one]) for one in value), ""]
+            entries = [*(_yaml([entry]) for entry in value), ""]
             for place, comment in reversed(self.comments):
                 entries[place] = f"# {comment}\n{entries[place]}"
             sections.append(f"process:\n{''.join(entries)}")
@@ -145,14 +145,14 @@ class Imported:
 
 
 def imported(data: Mapping[str, Any], stem: str) -> Imported:
-    """Our form of a recipe.
+    """Import a recipe.
 
     Args:
-        data: The other one, as it was read.
-        stem: How to name files with code.
+        data: The original recipe, as it was read.
+        stem: The stem of the names of files with code.
 
     Raises:
-        ValueError: It is neither Data-Juicer's nor MLDataForge's.
+        ValueError: It is neither a recipe of Data-Juicer nor of MLDataForge.
     """
     if isinstance(data.get("steps"), list):
         return _from_mldataforge(data, stem)
@@ -190,12 +190,13 @@ def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
             "dataset.media_root: media are read below the directory of the input alone; if the data names other files, "
             "by absolute paths for instance, write dataset: {media_root: DIRECTORY} or {media_outside: true}"
         )
-    left = {name: value for name, value in data.items() if name not in {*_TAKEN, *_OF_THE_RUN}}
-    _not_taken({name: value for name, value in left.items() if value not in (None, _WITH_DEFAULTS.get(name))}, made)
+    other_keys = {name: value for name, value in data.items() if name not in {*_IMPORTED_KEYS, *_OF_THE_RUN}}
+    changed = {name: value for name, value in other_keys.items() if value not in (None, _WITH_DEFAULTS.get(name))}
+    _remark_not_taken(changed, made)
     return made
 
 
-def _not_taken(names: Iterable[str], made: Imported, where: str = "") -> None:
+def _remark_not_taken(names: Iterable[str], made: Imported, where: str = "") -> None:
     made.remarks += [f"{where}{name}: not taken over" for name in names]
 
 
@@ -227,18 +228,19 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made:
     configs = data.get("dataset", {}).get("configs", []) if isinstance(data.get("dataset"), dict) else []
     if configs:
         sources: list[dict[str, Any]] = []
-        for at, one in enumerate(configs):
-            if one.get("type", "local") != "local" or "path" not in one:
+        for number, config in enumerate(configs):
+            if config.get("type", "local") != "local" or "path" not in config:
                 made.remarks.append(
-                    f"dataset.configs[{at}]: only local files are read; convert it with jinx convert first"
+                    f"dataset.configs[{number}]: only local files are read; convert it with jinx convert first"
                 )
                 continue
-            source = {"path": one["path"]}
-            source |= {"weight": one["weight"]} if "weight" in one else {}
-            _not_taken([name for name in one if name not in {"type", *source}], made, f"dataset.configs[{at}].")
+            source = {"path": config["path"]}
+            source |= {"weight": config["weight"]} if "weight" in config else {}
+            unknown = [name for name in config if name not in {"type", *source}]
+            _remark_not_taken(unknown, made, f"dataset.configs[{number}].")
             sources.append(source)
         dataset["sources"] = sources
-        _not_taken([name for name in data["dataset"] if name != "configs"], made, "dataset.")
+        _remark_not_taken([name for name in data["dataset"] if name != "configs"], made, "dataset.")
         return
     text = str(data.get("dataset_path") or "").strip()
     words = text.split()
@@ -246,7 +248,7 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made:
         sources = [
             {"path": path, "weight": float(weight)} for weight, path in zip(words[::2], words[1::2], strict=True)
         ]
-    except ValueError:  # one path, with spaces in it perhaps
+    except ValueError:  # a single path, perhaps with spaces
         sources = []
     if sources:
         dataset["sources"] = sources
@@ -262,15 +264,15 @@ def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
     from jinx_pipeline.recipe.read import FUSED
 
     if isinstance(entry, Mapping) and len(entry) > 1:
-        for name, given in entry.items():
-            _data_juicer_step({name: given}, made, stem)
+        for name, values in entry.items():
+            _data_juicer_step({name: values}, made, stem)
         return
-    name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
-    if name in FUSED:  # the planner fuses all that it can
-        for inner in (given or {}).get("fused_op_list") or []:
+    name, values = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
+    if name in FUSED:  # the planner fuses operators itself
+        for inner in (values or {}).get("fused_op_list") or []:
             _data_juicer_step(inner, made, stem)
         return
-    parameters = {key: value for key, value in (given or {}).items() if key not in _OF_ALL_OPERATORS}
+    parameters = {key: value for key, value in (values or {}).items() if key not in _OF_ALL_OPERATORS}
     if name == "python_lambda_mapper":
         file = f"{stem}_lambda_{len(made.files)}.py"
         made.files[file] = (
@@ -290,27 +292,27 @@ def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
         cls(**parameters)
     except UnknownOperatorError:
         made.remarks.append(f"{name}: there is no such operator yet; it was left out")
-        _comment(made, f"left out, there is no such operator: {_one_line({name: given})}")
+        _comment(made, f"left out, there is no such operator: {_one_line({name: values})}")
         return
     except (ParameterError, TypeError, ValueError) as error:
         made.remarks.append(f"{error}; check this parameter")
     except ImportError as error:
         made.remarks.append(str(error))
-    parameters |= _data_juicer_needs(name, given or {}, made)
+    parameters |= _data_juicer_needs(name, values or {}, made)
     made.recipe["process"].append({name: parameters} if parameters else name)
 
 
-def _data_juicer_needs(name: str, given: Mapping[str, Any], made: Imported) -> dict[str, Any]:
-    """What the workers and batches of an operator are to be like."""
+def _data_juicer_needs(name: str, values: Mapping[str, Any], made: Imported) -> dict[str, Any]:
+    """The resources and the batch size of an operator."""
     from jinx_pipeline.operators.api.resources import Resources
 
     needs: dict[str, Any] = {}
-    found: dict[str, Any] = {}
+    requests: dict[str, Any] = {}
     for theirs, ours in _NEEDS.items():
-        value = given.get(theirs)
-        if not value or value == -1:  # as there the planner decides
+        value = values.get(theirs)
+        if not value or value == -1:  # the planner decides, as in Data-Juicer
             continue
-        # A plain number is of GiB there.
+        # In Data-Juicer, a plain number is in GiB.
         amount = int(value * (1 << 30)) if ours == "memory" and isinstance(value, int | float) else value
         try:
             Resources().updated({ours: amount})
@@ -319,20 +321,20 @@ def _data_juicer_needs(name: str, given: Mapping[str, Any], made: Imported) -> d
         else:
             needs.setdefault(ours, amount)
     if needs:
-        found["resources"] = needs
-    size = given.get("batch_size")
+        requests["resources"] = needs
+    size = values.get("batch_size")
     if type(size) is int and size > 0:
-        found["batch_rows"] = size
+        requests["batch_rows"] = size
     elif size is not None:
         _comment(made, f"left out of {name}: batch_size: {_one_line(size)}; batch_rows is a whole number")
-    if given.get("num_proc") not in {None, -1}:
-        what = "as many workers run it as have room for what each needs, and workers: N bounds them for all operators"
-        _comment(made, f"left out of {name}: num_proc: {_one_line(given['num_proc'])}; {what}")
-    return found
+    if values.get("num_proc") not in {None, -1}:
+        advice = "as many workers run it as have room for what each needs, and workers: N bounds them for all operators"
+        _comment(made, f"left out of {name}: num_proc: {_one_line(values['num_proc'])}; {advice}")
+    return requests
 
 
 def _comment(made: Imported, text: str) -> None:
-    """Say in the recipe, before the next operator, what is not in it."""
+    """Add a comment on something left out, before the next operator."""
     made.comments.append((len(made.recipe["process"]), text))
 
 
@@ -341,30 +343,35 @@ def _one_line(value: Any) -> str:
 
 
 def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
-    """Steps that follow each other through one named sink become one recipe."""
+    """Import steps that are connected by named sinks as one recipe."""
     made = Imported({"process": []})
     expected: str | None = None
-    for at, step in enumerate(data["steps"]):
+    for number, step in enumerate(data["steps"]):
         sources = [
-            one if isinstance(one, str) else one.get("path") or one.get("name") for one in step.get("sources", [])
+            source if isinstance(source, str) else source.get("path") or source.get("name")
+            for source in step.get("sources", [])
         ]
-        if at == 0:
+        if number == 0:
             made.recipe["dataset"] = (
                 {"path": sources[0]} if len(sources) == 1 else {"sources": [{"path": p} for p in sources]}
             )
         elif sources != [expected]:
-            made.remarks.append(f"steps[{at}]: does not continue step {at - 1}; import it as a recipe of its own")
+            made.remarks.append(
+                f"steps[{number}]: does not continue step {number - 1}; import it as a recipe of its own"
+            )
             break
         for name in ("shuffle", "index", "sort_key"):
             if step.get(name) is not None:
-                made.remarks.append(f"steps[{at}].{name}: not taken over; use jinx shuffle or jinx sort on the output")
+                made.remarks.append(
+                    f"steps[{number}].{name}: not taken over; use jinx shuffle or jinx sort on the output"
+                )
         for code in _listed(step.get("transformations")):
             file = f"{stem}_step_{len(made.files)}.py"
             made.files[file] = f"# From a pipeline of MLDataForge. Read it before you run it.\n{code}\n"
             made.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
             if "flushable" in code:
                 made.remarks.append(f"{file}: flushable transformations collect samples; ours see one at a time")
-        _remark_members(step, made, f"steps[{at}].")
+        _remark_members(step, made, f"steps[{number}].")
         sink = step.get("sink")
         path = sink.get("path") if isinstance(sink, dict) else sink
         expected = (sink.get("name") if isinstance(sink, dict) else None) or path
@@ -376,11 +383,11 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
 
 
 def _remark_members(step: Mapping[str, Any], made: Imported, where: str) -> None:
-    """Remark members of a step, and of its sources and sink, that are not taken over."""
-    _not_taken([name for name in step if name not in _OF_STEPS], made, where)
+    """Add remarks on members of a step, and of its sources and sink, that are not taken over."""
+    _remark_not_taken([name for name in step if name not in _OF_STEPS], made, where)
     for kind, ends in (("sources", step.get("sources", [])), ("sink", [step.get("sink")])):
         members = [name for end in ends if isinstance(end, Mapping) for name in end]
-        _not_taken([name for name in members if name not in {"path", "name"}], made, f"{where}{kind}.")
+        _remark_not_taken([name for name in members if name not in {"path", "name"}], made, f"{where}{kind}.")
 
 
 def _yaml(value: Any) -> str:

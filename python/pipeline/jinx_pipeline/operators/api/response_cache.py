@@ -104,11 +104,11 @@ def _posted(url: str, body: bytes, seconds: float, key_variable: str | None) -> 
             raise NoServiceError(f"{url}: the environment variable {key_variable} with the key is not set")
         headers["Authorization"] = f"Bearer {key}"
     try:
-        answer = post(url, body, headers, seconds=seconds, most_bytes=_MAX_BYTES)
+        answer = post(url, body, headers, seconds=seconds, max_bytes=_MAX_BYTES)
     except TooLargeError as error:
         raise AnswerError(f"{url}: the answer has {error}") from None
     except HttpError as error:
-        raise (NoServiceError if error.is_nobody else AnswerError)(f"{url}: {error}") from None
+        raise (NoServiceError if error.is_unreachable else AnswerError)(f"{url}: {error}") from None
     if answer.status in BUSY_STATUSES:
         wait = seconds_to_wait(answer.headers.get("retry-after"))
         raise BusyError(f"{url} asks to wait {wait:g} s", wait)
