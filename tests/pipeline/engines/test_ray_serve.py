@@ -15,7 +15,7 @@ from jinx_pipeline import serving
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.operators.api.retry_after import BusyError
-from jinx_pipeline.serving import Served, asked_to_wait
+from jinx_pipeline.serving import Served, requested_wait
 from pipeline.made import rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
@@ -199,6 +199,6 @@ def test_an_application_that_is_busy_now_and_then_answers_the_whole_block(monkey
 def test_what_asks_to_wait():
     from ray.serve.exceptions import BackPressureError
 
-    assert asked_to_wait(BackPressureError(num_queued_requests=3, max_queued_requests=3)) == 0.5
-    assert asked_to_wait(TooManyError("soon")) == 5
-    assert asked_to_wait(ValueError("no")) is None
+    assert requested_wait(BackPressureError(num_queued_requests=3, max_queued_requests=3)) == 0.5
+    assert requested_wait(TooManyError("soon")) == 5
+    assert requested_wait(ValueError("no")) is None

@@ -107,8 +107,8 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
         rate = f"{totals.rows_in / totals.cpu_seconds:,.0f}" if totals.cpu_seconds > 0 else ""
         memory = natural_size(totals.peak_bytes) if totals.peak_bytes else ""
         click.echo(
-            f"{totals.operator:{width}} {totals.rows_in:>10,} {totals.rows_out:>10,} {totals.bad_rows:>7,} {totals.seconds:>9.2f} "
-            f"{rate:>11} {memory:>9}"
+            f"{totals.operator:{width}} {totals.rows_in:>10,} {totals.rows_out:>10,} {totals.bad_rows:>7,} "
+            f"{totals.seconds:>9.2f} {rate:>11} {memory:>9}"
         )
     for totals in result.operators:
         if totals.counts:

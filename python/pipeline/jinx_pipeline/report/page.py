@@ -159,8 +159,8 @@ def _histogram(statistic: Statistic) -> str:
     )
     limits = _limits(low, high)
     return (
-        f'<div class="card"><h3>{escape(statistic.name)}</h3><p class="soft">{escape(statistic.operator)}: {limits}, keeps '
-        f'{statistic.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Histogram of '
+        f'<div class="card"><h3>{escape(statistic.name)}</h3><p class="soft">{escape(statistic.operator)}: {limits}, '
+        f'keeps {statistic.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Histogram of '
         f'{escape(statistic.name)}">{"".join(bars)}{ends}</svg></div>'
     )
 

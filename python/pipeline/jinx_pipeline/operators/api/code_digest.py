@@ -1,4 +1,4 @@
-"""A digest of a function: its bytecode, constants, defaults and the values that it refers to."""
+"""The digest of a function: of its bytecode, constants, defaults and the values that it refers to."""
 
 import pickle
 import sys
@@ -7,21 +7,20 @@ import types
 from hashlib import sha256
 from typing import Any
 
-# Code in these directories changes only when a package is installed.
+# Code in these directories only changes when a package is installed.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def code_digest(function: Any) -> str:
-    """32 hex digits that another body, default or closed-over value would change.
+    """A digest of 32 hex digits, which changes with the body, defaults or closed-over values of a function.
 
-    Names of files and lines do not count. What the function calls counts too, unless it is installed: then only its
-    name.
+    Names of files and lines do not count. Called functions count too; of installed ones, only the name counts.
     """
     return sha256(repr(_described(function, set())).encode()).hexdigest()[:32]
 
 
 def _described(value: Any, seen: set[int]) -> Any:
-    """Something whose repr says what the value does, the same in every process."""
+    """An object whose repr describes the value, and is the same in every process."""
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return value
     if isinstance(value, types.ModuleType):
@@ -50,14 +49,14 @@ def _of_function(value: types.FunctionType, seen: set[int]) -> Any:
         _described(value.__defaults__, seen),
         _described(value.__kwdefaults__, seen),
         [_described(cell, seen) for cell in cells],
-        [(name, _described(one, seen)) for name, one in sorted(used.items())],
+        [(name, _described(used_value, seen)) for name, used_value in sorted(used.items())],
     )
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """The global names in a function and in those that it defines."""
+    """The global names in a function and in its inner functions."""
     inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return {*code.co_names, *(name for one in inner for name in _names(one))}
+    return {*code.co_names, *(name for inner_code in inner for name in _names(inner_code))}
 
 
 def _of_class(value: type, seen: set[int]) -> Any:
@@ -73,7 +72,7 @@ def _of_object(value: Any, seen: set[int]) -> Any:
     if state is None:
         try:
             state = sha256(pickle.dumps(value, 5)).hexdigest()
-        except Exception:  # noqa: BLE001 - whatever an object's own code raises
+        except Exception:  # noqa: BLE001 - an object's own code may raise anything
             state = ""
     return (kind.__module__, kind.__qualname__, _described(kind, seen), _described(state, seen))
 
@@ -92,9 +91,9 @@ _KINDS: list[tuple[Any, Any]] = [
     (types.BuiltinFunctionType, lambda value, _: (value.__module__, value.__qualname__)),
     (types.MethodType, lambda value, seen: (_described(value.__func__, seen), _described(value.__self__, seen))),
     ((staticmethod, classmethod), lambda value, seen: _described(value.__func__, seen)),
-    (property, lambda value, seen: [_described(one, seen) for one in (value.fget, value.fset)]),
+    (property, lambda value, seen: [_described(accessor, seen) for accessor in (value.fget, value.fset)]),
     (type, _of_class),
     ((frozenset, set), lambda value, _: sorted(map(repr, value))),
-    (dict, lambda value, seen: [(repr(key), _described(one, seen)) for key, one in value.items()]),
-    ((list, tuple), lambda value, seen: [_described(one, seen) for one in value]),
+    (dict, lambda value, seen: [(repr(key), _described(member, seen)) for key, member in value.items()]),
+    ((list, tuple), lambda value, seen: [_described(element, seen) for element in value]),
 ]
