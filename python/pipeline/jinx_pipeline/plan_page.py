@@ -210,9 +210,9 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             lines.append(f"{title:<11}{reads}{group}{names}  [{node['pool']}, batches of {node['batch_rows']:,}]")
         elif node["kind"] == "decide":
             (name,) = node["operators"]
-            where = "keys in partitions, on the workers" if name in looks else "in the driver"
+            place = "keys in partitions, on the workers" if name in looks else "in the driver"
             title, reads = ("", "then") if is_chain else (f"node {number}", f"{node['after'][0]['node']} ->")
-            lines.append(f"{title:<11}{reads} over all rows: {name}  [{where}]")
+            lines.append(f"{title:<11}{reads} over all rows: {name}  [{place}]")
     return lines
 
 

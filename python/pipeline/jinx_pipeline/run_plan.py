@@ -125,7 +125,7 @@ def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | Non
     Raises:
         ChangedError: The run is of another recipe, output or version.
     """
-    where = work_dir.path
+    work_path = work_dir.path
     try:
         directory = work_dir.current()
         if directory is None:
@@ -134,14 +134,14 @@ def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | Non
         plan = plan_of(ledger)
     except RunLogError as error:
         raise ChangedError(str(error)) from None
-    refuse_other_recipe(recipe, plan, where)
+    refuse_other_recipe(recipe, plan, work_path)
     if plan.versions != versions():
         changes = "; ".join(differences(plan.versions, versions()))
         raise ChangedError(
-            f"{where} was begun by another version: {changes}; resume with that version, or {START_OVER}"
+            f"{work_path} was begun by another version: {changes}; resume with that version, or {START_OVER}"
         )
     if plan.output != str(Path(export.path).absolute()):
-        raise ChangedError(f"{where} belongs to the output {plan.output}; use another work_dir, or {START_OVER}")
+        raise ChangedError(f"{work_path} belongs to the output {plan.output}; use another work_dir, or {START_OVER}")
     return ledger
 
 
@@ -153,7 +153,7 @@ def plan_of(ledger: Ledger) -> Plan:
     return plan
 
 
-def refuse_other_recipe(recipe: Recipe, plan: Plan, where: Path) -> None:
+def refuse_other_recipe(recipe: Recipe, plan: Plan, work_path: Path) -> None:
     """Refuse a recipe that is not the recipe of a plan.
 
     Raises:
@@ -161,7 +161,7 @@ def refuse_other_recipe(recipe: Recipe, plan: Plan, where: Path) -> None:
     """
     if plan.digest != recipe.digest:
         changes = "; ".join(differences(plan.recipe, recipe.described()))
-        raise ChangedError(f"{where} belongs to another recipe: {changes}; {START_OVER}, or use another work_dir")
+        raise ChangedError(f"{work_path} belongs to another recipe: {changes}; {START_OVER}, or use another work_dir")
 
 
 def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
@@ -170,20 +170,20 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     Raises:
         ChangedError: The input changed in another way, or the recipe has an operator that looks at all rows.
     """
-    where = work_dir.path
+    work_path = work_dir.path
     if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
         return False
     grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
     if grown and not plan.graph.of_kind("decide") and plan.order is None:
         return True
     if grown:
-        raise ChangedError(f"{where}: the input has grown, and this recipe looks at all rows; {START_OVER}")
+        raise ChangedError(f"{work_path}: the input has grown, and this recipe looks at all rows; {START_OVER}")
     changes = [
         f"{source.source}: {'; '.join(differences(planned, source.identity)) or 'changed'}"
         for planned, source in zip(plan.inputs, inputs, strict=False)
         if planned != source.identity
     ]
-    raise ChangedError(f"{where}: the input changed: {' / '.join(changes)}; {START_OVER}")
+    raise ChangedError(f"{work_path}: the input changed: {' / '.join(changes)}; {START_OVER}")
 
 
 def record_growth(ledger: Ledger, plan: Plan, grown: Input) -> None:

@@ -179,12 +179,12 @@ def test_a_run_that_is_cancelled_resumes_in_the_same_cluster(cluster, data, tmp_
     with pytest.raises(jp.StoppedError, match="the run was cancelled; run it again to resume"):
         run()
     thread.join(10)
-    done = [one for one in map(json.loads, events.read_text().splitlines()) if one["kind"] == "block"]
+    done = [event for event in map(json.loads, events.read_text().splitlines()) if event["kind"] == "block"]
     result = run()
     assert result.ok
     assert result.resumed
-    again = [one for one in map(json.loads, events.read_text().splitlines()) if one["kind"] == "block"]
-    assert len({one["block"] for one in again}) == len(again)
+    again = [event for event in map(json.loads, events.read_text().splitlines()) if event["kind"] == "block"]
+    assert len({item["block"] for item in again}) == len(again)
     assert 0 < len(done) < len(again)
 
 

@@ -37,7 +37,7 @@ def probed_always(monkeypatch):
 
 def recipe(data, *operators, **options) -> Recipe:
     files = (str(loaded_operators()),)
-    steps = tuple(Step(one) for one in operators)
+    steps = tuple(Step(operator) for operator in operators)
     return Recipe((SourceSpec(str(data)),), Roles(), steps, options=Options(custom_operators=files, **options))
 
 
@@ -61,7 +61,7 @@ def test_freed_memory_that_a_worker_keeps_hides_no_need(data, probed_always):
     loaded_operators()
     greedy = [jp.create("greedy_mapper", row_megabytes=megabytes) for megabytes in (12, 12)]
     found = probed(recipe(data, *greedy))
-    assert all(one.row_bytes > 10 * MB for one in found.operators.values())
+    assert all(operator.row_bytes > 10 * MB for operator in found.operators.values())
 
 
 def test_a_row_that_ends_the_process_costs_one_measurement(data, probed_always):

@@ -113,14 +113,14 @@ def test_no_sample_is_lost_where_a_replica_dies_and_others_are_busy(operators, n
     flow = Dataset.load(data).process(jp.create("asking_mapper"))
     result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **operators)
     assert result.ok
-    assert [one["answer"] for one in rows_of(tmp_path / "out")] == [2 * n for n in range(240)]
-    assert {one.name for one in notes.iterdir()} == {
+    assert [row["answer"] for row in rows_of(tmp_path / "out")] == [2 * n for n in range(240)]
+    assert {file.name for file in notes.iterdir()} == {
         "killed",
         "busy",
         *(f"very busy {refusal}" for refusal in range(9)),
     }
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
-    assert not [one for one in events if one["kind"] in {"failed", "died"}]
+    assert not [event for event in events if event["kind"] in {"failed", "died"}]
 
 
 def test_an_application_that_is_not_there_stops_the_run(operators, notes, tmp_path):

@@ -171,7 +171,7 @@ def test_files_are_merged_where_looks_would_read_little_of_many(tmp_path, monkey
     monkeypatch.setattr(division, "_MANY_OPENS", 300)
     for most in (100, 10):
         operator.decided(blocks_of(table, 30), str(tmp_path), memory=256 * most)
-    assert [(one.looks, one.split) for one in made] == [(3, 1), (30, 1)]
+    assert [(item.looks, item.split) for item in made] == [(3, 1), (30, 1)]
     assert made[0].runs == ()
     # As many keys as a look takes.
     assert made[1].runs == tuple(range(31))

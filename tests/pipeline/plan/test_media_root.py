@@ -33,7 +33,7 @@ def recipe(request, tmp_path):
 
 def test_it_is_the_folder_of_the_input(recipe):
     assert Run(recipe)().ok
-    assert [one["n"] for one in rows_of(recipe.export.path)] == [0, 1, 2]
+    assert [row["n"] for row in rows_of(recipe.export.path)] == [0, 1, 2]
 
 
 def test_it_stays_with_the_statistics_of_the_input(recipe, tmp_path):
@@ -68,7 +68,7 @@ def shapes_of(folder, roles):
 
 def test_media_stay_below_it_unless_that_is_allowed(outside):
     result = shapes_of(outside, Roles())
-    assert [one["n"] for one in rows_of(outside / "out.jinx")] == [0, 1]
+    assert [row["n"] for row in rows_of(outside / "out.jinx")] == [0, 1]
     assert [bad.row for bad in result.bad_rows] == [2, 3, 4]
     for bad in result.bad_rows:
         assert f"leads out of the media root {outside / 'data'}; name one above it (media_root)" in bad.error

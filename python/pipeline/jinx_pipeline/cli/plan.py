@@ -10,7 +10,7 @@ from jinx_pipeline.cli.running import examples, input_options, print_json, read_
 @click.command(epilog=examples("jinx-pipeline plan recipe.yaml", "jinx-pipeline plan web-en --in pages.jinx"))
 @click.argument("recipe", type=click.Path())
 @input_options
-@click.option("--workers", type=click.IntRange(1), help="Processes; one for each core if not given.")
+@click.option("--workers", type=click.IntRange(1), help="The number of processes; by default that of cores.")
 @click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB.")
 @click.option("--run-code", is_flag=True, help="Load the files of custom_operators, and measure their operators too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")

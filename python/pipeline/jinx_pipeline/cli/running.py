@@ -54,7 +54,7 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
 def run_options(function: F) -> F:
     """Options of commands that run a recipe."""
     options = [
-        click.option("--workers", type=click.IntRange(1), help="Processes; one for each core if not given."),
+        click.option("--workers", type=click.IntRange(1), help="The number of processes; by default that of cores."),
         click.option(
             "--engine", type=click.Choice(["local", "ray"]), help="Where workers run: on this machine or a Ray cluster."
         ),

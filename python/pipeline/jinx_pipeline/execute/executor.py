@@ -276,9 +276,9 @@ class Executor:
         if not bad:
             return
         path = self._other_path(node.keys_of or 0)
-        first, others = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
+        first, suffix = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
         raise RepairError(
-            f"{first.place}, {first.operator or 'worker'}: {first.error}{others}; a join needs the keys of all rows: "
+            f"{first.place}, {first.operator or 'worker'}: {first.error}{suffix}; a join needs the keys of all rows: "
             f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
         )
 

@@ -95,7 +95,7 @@ class Decisions:
         for name, digest in decided.files.items():
             path = self._folder / name
             if not path.exists() or _digest(np.load(path, mmap_mode="r")) != digest:
-                raise RunLogError(f"{path} is not what was decided; {START_OVER}")
+                raise RunLogError(f"{path} has changed since the decision was made; {START_OVER}")
 
     def _decide(self, node: str, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decided:
         started, cpu = time.perf_counter(), time.process_time()

@@ -163,9 +163,9 @@ class Options:
             `.work` after its name. It stays after the run, for runs on a grown input, and may be deleted, unless the
             output is a view of a converted input.
         seed: The seed of everything random.
-        workers: Processes for operators with the same needs and without a GPU; None: one for each core, or fewer if
-            they do not fit into memory. On Ray, as many as the cluster has room for, by `ray_resources`, `memory` and
-            the needs of operators.
+        workers: Processes for operators with the same needs and without a GPU; None: as many as there are cores, or
+            fewer if they do not fit into memory. On Ray, as many as the cluster has room for, by `ray_resources`,
+            `memory` and the needs of operators.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory, or on
             Ray what its node has.
         row_seconds: A worker that finishes no row for so long is ended, and the row that hangs is left out; an operator

@@ -135,7 +135,7 @@ def _statistic(
     shown = values[(values >= inner[0]) & (values <= inner[1])] if inner[1] > inner[0] else values
     counts, edges = np.histogram(shown, bins=_BINS)
     low, high = bounds
-    kept = (values >= (-np.inf if low is None else low)) & (values <= (np.inf if high is None else high))
+    is_kept = (values >= (-np.inf if low is None else low)) & (values <= (np.inf if high is None else high))
     order = np.argsort(values, kind="stable")
     ends = [
         [(int(owners[index]), float(values[index])) for index in indices]
@@ -154,7 +154,7 @@ def _statistic(
         counts.tolist(),
         edges.tolist(),
         bounds,
-        float(kept.mean()),
+        float(is_kept.mean()),
         *ends,
     )
 

@@ -26,8 +26,8 @@ class HttpError(OSError):
         is_unreachable: The connection was refused, or the host does not exist.
     """
 
-    def __init__(self, what: str, *, is_unreachable: bool = False) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, *, is_unreachable: bool = False) -> None:
+        super().__init__(message)
         self.is_unreachable = is_unreachable
 
 

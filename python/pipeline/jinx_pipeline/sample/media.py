@@ -67,7 +67,7 @@ class Media:
 
     @property
     def bytes(self) -> bytes:
-        """The medium as it is stored.
+        """The stored bytes of the medium.
 
         Raises:
             MediaError: It cannot be read.

@@ -1,4 +1,4 @@
-"""The tasks that the scheduler hands out, and the outcomes that it is told."""
+"""The tasks that the scheduler hands out, and their outcomes."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -73,7 +73,7 @@ def _opened(piece: Piece) -> Generator[str]:
     try:
         yield f"/dev/fd/{reading}"
     finally:
-        os.close(reading)  # ends the thread, too
+        os.close(reading)  # ends the thread too
         thread.join()
 
 

@@ -367,12 +367,12 @@ class LocalWorkers:
             return Died(process.name, Cause.MEMORY, memory_limit_message(process.memory_limit or 0), operator)
         if process.late:
             return Died(process.name, Cause.TIMEOUT, process.late, operator)
-        what = "it does not end"
+        reason = "it does not end"
         if code is not None:
-            what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         if code == PIPES_CLOSED:
-            what = "the pipes to the driver were closed"
-        return Died(process.name, Cause.DIED, what, operator)
+            reason = "the pipes to the driver were closed"
+        return Died(process.name, Cause.DIED, reason, operator)
 
     def busy_with(self, worker: str) -> str:
         """The operator that a worker runs."""

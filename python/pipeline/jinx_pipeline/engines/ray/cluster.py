@@ -170,8 +170,8 @@ class RayCluster:
             if problem is not None:
                 raise RuntimeError(problem)
         for call in silent:
-            where = calls[call]["NodeManagerAddress"]
-            raise RuntimeError(f"node {where} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
+            address = calls[call]["NodeManagerAddress"]
+            raise RuntimeError(f"node {address} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
 
 
 @contextmanager

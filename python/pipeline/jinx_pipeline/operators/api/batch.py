@@ -47,7 +47,7 @@ class Batch:
 
     Attributes:
         positions: Positions of the samples in the source, int64 of shape (n,).
-        roles: Where the texts and media are.
+        roles: The columns of texts and media.
         stats: Statistics by name, an Arrow array with a value for each sample; filters add to them.
         known_stats: By name, the digest of the filter that computed a statistic from the current texts and media.
         is_open: Whether a column that no sample of the batch has counts as missing instead of unknown, because other
@@ -252,13 +252,13 @@ class Batch:
                 return self
             chosen = np.flatnonzero(chosen)
         chosen = chosen.astype(np.int64, copy=False)
-        taken = self._like(self.positions[chosen])
-        taken._ids = None if self._ids is None else [self._ids[index] for index in chosen.tolist()]
-        taken._own = {name: _taken(values, chosen) for name, values in self._own.items()}
-        taken._shared = {key: _taken(values, chosen) for key, values in self._shared.items()}
-        taken.stats = {name: _taken(values, chosen) for name, values in self.stats.items()}
-        taken.known_stats = dict(self.known_stats)
-        return taken
+        selection = self._like(self.positions[chosen])
+        selection._ids = None if self._ids is None else [self._ids[index] for index in chosen.tolist()]
+        selection._own = {name: _take_values(values, chosen) for name, values in self._own.items()}
+        selection._shared = {key: _take_values(values, chosen) for key, values in self._shared.items()}
+        selection.stats = {name: _take_values(values, chosen) for name, values in self.stats.items()}
+        selection.known_stats = dict(self.known_stats)
+        return selection
 
     def with_columns(self, columns: Mapping[str, Any]) -> Self:
         """The batch with some columns replaced or added.
@@ -467,7 +467,7 @@ def _python(values: Any) -> list[Any]:
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
-def _taken(values: Any, positions: "npt.NDArray[np.int64]") -> Any:
+def _take_values(values: Any, positions: "npt.NDArray[np.int64]") -> Any:
     """The elements at positions."""
     if isinstance(values, np.ndarray):
         return values[positions]

@@ -109,7 +109,7 @@ class Deduplicator(Keyed):
 
     @abstractmethod
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        """Which samples to keep.
+        """Find duplicates among the samples.
 
         Args:
             signatures: The signatures of all samples, in order, as tables. In a run, each iteration reads them from

@@ -67,15 +67,15 @@ def _hugging_face(dataset: Any, run: Any, roles: Roles, *, keep_stats: bool) -> 
     if after.source is not before.source:
         return datasets.Dataset.from_list(after.to_samples(stats=keep_stats))
     own, removed = _changes(after, keep_stats=keep_stats)
-    kept = dataset.select(after.positions)
-    kept = kept.remove_columns([name for name in kept.column_names if name in own or name in removed])
+    selected = dataset.select(after.positions)
+    selected = selected.remove_columns([name for name in selected.column_names if name in own or name in removed])
     if not own:
-        return kept
+        return selected
     added = datasets.Dataset.from_dict(own)
     for name in own:
         if name in dataset.features:
             added = added.cast_column(name, dataset.features[name])
-    combined = datasets.concatenate_datasets([kept, added], axis=1) if kept.column_names else added
+    combined = datasets.concatenate_datasets([selected, added], axis=1) if selected.column_names else added
     order = [name for name in dataset.column_names if name in combined.column_names]
     return combined.select_columns([*order, *(name for name in combined.column_names if name not in order)])
 

@@ -149,10 +149,10 @@ class Join(HashKeys, Partitioned, Edits):
         matches = Matches.from_looks(len(keys), looks)
         if matches.duplicates and self.duplicates == "fail":
             first, second = matches.example
-            more = f", and {matches.duplicates - 1:,} more like them" if matches.duplicates > 1 else ""
+            suffix = f", and {matches.duplicates - 1:,} more like them" if matches.duplicates > 1 else ""
             raise ValueError(
-                f"{self.name}: samples {first} and {second} of {self.path} have the same key{more}; duplicates: first "
-                "takes the first of them"
+                f"{self.name}: samples {first} and {second} of {self.path} have the same key{suffix}; duplicates: "
+                "first takes the first of them"
             )
         order = all_positions(matches.count) if self.how == "left" else matches.matched
         counts = {"unmatched": matches.unmatched, "duplicates": matches.duplicates}

@@ -20,7 +20,7 @@ class ReplaceContentMapper(TextMapper):
 
     Attributes:
         pattern: One or several regular expressions; without one, nothing changes.
-        repl: The replacement for matches, or one for each pattern; `\1` is the first group.
+        repl: The replacement for matches, or a list with a replacement for each pattern; `\1` is the first group.
     """
 
     pattern: str | list[str] | None = None
@@ -29,7 +29,7 @@ class ReplaceContentMapper(TextMapper):
     def check(self) -> None:
         patterns = self._patterns()
         if isinstance(self.repl, list) and len(self.repl) != len(patterns):
-            problem = f"{len(self.repl)} replacements for {len(patterns)} patterns; give one for all, or one for each"
+            problem = f"{len(self.repl)} replacements for {len(patterns)} patterns; give a single one, or as many"
             raise ParameterError(self.name, "repl", problem)
         for pattern, repl in self._steps():
             checked_pattern(self.name, pattern, repl)

@@ -9,17 +9,17 @@ from jinx_pipeline.sample.media import Media, MediaError
 
 
 @contextmanager
-def opened(medium: Media, what: str) -> Generator[Any]:
+def opened(medium: Media, operator: str) -> Generator[Any]:
     """A PyAV container with a video stream.
 
     Args:
         medium: The video.
-        what: The operator, for the message if PyAV is missing.
+        operator: The name of the operator, for the message if PyAV is missing.
 
     Raises:
         MediaError: It is not a video, or it is damaged.
     """
-    av = require("av", extra="video", what=what)
+    av = require("av", extra="video", what=operator)
     try:
         with av.open(medium.open()) as container:
             if not container.streams.video:

@@ -28,8 +28,8 @@ def word_list(kind: str, lang: str, folder: Path | None, operator: str) -> list[
     if lang == "all" and "all" not in lists:
         return [word for words in lists.values() for word in words]
     if lang not in lists:
-        where = "built in" if folder is None else f"in {folder}"
-        problem = f"no {kind} for {lang!r} {where}; there are: {', '.join(sorted(lists)) or 'none'}"
+        location = "built in" if folder is None else f"in {folder}"
+        problem = f"no {kind} for {lang!r} {location}; there are: {', '.join(sorted(lists)) or 'none'}"
         raise ParameterError(operator, "lang", problem)
     return lists[lang]
 
