@@ -30,7 +30,8 @@ def fetch(url: str, roles: "Roles") -> bytes:
     def check(location: "httpx2.URL") -> None:
         if location.host not in roles.url_hosts:
             raise UrlError(
-                f"{location}: the host {location.host!r} is not in url_hosts; add it to the recipe's dataset"
+                f"{location}: the host {location.host!r} is not in url_hosts; "
+                "add it to the recipe's dataset to allow it"
             )
 
     try:
