@@ -133,7 +133,7 @@ def lose(workers, name):
     """What happens when the answer of a worker is lost together with the connection to it."""
     actor = workers._actors[name]
     error = ray.exceptions.ActorUnavailableError("away", actor.handle._actor_id.binary())
-    event = workers._without_answer(actor, "", error)
+    event = workers._error_event(actor, "", error)
     assert isinstance(event, Died)
     assert event.cause is Cause.NODE
 
@@ -206,7 +206,7 @@ def test_a_worker_that_ray_kills_because_its_node_is_short_of_memory(workers):
     what = (
         f"1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: ::1, ID: {actor.node})"
     )
-    event = workers._without_answer(actor, "", ray.exceptions.OutOfMemoryError(f"{what}\nOOM kill reason: ..."))
+    event = workers._error_event(actor, "", ray.exceptions.OutOfMemoryError(f"{what}\nOOM kill reason: ..."))
     assert event == Died(first, Cause.NODE_MEMORY, what)
     second = workers.start("cpu")
     assert workers._actors[second].avoided == {actor.node}

@@ -73,21 +73,21 @@ class Counted:
         self.read = self.opens = 0
         self.looks: list[tuple[int, int, int]] = []
         self.sizes: set[int] = set()
-        exactly, look = key_file._OpenKeyFile._exactly, type(operator).look
+        read_exactly, look = key_file._OpenKeyFile._read_exactly, type(operator).look
 
         def counted(file, offset, size):
             self.read += size
             self.opens += offset == 0
-            return exactly(file, offset, size)
+            return read_exactly(file, offset, size)
 
-        def look_counted(one, keys, number):
+        def look_counted(operator, keys, number):
             self.read = self.opens = 0
-            found = look(one, keys, number)
+            decided = look(operator, keys, number)
             self.looks.append((self.read, self.opens, len(keys.files) + len(keys.other)))
             self.sizes.add(sum(keys.files.sizes() + keys.other.sizes()))
-            return found
+            return decided
 
-        monkeypatch.setattr(key_file._OpenKeyFile, "_exactly", counted)
+        monkeypatch.setattr(key_file._OpenKeyFile, "_read_exactly", counted)
         monkeypatch.setattr(type(operator), "look", look_counted)
 
 
