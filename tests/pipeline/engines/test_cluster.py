@@ -201,7 +201,7 @@ def test_a_cluster_is_for_one_run_at_a_time_and_ends_with_its_block(data, tmp_pa
         os.kill(pid, 0)
     with pytest.raises(RuntimeError, match="this cluster was closed"):
         flow.export(tmp_path / "late", cluster=cluster)
-    with pytest.raises(ValueError, match="leave out engine"):
+    with pytest.raises(ValueError, match="give engine or cluster, not both"):
         flow.export(tmp_path / "late", cluster=cluster, engine="local")
     with pytest.raises(TypeError, match=r"engine is 'local' or jp\.Ray"):
         jp.Cluster("ray")  # pyright: ignore[reportArgumentType] - what is refused

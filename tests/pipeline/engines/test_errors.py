@@ -190,7 +190,7 @@ def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):
 def test_an_output_whose_name_is_not_utf8_is_named(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
     name = os.fsdecode(os.fsencode(tmp_path) + b"/out\xe9.jinx")
-    with pytest.raises(TypeError, match=r"path is str, not '.*, which holds a surrogate that no UTF-8 has"):
+    with pytest.raises(TypeError, match=r"path is str, not '.*, which holds a surrogate that UTF-8 cannot encode"):
         jp.Dataset.load(tmp_path / "in.jsonl").export(name)
 
 
