@@ -49,7 +49,7 @@ def test_another_function_is_another_recipe(flow):
 def test_take_reads_only_what_it_needs(flow):
     seen = []
     taken = flow.map(lambda sample: seen.append(sample["n"]) or {}).filter("n >= 20").take(3)
-    assert [one["n"] for one in taken] == [20, 21, 22]
+    assert [sample["n"] for sample in taken] == [20, 21, 22]
     assert len(seen) < 100
     assert flow.take(2) == jinx.open(flow.recipe.sources[0].path)[:2].to_list()
     assert flow.filter("n > 1000").take() == flow.take(0) == []
@@ -62,7 +62,7 @@ def test_before_operators_it_is_its_input(flow):
     assert flow.columns == ["n", "text"]
     assert flow[7]["n"] == 7
     assert flow["n"][5] == 5
-    assert [one["n"] for one in flow[3:5]] == [3, 4]
+    assert [sample["n"] for sample in flow[3:5]] == [3, 4]
     assert sum(1 for _ in flow) == 200
     assert len(flow.to_pandas(columns="n")) == 200
     assert flow.to_hf()[1]["n"] == 1
@@ -89,8 +89,8 @@ def test_a_mixture_is_as_a_run_reads_it(flow, tmp_path):
     source = flow.recipe.sources[0].path
     mixed = jp.Dataset.load([jp.SourceSpec(source, 2.0), jp.SourceSpec(str(tmp_path / "b.jinx"), 1.0, max_samples=10)])
     assert len(mixed) == 30
-    assert [one["n"] for one in mixed] == mixed.run(workers=1)["n"].tolist()
-    assert [one["n"] for one in mixed.take(30)] == [one["n"] for one in mixed]
+    assert [sample["n"] for sample in mixed] == mixed.run(workers=1)["n"].tolist()
+    assert [sample["n"] for sample in mixed.take(30)] == [sample["n"] for sample in mixed]
 
 
 def test_show_is_a_table(flow):

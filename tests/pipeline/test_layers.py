@@ -51,7 +51,7 @@ def test_no_package_imports_one_that_imports_it():
     graph = {}
     for path in PACKAGE.rglob("*.py"):
         name = package_of(path.relative_to(PACKAGE).with_suffix("").parts)
-        used = {package_of(known_module(one).parts) for one in imports(path)} if path.name != "__init__.py" else set()
+        used = {package_of(known_module(item).parts) for item in imports(path)} if path.name != "__init__.py" else set()
         graph.setdefault(name, set()).update(used - {name, ""})
     TopologicalSorter(graph).prepare()  # raises CycleError
 
@@ -75,6 +75,6 @@ def test_no_module_imports_one_that_imports_it():
     for name, path in names.items():
         tree = ast.parse(path.read_text("utf-8"))
         top = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
-        wanted = {one for node in top for alias in node.names for one in (node.module, f"{node.module}.{alias.name}")}
+        wanted = {item for node in top for alias in node.names for item in (node.module, f"{node.module}.{alias.name}")}
         graph[name] = wanted & set(names)
     TopologicalSorter(graph).prepare()  # raises CycleError

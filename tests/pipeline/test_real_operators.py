@@ -64,7 +64,7 @@ def test_filters_deduplicators_and_a_selector(data, tmp_path):
     flow = jp.Dataset.load(data).process([jp.create(name, **parameters) for name, parameters in STEPS])
     result = flow.export(tmp_path / "out", workers=2, block_rows=9)
     assert result.ok, result.bad_rows
-    assert {one["n"] for one in rows_of(tmp_path / "out")} == expected()
+    assert {row["n"] for row in rows_of(tmp_path / "out")} == expected()
     flow.export(tmp_path / "view.jinx", kind="view", workers=1, block_rows=9)
     assert rows_of(tmp_path / "view.jinx") == rows_of(tmp_path / "out")
     flow.export(tmp_path / "one", workers=1, block_rows=9)

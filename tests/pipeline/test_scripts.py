@@ -43,8 +43,8 @@ def test_a_script_needs_no_guard_and_its_functions_travel(data, tmp_path):
     assert done.stdout == "30\n"
     rows = rows_of(tmp_path / "out.jinx")
     stored = rows_of(data)
-    assert [one["n"] for one in rows] == list(range(0, 60, 2))
-    assert all(one["text"] == stored[one["n"]]["text"][:50] for one in rows)
+    assert [row["n"] for row in rows] == list(range(0, 60, 2))
+    assert all(row["text"] == stored[row["n"]]["text"][:50] for row in rows)
 
 
 def test_nothing_runs_before_export(data):
@@ -65,12 +65,12 @@ def test_a_function_may_make_several_samples(data, tmp_path):
         return [{**sample, "copy": 0}, {**sample, "copy": 1}] if sample["n"] < 5 else None
 
     jp.Dataset.load(data).process(twice).export(tmp_path / "out", workers=1)
-    found = [(one["n"], one["copy"]) for one in rows_of(tmp_path / "out")]
+    found = [(row["n"], row["copy"]) for row in rows_of(tmp_path / "out")]
     assert found == [(n, copy) for n in range(5) for copy in (0, 1)]
     jp.Dataset.load(data).process(twice).export(tmp_path / "view.jinx", workers=1, kind="view")
     view = rows_of(tmp_path / "view.jinx")
-    assert [(one["n"], one["copy"]) for one in view] == found
-    assert [one["__dj__id__"] for one in view[:3]] == ["0/0", "0/1", "1/0"]
+    assert [(sample["n"], sample["copy"]) for sample in view] == found
+    assert [sample["__dj__id__"] for sample in view[:3]] == ["0/0", "0/1", "1/0"]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "dataset", "view"])
@@ -85,8 +85,8 @@ def test_other_sources_are_converted_once(data, tmp_path, kind):
     else:
         jinx.convert(dataset[10:30].drop_columns("image"), source)
     jp.Dataset.load(source).process(jp.ops.TextLengthFilter(max_len=60)).export(tmp_path / "out", workers=1)
-    wanted = [one["n"] for one in rows_of(data)[10:30] if len(one["text"]) <= 60]
-    assert [one["n"] for one in rows_of(tmp_path / "out")] == wanted
+    wanted = [row["n"] for row in rows_of(data)[10:30] if len(row["text"]) <= 60]
+    assert [row["n"] for row in rows_of(tmp_path / "out")] == wanted
 
 
 def test_a_mixture_has_the_shares_asked_for(tmp_path):
@@ -99,7 +99,7 @@ def test_a_mixture_has_the_shares_asked_for(tmp_path):
     ]
     jp.Dataset.load(sources).export(tmp_path / "out", workers=1, seed=3)
     rows = rows_of(tmp_path / "out")
-    assert [sum(one["text"] == name for one in rows) for name in ("a", "b")] == [33, 100]
+    assert [sum(row["text"] == name for row in rows) for name in ("a", "b")] == [33, 100]
     capped = [jp.SourceSpec(str(tmp_path / "a.jinx"), max_samples=10), jp.SourceSpec(str(tmp_path / "b.jinx"))]
     jp.Dataset.load(capped).export(tmp_path / "capped", workers=1)
     assert len(rows_of(tmp_path / "capped")) == 110
@@ -181,7 +181,7 @@ def test_an_interrupt_in_a_function_costs_its_row_and_names_it(data, tmp_path):
         return sample
 
     result = jp.Dataset.load(data).process(impatient).export(tmp_path / "out.jinx", workers=1, max_bad_rows=1)
-    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [(5, "impatient", "KeyboardInterrupt: ")]
+    assert [(bad.row, bad.operator, bad.error) for bad in result.bad_rows] == [(5, "impatient", "KeyboardInterrupt: ")]
     assert result.rows_out == 59
 
 

@@ -1,4 +1,4 @@
-"""The facade: load, process, run, export."""
+"""The main class of the library: load, process, run, export."""
 
 import os
 import warnings
@@ -25,8 +25,8 @@ from jinx_pipeline.sample.validators import Validator
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The samples that `take` gives to the operators at once, at most.
-_MOST_TAKEN = 1024
+# The largest batch of `take`.
+_MAX_TAKE_ROWS = 1024
 
 PathLike = str | os.PathLike[str]
 Function = Callable[[Any], Any]
@@ -39,13 +39,13 @@ class BadRowsWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples and what is to be done with them; nothing runs before `run` or `export`.
+    """Samples with operators to run on them; nothing runs before `run` or `export`.
 
         ds = jp.Dataset.load("in.jinx").process([jp.ops.TextLengthFilter(min_len=10), my_function])
         ds.export("out.jinx")
 
     Attributes:
-        recipe: What is to be done so far.
+        recipe: The recipe so far.
     """
 
     recipe: Recipe
@@ -62,27 +62,27 @@ class Dataset:
         roles: Roles | None = None,
         validators: Iterable[Validator] = (),
     ) -> Self:
-        """A dataset over files.
+        """Load a dataset.
 
         Args:
-            source: A path: JINX, a saved view or MDS is read where it lies; anything else that `jinx.convert` reads,
-                JSON lines too, is converted once. A list of paths, or of `SourceSpec` with weights and caps, is a
-                mixture. A jinx, Hugging Face or Ray Data dataset is written to a temporary dataset first.
+            source: A path: JINX, saved views and MDS are read directly; anything else that `jinx.convert` reads,
+                including JSON lines, is converted once. A list of paths, or of `SourceSpec` with weights and limits,
+                is a mixture. A jinx, Hugging Face or Ray Data dataset is written to a temporary dataset first.
             text: The column or path of the texts, such as `messages[*].content`.
-            images: Of the images.
-            audios: Of the audios.
-            videos: Of the videos.
-            roles: All of these in one, with more options.
-            validators: Checks of the samples; a run fails before any operator if one does not pass, and names the row.
+            images: The column or path of the images.
+            audios: The column or path of the audios.
+            videos: The column or path of the videos.
+            roles: All of these in one object, with more options.
+            validators: Checks of the samples; if one fails, the run stops before any operator, and names the row.
         """
-        where = roles or Roles(text=text, images=images, audios=audios, videos=videos)
+        resolved_roles = roles or Roles(text=text, images=images, audios=audios, videos=videos)
         sources = _sources(source)
         if sources is None:
             sources = (SourceSpec(_written(source)),)
-            if where.media_root is None:
-                # Its temporary files say nothing about where media are, and who has the samples has read their paths.
-                where = replace(where, media_root=os.getcwd(), media_outside=True)  # noqa: PTH109 - str in, str out
-        return cls(Recipe(sources, where, (), validators=tuple(validators)))
+            if resolved_roles.media_root is None:
+                # Temporary files tell nothing about the location of media, and samples in memory may name any file.
+                resolved_roles = replace(resolved_roles, media_root=os.getcwd(), media_outside=True)  # noqa: PTH109 - str in, str out
+        return cls(Recipe(sources, resolved_roles, (), validators=tuple(validators)))
 
     def process(
         self,
@@ -98,16 +98,19 @@ class Dataset:
         Args:
             operators: An operator, its name, `{name: parameters}` as in a recipe, a function
                 `sample -> sample | None | list of samples`, or several of these.
-            resources: What a worker must have for each of them, in place of what it declares: `cpus`, `gpus`, `memory`.
-            batch_rows: Rows that each of them sees at once, in place of its own `batch_size`.
+            resources: The resources of the workers of each operator, in place of those that it declares: `cpus`,
+                `gpus`, `memory`.
+            batch_rows: Rows that each operator sees at once, in place of its own `batch_size`.
         """
-        several: list[Any] = [operators]
+        items: list[Any] = [operators]
         is_one = isinstance(operators, Operator | str | Mapping) or callable(operators)
         if isinstance(operators, Iterable) and not is_one:
-            several = list(operators)
-        first = len(self.recipe.steps)
-        given = {"resources": resources, "batch_rows": batch_rows}
-        steps = [_step(one, Place(path=f"process[{first + at}]"), given) for at, one in enumerate(several)]
+            items = list(operators)
+        requests = {"resources": resources, "batch_rows": batch_rows}
+        steps = [
+            _step(item, Place(path=f"process[{number}]"), requests)
+            for number, item in enumerate(items, len(self.recipe.steps))
+        ]
         return type(self)(replace(self.recipe, steps=(*self.recipe.steps, *steps)))
 
     def export(
@@ -127,15 +130,15 @@ class Dataset:
         """Run the operators and write the result; an interrupted run is resumed.
 
         Args:
-            path: The output: `out.jinx`, a directory of shards, or a name whose suffix says the format.
-            kind: The format, if the name does not say; `"view"` writes a saved view, which copies no sample.
+            path: The output: `out.jinx`, a directory of shards, or a name whose suffix implies the format.
+            kind: The format, if the name does not imply it; `"view"` writes a saved view, which copies no samples.
             shard_size: Size of the shards of a directory, `"512MB"` or bytes.
             keep_stats: Keep the statistics of filters under `__dj__stats__`.
             overwrite: Replace an existing output.
-            restart: Forget what an interrupted run has done.
+            restart: Discard the work of an interrupted run.
             progress: How to show progress on standard error.
-            engine: Where it runs: on this machine, or on a Ray cluster, `jp.Ray(address="auto")`.
-            cluster: Whose workers it uses in place of an engine; they stay for the next run.
+            engine: Run on this machine, or on a Ray cluster: `jp.Ray(address="auto")`.
+            cluster: A cluster whose workers it uses instead of an engine; they stay for the next run.
             **options: See `Options`: `workers`, `work_dir`, `seed`, `memory`, `max_bad_rows`, `trace` and others.
 
         Warns:
@@ -151,24 +154,24 @@ class Dataset:
         """
         if engine is not None:
             if cluster is not None:
-                raise ValueError("where a run with a cluster runs, the cluster says: leave out engine")
+                raise ValueError("give engine or cluster, not both: a cluster determines where the run takes place")
             options["engine"] = engine
         from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 
         if options.get("ray_address") is not None and options.get("engine", self.recipe.options.engine) == "local":
             raise ValueError("ray_address is for the engine ray; add engine='ray'")
-        where = os.fsdecode(path)
+        output_path = os.fsdecode(path)
         if kind is not None:
-            refuse_other_name(where, kind)
-        export = Export(where, kind or kind_of(where), shard_size, keep_stats, overwrite)
+            refuse_other_name(output_path, kind)
+        export = Export(output_path, kind or kind_of(output_path), shard_size, keep_stats, overwrite)
         recipe = replace(self.recipe, export=export, options=replace(self.recipe.options, **_known(options)))
         result = Run(recipe, progress=progress, restart=restart, cluster=cluster)()
         if not result.ok:
-            warnings.warn(_of_bad_rows(result), BadRowsWarning, stacklevel=2)
-        return replace(result, path=os.path.abspath(where))  # noqa: PTH100 - str in, str out
+            warnings.warn(_bad_rows_message(result), BadRowsWarning, stacklevel=2)
+        return replace(result, path=os.path.abspath(output_path))  # noqa: PTH100 - str in, str out
 
     def run(self, **options: Any) -> "jinx.Dataset":
-        """Run the operators and open the result, which is kept in a temporary directory until the process ends.
+        """Run the operators and open the result, which is in a temporary directory until the process ends.
 
         Args:
             **options: As for `export`.
@@ -186,7 +189,7 @@ class Dataset:
         self.export(path, **options)
         return jinx.open(path)
 
-    # In the words of Hugging Face and Data-Juicer.
+    # Methods with the names of Hugging Face and Data-Juicer.
 
     def filter(self, condition: "Operator | str | Callable[[Any], Any]") -> Self:
         """The dataset with a filter at the end.
@@ -204,7 +207,7 @@ class Dataset:
         return self.process(KeepIf(condition))
 
     def map(self, function: "Operator | Function") -> Self:
-        """The dataset with a function at the end that returns columns, which are added to the sample or replaced.
+        """The dataset with a function at the end that returns columns to add or replace.
 
         Args:
             function: `sample -> dict`, or an operator. `process` takes functions that return whole samples.
@@ -212,7 +215,7 @@ class Dataset:
         return self.process(function if isinstance(function, Operator) else MergeColumns(function))
 
     def take(self, count: int = 5) -> list[dict[str, Any]]:
-        """The first samples of the result as plain dicts: the operators run here, on as many samples as that takes.
+        """The first samples of the result as plain dicts; the operators run in this process on as few as needed.
 
         Raises:
             TypeError: An operator looks at all samples; run the dataset first.
@@ -227,41 +230,41 @@ class Dataset:
                 raise TypeError(f"{operator.name} looks at all samples; run() first, and take of its result: run()[:5]")
         samples, positions = self._as_read()
         roles, ctx = with_media_root(self.recipe).roles, Context(seed=self.recipe.options.seed)
-        found: list[dict[str, Any]] = []
+        taken_samples: list[dict[str, Any]] = []
         first, size = 0, max(count, 1)
-        while len(found) < count and first < len(positions):
+        while len(taken_samples) < count and first < len(positions):
             batch: Any = Batch(samples, positions[first : first + size], roles)
             if operators:
                 batch = FusedOp(operators=operators).run(batch, ctx)
-            found += batch.take(np.arange(min(len(batch), count - len(found)))).to_samples()
-            first, size = first + size, min(2 * size, _MOST_TAKEN)
-        return found
+            taken_samples += batch.take(np.arange(min(len(batch), count - len(taken_samples)))).to_samples()
+            first, size = first + size, min(2 * size, _MAX_TAKE_ROWS)
+        return taken_samples
 
     def show(self, count: int = 5) -> "SampleTable":
-        """As `take`, as a table for a notebook or a prompt; a script prints it: `print(ds.show())`."""
+        """As `take`, as a table for a notebook or a prompt; in a script, use `print(ds.show())`."""
         return SampleTable(self.take(count))
 
     def to_pandas(self, columns: str | Iterable[str] | None = None, **options: Any) -> Any:
-        """The result as a pandas DataFrame; with operators, they are run.
+        """The result as a pandas DataFrame; operators are run first.
 
         Args:
-            columns: Only these columns.
+            columns: The columns; None: all.
             **options: As for `run`.
         """
         return self._result(options).to_pandas(columns)
 
     def to_hf(self, *, streaming: bool = False, **options: Any) -> Any:
-        """The result as a Hugging Face `datasets` object; with operators, they are run.
+        """The result as a Hugging Face `datasets` object; operators are run first.
 
         Args:
-            streaming: An `IterableDataset` that reads samples as they are needed.
+            streaming: Return an `IterableDataset`, which reads samples on access.
             **options: As for `run`.
         """
         return self._result(options).to_hf(streaming=streaming)
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns; of a dataset with operators, `run` tells them."""
+        """The names of the columns; a dataset with operators must be `run` first."""
         self._refuse_lazy("has no columns", "run().column_names, or input().column_names for the input's")
         return self.input().column_names
 
@@ -270,7 +273,7 @@ class Dataset:
         return len(self._as_read()[1])
 
     def __bool__(self) -> bool:
-        return True  # not `len`, which a dataset with operators does not have
+        return True  # `len` fails for a dataset with operators
 
     def __getitem__(self, key: Any) -> Any:
         self._refuse_lazy("has no samples", "take(5) for the first ones, or run()[...]")
@@ -288,14 +291,14 @@ class Dataset:
         steps = f", {names}; not run: take(5), run() or export(path)" if names else ""
         return f"Dataset({sources}{steps})"
 
-    def _refuse_lazy(self, what: str, advice: str) -> None:
-        """Refuse what is known only when the operators have run.
+    def _refuse_lazy(self, problem: str, advice: str) -> None:
+        """Refuse an access that needs the operators to have run.
 
         Raises:
             TypeError: There are operators.
         """
         if self.recipe.steps:
-            raise TypeError(f"a dataset whose operators have not run {what}; use {advice}")
+            raise TypeError(f"a dataset whose operators have not run {problem}; use {advice}")
 
     def _result(self, options: dict[str, Any]) -> "jinx.Dataset":
         if self.recipe.steps or options:
@@ -309,14 +312,14 @@ class Dataset:
 
         sources = self.recipe.sources
         samples = self.input()
-        rows = [len(samples)] if len(sources) == 1 else [len(jinx.open(one.path)) for one in sources]
+        rows = [len(samples)] if len(sources) == 1 else [len(jinx.open(source.path)) for source in sources]
         order = mixture_order(sources, rows, self.recipe.options.seed)
         return samples, np.arange(len(samples)) if order is None else order
 
     # About the input.
 
     def input(self) -> "jinx.Dataset":
-        """The samples before any operator."""
+        """The dataset before any operator."""
         paths = [source.path for source in self.recipe.sources]
         return jinx.open(paths[0] if len(paths) == 1 else paths)
 
@@ -337,7 +340,7 @@ class SampleTable:
     """Samples as a table, in a notebook and at a prompt.
 
     Attributes:
-        samples: As plain dicts.
+        samples: The samples as plain dicts.
     """
 
     def __init__(self, samples: list[dict[str, Any]]) -> None:
@@ -367,36 +370,36 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _step(one: Any, place: Place, requests: dict[str, Any]) -> Step:
-    if isinstance(one, Mapping) and len(one) == 1:  # pyright: ignore[reportUnknownArgumentType]
-        [(name, parameters)] = one.items()  # pyright: ignore[reportUnknownVariableType]
+def _step(item: Any, place: Place, requests: dict[str, Any]) -> Step:
+    if isinstance(item, Mapping) and len(item) == 1:  # pyright: ignore[reportUnknownArgumentType]
+        [(name, parameters)] = item.items()  # pyright: ignore[reportUnknownVariableType]
         if isinstance(parameters, Mapping):
             own = {key: value for key, value in parameters.items() if key in REQUESTS}  # pyright: ignore[reportUnknownVariableType]
-            one = {name: {key: value for key, value in parameters.items() if key not in own}}  # pyright: ignore[reportUnknownVariableType]
+            item = {name: {key: value for key, value in parameters.items() if key not in own}}  # pyright: ignore[reportUnknownVariableType]
             requests = {**requests, **own}
-    return with_requests(Step(_operator(one), place), **requests)
+    return with_requests(Step(_operator(item), place), **requests)
 
 
-def _operator(one: Any) -> Operator:
-    if isinstance(one, Operator):
-        return one
+def _operator(item: Any) -> Operator:
+    if isinstance(item, Operator):
+        return item
     from jinx_pipeline.operators.api.registry import create
 
-    if isinstance(one, str):
-        return create(one)
-    if isinstance(one, Mapping):
-        named = list(one.items())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        if len(named) != 1 or not isinstance(named[0][0], str) or not isinstance(named[0][1] or {}, Mapping):
-            raise TypeError(f"an operator is {{name: {{parameter: value}}}}, one in each mapping, not {one!r}")
-        return create(named[0][0], **(named[0][1] or {}))
-    if isinstance(one, type):
-        raise TypeError(f"{one.__name__} is a class; make an operator of it: {one.__name__}(...)")
-    if callable(one):
-        return function_operator(one)
-    raise TypeError(f"an operator, its name or a function is needed, not {type(one).__name__}")
+    if isinstance(item, str):
+        return create(item)
+    if isinstance(item, Mapping):
+        entries = list(item.items())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        if len(entries) != 1 or not isinstance(entries[0][0], str) or not isinstance(entries[0][1] or {}, Mapping):
+            raise TypeError(f"an operator is {{name: {{parameter: value}}}}, one in each mapping, not {item!r}")
+        return create(entries[0][0], **(entries[0][1] or {}))
+    if isinstance(item, type):
+        raise TypeError(f"{item.__name__} is a class; make an operator of it: {item.__name__}(...)")
+    if callable(item):
+        return function_operator(item)
+    raise TypeError(f"an operator, its name or a function is needed, not {type(item).__name__}")
 
 
-def _of_bad_rows(result: RunResult) -> str:
+def _bad_rows_message(result: RunResult) -> str:
     count, first = len(result.bad_rows), result.bad_rows[0]
     rows = f"{count:,} of {result.rows_in:,} rows are" if count > 1 else "a row is"
     error = " ".join(first.error.split())
@@ -407,7 +410,7 @@ def _of_bad_rows(result: RunResult) -> str:
 
 
 def _named(source: "PathLike | SourceSpec") -> SourceSpec:
-    """A source whose path keeps its meaning when the working directory changes."""
+    """A source with an absolute path, which does not depend on the working directory."""
     spec = source if isinstance(source, SourceSpec) else SourceSpec(os.fsdecode(source))
     if "://" in spec.path or not spec.path:
         return spec
@@ -415,20 +418,20 @@ def _named(source: "PathLike | SourceSpec") -> SourceSpec:
 
 
 def _sources(source: Any) -> tuple[SourceSpec, ...] | None:
-    """The files that are named; None for samples in memory."""
+    """The named files; None for samples in memory."""
     if isinstance(source, str | os.PathLike | SourceSpec):
         return (_named(source),)
     if (
         isinstance(source, Sequence)
         and source
-        and all(isinstance(one, str | os.PathLike | SourceSpec) for one in source)
+        and all(isinstance(path, str | os.PathLike | SourceSpec) for path in source)
     ):  # pyright: ignore[reportUnknownVariableType]
-        return tuple(_named(one) for one in source)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple(_named(path) for path in source)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return None
 
 
 def _written(source: Any) -> str:
-    """A dataset in memory, as files that workers can open; they are removed when the process ends."""
+    """Write a dataset in memory to files that workers can open; they are removed when the process ends."""
     import atexit
     import shutil
     import tempfile
@@ -439,7 +442,7 @@ def _written(source: Any) -> str:
     if isinstance(source, jinx.Dataset) and not source._transforms:
         source.save(path)
     elif type(source).__module__.startswith("ray.data."):
-        jinx.convert(getattr(source, "iter_rows")(), path)  # noqa: B009 - of a package that need not be there
+        jinx.convert(getattr(source, "iter_rows")(), path)  # noqa: B009 - of an optional package
     else:
         jinx.convert(source, path)
     return path

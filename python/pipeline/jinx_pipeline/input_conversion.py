@@ -1,4 +1,4 @@
-"""Conversion of a source by the workers of an engine: piece by piece, and resumed after any kill."""
+"""Converts a source with the workers of an engine, piece by piece; an interrupted conversion is resumed."""
 
 import json
 from collections.abc import Iterator
@@ -22,24 +22,24 @@ from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.convert_work import ConvertWork
 
 _NODE = "convert"
-# Failures of a piece, which cannot be left out, until the run stops.
+# After so many failures of a piece, which cannot be left out, the run stops.
 _STRIKES = 5
 
 
 class _Pieces:
-    """As `engines.driver.Streams`: a piece is known to its work, and has no rows that could be left out."""
+    """The `engines.driver.Streams` of pieces: the work knows its pieces, and no rows can be left out."""
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
-        """Nothing, as the work knows what it reads; its first row is the number of the piece."""
+        """An empty source, since the work knows what it reads; the first row is the number of the piece."""
         return Source(), replace(task, first=task.block)
 
     def named(self, node: str, bad: BadRow) -> BadRow:
-        """The row as it is."""
+        """The row, unchanged."""
         del node
         return bad
 
     def counts(self, node: str) -> bool:
-        """As every other node."""
+        """True, as for all nodes of a run."""
         del node
         return True
 
@@ -49,8 +49,8 @@ class InputConversion:
     """Converts sources to datasets.
 
     Attributes:
-        engine: Whose workers do it.
-        threads: Of one worker.
+        engine: The engine with the workers.
+        threads: Threads of one worker.
     """
 
     engine: Engine
@@ -60,9 +60,9 @@ class InputConversion:
         """Convert a source.
 
         Args:
-            source: Its path, as the recipe has it.
+            source: The path in the recipe.
             target: The dataset to make, a directory.
-            rejects: A file for the rows that cannot be read, if there are any.
+            rejects: The file for unreadable rows, if there are any.
         """
         pieces = tuple(pieces_of(source))
         if len(pieces) < 2:  # noqa: PLR2004 - workers would only cost their start
@@ -88,7 +88,7 @@ class InputConversion:
 
 
 def _ledger(work_dir: WorkDir, work: ConvertWork) -> Ledger:
-    """The ledger of a conversion that was interrupted, or a new one."""
+    """The ledger of an interrupted conversion, or a new one."""
     plan: dict[str, Any] = {"pieces": [asdict(piece) for piece in work.pieces], "version": jinx.__version__}
     directory = work_dir.current()
     if directory is not None:
@@ -101,7 +101,7 @@ def _ledger(work_dir: WorkDir, work: ConvertWork) -> Ledger:
 
 
 def _join(ledger: Ledger, pieces: int, target: Path, rejects: Path) -> None:
-    """Make one dataset of all pieces; what a call before has begun is finished."""
+    """Join all pieces to one dataset; an interrupted call is resumed."""
     node, parts = _NODE, ledger.directory.parts
     lines: list[str] = []
     samples = 0
@@ -121,7 +121,7 @@ def _join(ledger: Ledger, pieces: int, target: Path, rejects: Path) -> None:
 
 
 def _rejected(path: Path, samples_before: int) -> Iterator[dict[str, Any]]:
-    """The rows of a piece that cannot be read, with the samples before them in the whole source."""
+    """The unreadable rows of a piece, with the number of samples before each in the whole source."""
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():

@@ -1,4 +1,4 @@
-"""Language models of a dataset's texts."""
+"""Trains language models on the texts of a dataset."""
 
 import os
 import tempfile
@@ -23,7 +23,7 @@ def train(
     limit: int | None = None,
     overwrite: bool = False,
 ) -> int:
-    """Train an n-gram model on the texts of a dataset and write it as an ARPA file, whole or not at all.
+    """Train an n-gram model on the texts of a dataset, and write it atomically as an ARPA file.
 
     Args:
         source: Any dataset that jinx reads.
@@ -31,15 +31,15 @@ def train(
         text: The column or path of the texts.
         order: Words of the longest n-grams, 1 to 10.
         unit: `"word"` or `"character"`.
-        limit: Use only the first so many samples.
+        limit: Use only this many samples from the beginning.
         overwrite: Replace an existing file.
 
     Returns:
-        How many samples it was trained on.
+        The number of samples that it was trained on.
 
     Raises:
         FileExistsError: `out` exists.
-        TypeError: What lies at `text` is not a text; the message names the sample.
+        TypeError: A value at `text` is not a text; the message names the sample.
         InvalidError: No text has a word.
     """
     target = Path(out)
@@ -59,11 +59,11 @@ def train(
             trainer.add(texts)
             texts = []
     trainer.add(texts)
-    _write_whole(target, trainer.arpa())
+    _write_atomically(target, trainer.arpa())
     return count
 
 
-def _write_whole(target: Path, data: bytes) -> None:
+def _write_atomically(target: Path, data: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
         try:
             file.write(data)

@@ -1,4 +1,4 @@
-"""A run that is open: it executes the graph of its plan, and publishes what comes of it."""
+"""An open run: executes the graph of its plan, and publishes the output."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -28,15 +28,15 @@ class OpenedRun:
     """A run whose log is open and claimed.
 
     Attributes:
-        recipe: What to do.
-        export: What to make of it.
-        work_dir: Where its unfinished work is.
-        ledger: What is committed.
-        inputs: What it reads.
-        engine: Whose workers do it.
-        limits: Of the scheduler.
+        recipe: The recipe.
+        export: The output.
+        work_dir: The working directory.
+        ledger: The committed work.
+        inputs: The opened inputs.
+        engine: The engine with the workers.
+        limits: Limits of the scheduler.
         progress: How to show progress.
-        on_tick: Called about twice a second; what it raises ends the run.
+        on_tick: Called about twice a second; an error that it raises ends the run.
     """
 
     recipe: Recipe
@@ -50,7 +50,7 @@ class OpenedRun:
     on_tick: Callable[[], None]
 
     def publish(self, before: Published | None) -> Published:
-        """Do what is not done, and publish it; `before` is what the output holds."""
+        """Do the missing work, and publish the output; `before` is the record of an existing output."""
         publication = publication_of(self.recipe, self.export, self.ledger)
         if before is not None and publication.is_directory:
             publication.first_block = before.end_block
@@ -59,10 +59,10 @@ class OpenedRun:
             self._execute(publication)
             done = publication.finish()
         except (JinxError, OSError, StoppedError):
-            # An error of a part that shows rows of an input which is another one now does not say so.
+            # If an input was replaced, errors of parts that show its rows do not say so.
             refuse_replaced_inputs(self.inputs)
             raise
-        # Workers of a cluster do not end at once: attempts that lost may still write.
+        # Workers of a cluster do not end at once: their cancelled attempts may still write.
         with suppress(OSError):
             self.ledger.sweep()
         return done
@@ -71,13 +71,13 @@ class OpenedRun:
         """Run the graph of the plan."""
         recipe, ledger, inputs = self.recipe, self.ledger, self.inputs
         plan = with_pools(recipe, plan_of(ledger))
-        # A run that is resumed may be on another machine.
+        # A run may be resumed on another machine.
         refuse_impossible(recipe, lacks=self.engine.lacks, columns=None)
         engine = self.engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
-        others = [str(Path(path).absolute()) for path in (*joined_paths(recipe), Path(self.export.path).parent)]
+        other_paths = [str(Path(path).absolute()) for path in (*joined_paths(recipe), Path(self.export.path).parent)]
         modules = [type(step.operator).__module__ for step in recipe.steps]
         with self.work_dir.events_path.open("a", encoding="utf-8") as events:
-            workers = engine.workers(ledger.directory, (*(one.path for one in inputs), *others), modules)
+            workers = engine.workers(ledger.directory, (*(source.path for source in inputs), *other_paths), modules)
             progress = Progress(self.progress, plan.rows, events, on_tick=self.on_tick)
             job = Job(recipe, plan, inputs, ledger, self.work_dir.answers, publication.first_block, publication)
             try:

@@ -1,4 +1,4 @@
-"""Operators as classes: `jinx_pipeline.ops.TextLengthFilter(min_len=10)`; each is imported when it is named."""
+"""Operators as classes: `jinx_pipeline.ops.TextLengthFilter(min_len=10)`; each is imported on first use."""
 
 import re
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A plan in words, made without writing anything."""
+"""Describes a plan, without writing anything."""
 
 import os
 from dataclasses import asdict
@@ -31,21 +31,21 @@ from jinx_pipeline.recipe.resolve import resolve, without_code
 
 
 def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
-    """What a recipe would do.
+    """Describe what a recipe would do.
 
     Args:
-        recipe: As it was read.
-        run_code: Load the files of `custom_operators`. Without them, operators of such files are taken for mappers
-            whose parameters nobody has checked.
+        recipe: The recipe, as it was read.
+        run_code: Load the files of `custom_operators`. Otherwise their operators are treated as mappers with unchecked
+            parameters.
 
     Returns:
-        `inputs`, `nodes`, `blocks` and others for programs, and `lines` for people.
+        `inputs`, `nodes`, `blocks` and other facts for programs, and `lines` for users.
 
     Raises:
         RecipeError: It can never run.
     """
     from jinx_pipeline.engines.engine import opened_engine
-    from jinx_pipeline.engines.local.probe import probed
+    from jinx_pipeline.engines.local.probe import run_probe
     from jinx_pipeline.run_plan import work_dir_of
 
     code = [] if run_code else list(recipe.options.custom_operators)
@@ -58,27 +58,27 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):
             inputs.append(_input(source.path))
-    ready = [one for one in inputs if not one["converted"]]
-    refuse_input_as_output(recipe, [one["path"] for one in ready])
-    source = Source(tuple(str(Path(one["path"]).absolute()) for one in ready)) if ready else None
+    ready = [facts for facts in inputs if not facts["converted"]]
+    refuse_input_as_output(recipe, [facts["path"] for facts in ready])
+    source = Source(tuple(str(Path(facts["path"]).absolute()) for facts in ready)) if ready else None
     opened = OpenSource(source) if source is not None else None
-    shown = set(opened.dataset.column_names) if opened is not None else set[str]()
-    seen = [columns_told_by(one["path"]) for one in inputs if one["converted"]]
-    columns = None if None in seen else sorted(shown.union(*filter(None, seen)))
+    ready_columns = set(opened.dataset.column_names) if opened is not None else set[str]()
+    other_columns = [columns_told_by(facts["path"]) for facts in inputs if facts["converted"]]
+    columns = None if None in other_columns else sorted(ready_columns.union(*filter(None, other_columns)))
     with opened_engine(recipe.options) as engine:
         pools = pools_of(recipe)
-        # An input without samples has no columns, and nothing to refuse.
+        # An input without samples has no columns to check.
         refuse_impossible(recipe, lacks=engine.lacks, columns=columns or None)
         findings = Findings()
         if source is not None and len(ready) == len(inputs):
-            findings = probed(recipe, source, sum(one["rows"] for one in ready))
+            findings = run_probe(recipe, source, sum(input_facts["rows"] for input_facts in ready))
         measured = measured_bytes(recipe, findings)
         fitted = engine.fitted(pools, measured)
         counts, limits = dict(fitted.counts()), fitted.memory()
     graph = graph_of(recipe, findings, limits)
     used = {node.pool for node in graph.nodes}
-    rows = sum(one["rows"] or 0 for one in inputs)
-    size = sum(one["bytes"] for one in inputs)
+    rows = sum(input_facts["rows"] or 0 for input_facts in inputs)
+    size = sum(input_facts["bytes"] for input_facts in inputs)
     row_bytes = size / rows if rows else 1.0
     media_bytes = 0.0
     if opened is not None and len(ready) == len(inputs):
@@ -102,7 +102,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
             if pool in used
         },
         "work_dir": str(work_dir_of(recipe)),
-        "probe": {place: asdict(one) for place, one in findings.operators.items()},
+        "probe": {place: asdict(result) for place, result in findings.operators.items()},
         "code_not_run": code,
         "nodes": [_node(recipe, graph, node) for node in graph.nodes],
         "files": [
@@ -117,18 +117,18 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
 
 def _input(path: str) -> dict[str, Any]:
     if needs_conversion(path):
-        found = Path(path)
-        size = found.stat().st_size if found.is_file() else 0
-        if not any(one in path for one in "*?[") and "://" not in path and not os.path.lexists(path):
-            jinx.open(path)  # raises, with the nearest name
+        file = Path(path)
+        size = file.stat().st_size if file.is_file() else 0
+        if not any(wildcard in path for wildcard in "*?[") and "://" not in path and not os.path.lexists(path):
+            jinx.open(path)  # raises an error with the nearest name
         return {"path": path, "converted": True, "rows": None, "bytes": size}
     dataset = jinx.open(path)
     return {"path": path, "converted": False, "rows": len(dataset), "bytes": bytes_of(dataset.info())}
 
 
 def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
-    """A node, by its number: ids need the content of the inputs, and some are not converted yet."""
-    numbers = {other.id: number for number, other in enumerate(graph.nodes)}
+    """The facts of a node. Nodes have numbers, because ids need the content of inputs that are not converted yet."""
+    numbers = {known.id: number for number, known in enumerate(graph.nodes)}
 
     def name(place: int | None) -> str | None:
         return None if place is None else recipe.steps[place].operator.name
@@ -150,9 +150,9 @@ def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
 
 def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
     lines: list[str] = []
-    for one in facts["inputs"]:
-        what = "is converted first, once" if one["converted"] else f"{one['rows']:,} samples"
-        lines.append(f"input      {one['path']}: {what}, {natural_size(one['bytes'])}")
+    for source in facts["inputs"]:
+        state = "is converted first, once" if source["converted"] else f"{source['rows']:,} samples"
+        lines.append(f"input      {source['path']}: {state}, {natural_size(source['bytes'])}")
     if facts["rows"]:
         lines.append(
             f"blocks     {facts['blocks']:,} of up to {facts['rows_per_block']:,} samples ({facts['block_size']})"
@@ -161,28 +161,28 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         f"code       {path}: not run; with --run-code its operators are checked and measured"
         for path in facts["code_not_run"]
     ]
-    for pool, one in facts["pools"].items():
-        limit = one["memory_limit"]
+    for name, pool in facts["pools"].items():
+        limit = pool["memory_limit"]
         bound = f" and up to {natural_size(limit)} of memory" if limit is not None else ""
-        needs = max(one["measured_bytes"] or 0, one["resources"]["memory"])
+        needs = max(pool["measured_bytes"] or 0, pool["resources"]["memory"])
         lines.append(
-            f"pool       {pool}: {counted(one['workers'], 'worker')} with {Resources(**one['resources'])}{bound}"
+            f"pool       {name}: {counted(pool['workers'], 'worker')} with {Resources(**pool['resources'])}{bound}"
             f"{f'; needs {natural_size(needs)}' if needs else ''}"
         )
-    for one in facts["files"]:
-        missing = "" if one["is_there"] else " (not on this machine; the nodes need it)"
-        lines.append(f"reads      {one['operator']}.{one['parameter']}: {one['path']}{missing}")
+    for file in facts["files"]:
+        missing = "" if file["is_there"] else " (not on this machine; the nodes need it)"
+        lines.append(f"reads      {file['operator']}.{file['parameter']}: {file['path']}{missing}")
     lines += _node_lines(facts["nodes"])
-    for place, one in facts["probe"].items():
-        taken = f"{natural_size(one['row_bytes'])} of memory a sample, {natural_size(one['held_bytes'])} held"
+    for place, result in facts["probe"].items():
+        memory = f"{natural_size(result['row_bytes'])} of memory a sample, {natural_size(result['held_bytes'])} held"
         lines.append(
-            f"probe      {recipe.steps[place].operator.name}: {one['rows_per_second']:,.0f} samples/s, {taken}"
+            f"probe      {recipe.steps[place].operator.name}: {result['rows_per_second']:,.0f} samples/s, {memory}"
         )
     if recipe.export is not None:
         copies = (
             "copies no sample"
             if recipe.export.kind == "view"
-            else f"up to {natural_size(sum(one['bytes'] for one in facts['inputs']))}"
+            else f"up to {natural_size(sum(source['bytes'] for source in facts['inputs']))}"
         )
         lines.append(f"output     {recipe.export.path} ({recipe.export.kind}): {copies}")
     lines.append(f"work_dir   {facts['work_dir']}")
@@ -190,9 +190,9 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
 
 
 def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
-    """The operators as they run, and what looks at all rows between them."""
+    """Lines for the operators as they run, and for the decisions over all rows between them."""
     lines: list[str] = []
-    origins: dict[int, int] = {}  # of each node, the source or decision whose blocks it has
+    origins: dict[int, int] = {}  # for each node, the source or decision whose blocks it has
     steps: list[int] = []
     is_chain = all(len(node["reads"]) <= 1 and not {"dropped", "failed"}.intersection(node["ports"]) for node in nodes)
     is_chain &= len([node for node in nodes if node["kind"] == "pack"]) == 1
@@ -210,14 +210,14 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             lines.append(f"{title:<11}{reads}{group}{names}  [{node['pool']}, batches of {node['batch_rows']:,}]")
         elif node["kind"] == "decide":
             (name,) = node["operators"]
-            where = "keys in partitions, on the workers" if name in looks else "in the driver"
+            place = "keys in partitions, on the workers" if name in looks else "in the driver"
             title, reads = ("", "then") if is_chain else (f"node {number}", f"{node['after'][0]['node']} ->")
-            lines.append(f"{title:<11}{reads} over all rows: {name}  [{where}]")
+            lines.append(f"{title:<11}{reads} over all rows: {name}  [{place}]")
     return lines
 
 
 def _reads(node: dict[str, Any], nodes: list[dict[str, Any]]) -> str:
-    """What a node reads, for people."""
+    """A readable list of the streams that a node reads."""
 
     def name(stream: dict[str, Any]) -> str:
         port = "" if stream["port"] == "out" else f" {stream['port']}"

@@ -1,4 +1,4 @@
-"""What an earlier run left to do: its recipe again, or only the rows on which something failed."""
+"""Recipes from the working directory of an earlier run: the same recipe, or only the rows on which something failed."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ def recipe_in(folder: Path, **overrides: Any) -> Recipe:
 
     Raises:
         FileNotFoundError: It is not the working directory of a run.
-        RecipeError: The recipe was made in Python, with functions.
+        RecipeError: The recipe was built in Python, with functions.
     """
     directory = current_directory(folder)
     if directory is None:
@@ -45,7 +45,7 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
         ValueError: Nothing failed, or the recipe looks at all rows at once.
     """
     recipe = resolve(recipe_in(folder))
-    # The run log has the rows as positions in what is read; quarantine.jsonl has them as people count them.
+    # The run log has positions in the rows that are read; quarantine.jsonl has row numbers of the sources.
     with WorkDir(folder) as work_dir:
         directory = work_dir.current()
         rows = [] if directory is None else sorted({bad.row for bad in Ledger(directory).bad_rows()})
@@ -53,10 +53,10 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
         raise ValueError(f"{folder}: nothing failed; there is nothing to replay")
     for step in recipe.steps:
         if step.operator.kind in GLOBAL_KINDS:
-            what = f"{step.operator.name} looks at all rows, so that some of them cannot be run alone"
-            raise ValueError(f"{what}; run the recipe again: {START_OVER}")
+            problem = f"{step.operator.name} looks at all rows, so that some of them cannot be run alone"
+            raise ValueError(f"{problem}; run the recipe again: {START_OVER}")
     before = recipe.export
     export = None if before is None else replace(before, path=out, kind=kind_at(out, before.kind), shard_size=None)
-    given = {name: value for name, value in overrides.items() if value is not None}
-    options = replace(recipe.options, **{"work_dir": None, **given})
+    changes = {name: value for name, value in overrides.items() if value is not None}
+    options = replace(recipe.options, **{"work_dir": None, **changes})
     return replace(recipe, only_rows=tuple(rows), export=export, options=options)

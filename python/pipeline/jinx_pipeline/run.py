@@ -39,11 +39,11 @@ class Run:
     """A run in its working directory.
 
     Attributes:
-        recipe: What to do; it has an export.
+        recipe: The recipe, with an export.
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
-        restart: Forget an earlier run of the working directory.
-        limits: Of the scheduler.
-        cluster: Whose workers it borrows; None: it starts some, and ends them.
+        restart: Discard an earlier run of the working directory.
+        limits: Limits of the scheduler.
+        cluster: The cluster whose workers it uses; None: it starts its own workers, and ends them.
     """
 
     recipe: Recipe
@@ -64,7 +64,7 @@ class Run:
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """Stop the run, from another thread: it raises `StoppedError` at once, and resumes when it is called again."""
+        """Stop the run from another thread: it raises `StoppedError` at once, and resumes when it is called again."""
         self._is_cancelled = True
 
     def _engine(self) -> AbstractContextManager[Engine]:
@@ -77,10 +77,10 @@ class Run:
             raise StoppedError("the run was cancelled; run it again to resume")
 
     def __call__(self) -> RunResult:
-        """Run it, or resume what an earlier run has left.
+        """Run the recipe, or resume an interrupted run.
 
         Raises:
-            RecipeError: The recipe asks for what cannot be.
+            RecipeError: The recipe cannot be run.
             ChangedError: The working directory belongs to another recipe or another state of the input.
             FileExistsError: The output exists.
             StoppedError: The run stopped; call it again to resume.
@@ -112,7 +112,7 @@ class Run:
                         self._raise_if_cancelled,
                     )
                     try:
-                        # What has begun is finished before a plan that grows has other blocks.
+                        # A publication that has begun is finished before blocks are added to the plan.
                         publication = publication_of(recipe, export, ledger)
                         done = opened.publish(None) if publication.is_pending else publication.published()
                     except LostOutputError as error:

@@ -1,4 +1,4 @@
-"""The plan of a run: made once, kept in the run log, and compared with the recipe and the inputs of each later call."""
+"""The plan of a run: made once, kept in the run log, and compared with the recipe and inputs of each later call."""
 
 import json
 from collections.abc import Generator
@@ -13,7 +13,7 @@ import numpy as np
 
 import jinx
 from jinx_pipeline.engines.engine import Engine
-from jinx_pipeline.engines.local.probe import probed
+from jinx_pipeline.engines.local.probe import run_probe
 from jinx_pipeline.global_ops.decisions import publish_order
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
@@ -47,7 +47,7 @@ from jinx_pipeline.sample.validators import validate
 
 @contextmanager
 def other_remedy(remedy: str) -> Generator[None]:
-    """Say another remedy than `START_OVER`, for a command that has not its options."""
+    """Replace `START_OVER` in error messages, for a command that lacks its options."""
     try:
         yield
     except ChangedError as error:
@@ -55,11 +55,11 @@ def other_remedy(remedy: str) -> Generator[None]:
 
 
 class ChangedError(ValueError):
-    """The recipe, an input or the version is not that of the run to resume; the message says what changed."""
+    """The recipe, an input or the version differs from that of the run to resume; the message says what changed."""
 
 
 def work_dir_of(recipe: Recipe) -> Path:
-    """Where a recipe keeps its unfinished work."""
+    """The directory where a recipe keeps its unfinished work."""
     if recipe.options.work_dir is not None:
         return Path(recipe.options.work_dir)
     path = recipe.export.path if recipe.export is not None else "pipeline"
@@ -67,16 +67,16 @@ def work_dir_of(recipe: Recipe) -> Path:
 
 
 def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Ledger:
-    """Make a plan, and begin a run in place of an earlier one; a plan that is refused changes nothing.
+    """Make a plan and begin a run, which replaces an earlier run; a refused plan changes nothing.
 
     Raises:
-        RecipeError: The recipe asks for what cannot be.
+        RecipeError: The recipe cannot be run.
         FileExistsError: The output exists.
         ValueError: The output is an input, or lies in one.
     """
     if len(recipe.output_inputs) > 1:
         raise RecipeError([(Place(), f"a run has one export, and the recipe has {len(recipe.output_inputs)} outputs")])
-    refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
+    refuse_input_as_output(recipe, [*(source.path for source in inputs), *joined_paths(recipe)])
     refuse_place(export)
     with work_dir.new_run() as directory:
         plan = _new_plan(recipe, export, directory, inputs, engine)
@@ -88,12 +88,12 @@ def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inpu
 
 def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: list[Input], engine: Engine) -> Plan:
     order = (
-        mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
+        mixture_order(recipe.sources, [source.rows for source in inputs], recipe.options.seed)
         if recipe.only_rows is None
         else np.array(recipe.only_rows, dtype=np.int64)
     )
-    rows = sum(one.rows for one in inputs) if order is None else len(order)
-    source = Source(tuple(one.path for one in inputs))
+    rows = sum(source.rows for source in inputs) if order is None else len(order)
+    source = Source(tuple(spec.path for spec in inputs))
     order_name = None if order is None else f"rows-{sha256(order.tobytes()).hexdigest()[:16]}.npy"
     if order is not None:
         publish_order(directory.decisions / str(order_name), [order])
@@ -102,7 +102,7 @@ def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: l
     refuse_impossible(recipe, lacks=engine.lacks, columns=opened.dataset.column_names if rows else None)
     if recipe.validators:
         validate(opened.dataset, recipe.validators, recipe.roles)
-    findings = probed(recipe, source, rows)
+    findings = run_probe(recipe, source, rows)
     fitted = engine.fitted(pools_of(recipe), measured_bytes(recipe, findings))
     row_bytes = mean_row_bytes(inputs)
     sample = SampleSize(row_bytes, outside_media_bytes(recipe, opened, rows, row_bytes))
@@ -120,12 +120,12 @@ def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: l
 
 
 def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | None:
-    """What an earlier run of this recipe has done; None if there is none.
+    """The ledger of an earlier run of this recipe; None if there is no such run.
 
     Raises:
-        ChangedError: It is of another recipe, output or version.
+        ChangedError: The run is of another recipe, output or version.
     """
-    where = work_dir.path
+    work_path = work_dir.path
     try:
         directory = work_dir.current()
         if directory is None:
@@ -134,72 +134,74 @@ def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | Non
         plan = plan_of(ledger)
     except RunLogError as error:
         raise ChangedError(str(error)) from None
-    refuse_other_recipe(recipe, plan, where)
+    refuse_other_recipe(recipe, plan, work_path)
     if plan.versions != versions():
-        what = "; ".join(differences(plan.versions, versions()))
-        raise ChangedError(f"{where} was begun by another version: {what}; resume with that one, or {START_OVER}")
+        changes = "; ".join(differences(plan.versions, versions()))
+        raise ChangedError(
+            f"{work_path} was begun by another version: {changes}; resume with that version, or {START_OVER}"
+        )
     if plan.output != str(Path(export.path).absolute()):
-        raise ChangedError(f"{where} belongs to the output {plan.output}; use another work_dir, or {START_OVER}")
+        raise ChangedError(f"{work_path} belongs to the output {plan.output}; use another work_dir, or {START_OVER}")
     return ledger
 
 
 def plan_of(ledger: Ledger) -> Plan:
-    """The plan of a run, with the rows that its input has gained since it began."""
+    """The plan of a run, with the rows appended to its input since it began."""
     plan = Plan.from_dict(ledger.header.plan)
     for growth in ledger.grown:
         plan = plan.grown(growth)
     return plan
 
 
-def refuse_other_recipe(recipe: Recipe, plan: Plan, where: Path) -> None:
-    """Refuse a recipe that is not the one of a plan.
+def refuse_other_recipe(recipe: Recipe, plan: Plan, work_path: Path) -> None:
+    """Refuse a recipe that is not the recipe of a plan.
 
     Raises:
-        ChangedError: It is another one, or a file with its operators was edited since.
+        ChangedError: It is another recipe, or a file with its operators was edited since.
     """
     if plan.digest != recipe.digest:
-        what = "; ".join(differences(plan.recipe, recipe.described()))
-        raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
+        changes = "; ".join(differences(plan.recipe, recipe.described()))
+        raise ChangedError(f"{work_path} belongs to another recipe: {changes}; {START_OVER}, or use another work_dir")
 
 
 def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     """Whether the input has more rows at its end than the plan knows.
 
     Raises:
-        ChangedError: It has changed in another way, or the recipe looks at all rows.
+        ChangedError: The input changed in another way, or the recipe has an operator that looks at all rows.
     """
-    where = work_dir.path
+    work_path = work_dir.path
     if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
         return False
     grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
     if grown and not plan.graph.of_kind("decide") and plan.order is None:
         return True
     if grown:
-        raise ChangedError(f"{where}: the input has grown, and this recipe looks at all rows; {START_OVER}")
+        raise ChangedError(f"{work_path}: the input has grown, and this recipe looks at all rows; {START_OVER}")
     changes = [
-        f"{one.source}: {'; '.join(differences(a, one.identity)) or 'changed'}"
-        for a, one in zip(plan.inputs, inputs, strict=False)
-        if a != one.identity
+        f"{source.source}: {'; '.join(differences(planned, source.identity)) or 'changed'}"
+        for planned, source in zip(plan.inputs, inputs, strict=False)
+        if planned != source.identity
     ]
-    raise ChangedError(f"{where}: the input changed: {' / '.join(changes)}; {START_OVER}")
+    raise ChangedError(f"{work_path}: the input changed: {' / '.join(changes)}; {START_OVER}")
 
 
-def record_growth(ledger: Ledger, plan: Plan, now: Input) -> None:
-    """Add blocks after those of the plan, for the rows that the input has gained."""
+def record_growth(ledger: Ledger, plan: Plan, grown: Input) -> None:
+    """Add blocks to the plan for the rows that were appended to the input."""
     ledger.record(
         Grown(
-            [now.identity],
-            [now.path],
-            now.rows,
-            cut(now.rows - plan.rows, plan.rows_per_block),
-            _publish_facts(ledger.directory, OpenSource(Source((now.path,)))),
-            with_inputs(plan.meta, [now]),
+            [grown.identity],
+            [grown.path],
+            grown.rows,
+            cut(grown.rows - plan.rows, plan.rows_per_block),
+            _publish_facts(ledger.directory, OpenSource(Source((grown.path,)))),
+            with_inputs(plan.meta, [grown]),
         )
     )
 
 
 def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
-    """Keep what the footers say together, so that workers need not open them all; returns the name of the file."""
+    """Write the combined facts of all footers, so that workers need not open every shard; returns the file name."""
     facts = None if source.base is None else source.base._facts()
     if facts is None:
         return None
@@ -209,7 +211,7 @@ def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
 
 
 def publication_of(recipe: Recipe, export: Export, ledger: Ledger) -> Publication:
-    """The output of a run, made of the parts of the last node of its plan."""
+    """The output of a run, which consists of the parts of the last node of its plan."""
     plan = plan_of(ledger)
     (output,) = plan.graph.outputs()
     base = tuple(plan.paths) if output.has_base else ()
@@ -217,17 +219,17 @@ def publication_of(recipe: Recipe, export: Export, ledger: Ledger) -> Publicatio
 
 
 def sweep_other_runs(work_dir: WorkDir) -> None:
-    """Remove runs that were given up, with what they have left next to their output."""
+    """Remove abandoned runs, and their leftover files next to the output."""
     for directory in work_dir.other_runs():
-        plan = _plan_given_up(directory)
+        plan = _abandoned_plan(directory)
         output, recipe = plan.get("output"), plan.get("recipe") or {}
         if isinstance(output, str) and recipe.get("export"):
             remove_hidden(Export(output, recipe["export"]["kind"]), directory.run)
         directory.remove()
 
 
-def _plan_given_up(directory: RunDirectory) -> dict[str, Any]:
-    """The plan of a run of any version; nothing where it had not begun, or is removed in part."""
+def _abandoned_plan(directory: RunDirectory) -> dict[str, Any]:
+    """The plan of a run of any version; empty if the run had not begun, or is partly removed."""
     try:
         return cast("dict[str, Any]", json.loads(next(directory.log.lines(), b""))["plan"])
     except (OSError, ValueError, LookupError, TypeError):

@@ -1,4 +1,4 @@
-"""Measuring a dataset with the filters of a recipe, and using what was measured."""
+"""Measures a dataset with the filters of a recipe, and uses the stored statistics."""
 
 import json
 import os
@@ -19,9 +19,9 @@ from jinx_pipeline.runlog.work_dir import publish_text
 
 
 def measurable(recipe: Recipe, out: str) -> Recipe:
-    """The recipe that measures: mappers and filters up to the first operator that makes samples or sees all of them.
+    """The recipe for measuring: the steps up to the first operator that makes new samples or looks at all samples.
 
-    Nothing is dropped. The output is a view of the input with statistics; what mappers change is not in it.
+    Nothing is dropped. The output is a view of the input with statistics, without the changes of mappers.
     """
     steps = []
     for step in recipe.steps:
@@ -35,50 +35,50 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
 
 def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool = False) -> RunResult:
     """Measure the input of a recipe; the output can be used by `from_stats`."""
-    what = measurable(resolve(recipe), out)
+    measuring = measurable(resolve(recipe), out)
     with other_remedy("measure again with restart=True (--restart)"):
-        result = Run(what, progress=progress, restart=restart)()
-    facts = {"statistics": reusable(what), "input": _input_of(recipe)}
+        result = Run(measuring, progress=progress, restart=restart)()
+    facts = {"statistics": reusable(measuring), "input": _input_of(recipe)}
     publish_text(_facts_path(out), json.dumps(facts, indent=1) + "\n")
     return result
 
 
 def reusable(recipe: Recipe) -> dict[str, str]:
-    """Statistics of the input as it is, with the digest of their filter: those before any mapper."""
-    found: dict[str, str] = {}
+    """The statistics of the unchanged input, with the digests of their filters: those before any mapper."""
+    digests: dict[str, str] = {}
     for step in recipe.steps:
         if not isinstance(step.operator, Filter):
             break
-        found |= dict.fromkeys(step.operator.stats, step.operator.stats_digest)
-    return found
+        digests |= dict.fromkeys(step.operator.stats, step.operator.stats_digest)
+    return digests
 
 
 def from_stats(recipe: Recipe, path: str) -> Recipe:
-    """The recipe on the output of `measure`: filters whose statistics are there do not compute them again.
+    """The recipe with the output of `measure` as its input: filters do not compute stored statistics again.
 
     Raises:
         FileNotFoundError: The path was not written by `measure`.
         ValueError: The statistics are of another input.
     """
-    known = _facts_path(path)
+    facts_path = _facts_path(path)
     if not os.path.lexists(path):
         raise FileNotFoundError(f"{path}: no such file; make it with: jinx-pipeline analyze RECIPE --out {path}")
-    if not known.exists():
+    if not facts_path.exists():
         raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
-    facts = json.loads(known.read_text("utf-8"))
+    facts = json.loads(facts_path.read_text("utf-8"))
     if facts.get("input") != _input_of(recipe):
         names = ", ".join(source.path for source in recipe.sources)
         raise ValueError(
             f"the statistics in {path} are not of {names} as the recipe reads it: another input, other columns, or it "
             f"has changed; make them again with: jinx-pipeline analyze RECIPE --out {path}"
         )
-    # Media still lie where the recipe's own input is.
+    # Media are still next to the recipe's own input.
     rooted = with_media_root(recipe)
     return replace(rooted, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
 
 
 def _input_of(recipe: Recipe) -> dict[str, Any]:
-    """What was measured: the sources, how they are mixed, and where the texts and media are."""
+    """The measured input: the sources, their mixture, and the columns of texts and media."""
     mixed = [{**asdict(source), "path": None, "content": content_of(source.path)} for source in recipe.sources]
     chosen = any(source.max_samples is not None for source in recipe.sources) or len(mixed) > 1
     facts = {"sources": mixed, "seed": recipe.options.seed if chosen else None, "roles": asdict(recipe.roles)}

@@ -52,9 +52,9 @@ def test_run_writes_the_output_and_says_what_it_did(folder, capsys):
     assert run(["run", path]) == 0
     out = capsys.readouterr()
     assert "text_length_filter" in out.out
-    expected = [one["n"] for one in rows_of(folder / "in.jinx") if len(one["text"]) <= 60]
+    expected = [row["n"] for row in rows_of(folder / "in.jinx") if len(row["text"]) <= 60]
     assert f"out.jinx: {len(expected)} of 200 samples" in out.err
-    assert [one["n"] for one in rows_of(folder / "out.jinx")] == expected
+    assert [row["n"] for row in rows_of(folder / "out.jinx")] == expected
     assert run(["run", path]) == 0
     assert "resumed" in capsys.readouterr().err
 
@@ -86,7 +86,7 @@ def test_a_bad_row_gives_exit_code_one_and_can_be_replayed(folder):
     (folder / "wrong.py").write_text((folder / "wrong.py").read_text().replace("raise ValueError", "print"))
     again = apart("replay", "out.jinx.work", "rest.jinx")
     assert again.returncode == 0, again.stderr
-    assert [one["n"] for one in rows_of(folder / "rest.jinx")] == [5]
+    assert [row["n"] for row in rows_of(folder / "rest.jinx")] == [5]
 
 
 def test_resume_takes_the_working_directory(folder, capsys):
@@ -173,8 +173,8 @@ def test_analyze_then_sweep_thresholds_without_measuring_again(folder):
     recipe(folder, [{"text_length_filter": {"max_len": 70}}, {"slow_filter": {}}], custom_operators=["wrong.py"])
     done = apart("run", path, "--from-stats", "stats.jinx", SLOW_FILTER_RAISES="1")
     assert done.returncode == 0, done.stderr
-    kept = [one["n"] for one in rows_of(folder / "in.jinx") if len(one["text"]) <= 70 and one["n"] % 3]
-    assert [one["n"] for one in rows_of(folder / "out.jinx")] == kept
+    kept = [row["n"] for row in rows_of(folder / "in.jinx") if len(row["text"]) <= 70 and row["n"] % 3]
+    assert [row["n"] for row in rows_of(folder / "out.jinx")] == kept
 
 
 def test_statistics_of_another_input_are_refused(folder, capsys):
@@ -277,7 +277,7 @@ def test_the_error_of_a_row_is_one_line(folder, capsys):
 def test_convert_dialog_there_and_back(folder, capsys):
     turns = [{"from": "human", "value": "What is it?"}, {"from": "gpt", "value": "A cat."}]
     records = [{"id": str(n), "conversations": turns} for n in range(3)]
-    (folder / "llava.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    (folder / "llava.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     assert run(["convert-dialog", "llava.jsonl", "chat.jinx", "--from", "llava", "--to", "messages"]) == 0
     assert "3 samples" in capsys.readouterr().err
     assert rows_of(folder / "chat.jinx")[0]["messages"] == [

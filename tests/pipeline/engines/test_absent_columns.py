@@ -31,7 +31,7 @@ def change(sample):
 def rows_of(path):
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_bytes().splitlines()]
-    return [dict(one) for one in jinx.open(path)]
+    return [dict(sample) for sample in jinx.open(path)]
 
 
 @pytest.mark.parametrize("block_rows", [7, 100, 200])
@@ -47,8 +47,8 @@ def test_it_is_absent_whatever_the_blocks(data, tmp_path, block_rows, more):
         flow.export(tmp_path / name, workers=1, block_rows=block_rows)
         found = rows_of(tmp_path / name)
         assert len(found) == ROWS
-        assert {one["n"] for one in found if "x" in one} == expected
-        assert all(one["x"] == one["n"] for one in found if "x" in one)
+        assert {item["n"] for item in found if "x" in item} == expected
+        assert all(item["x"] == item["n"] for item in found if "x" in item)
 
 
 def test_the_rows_are_the_same_for_any_blocks_and_with_a_row_that_kills(data, tmp_path):
@@ -76,9 +76,9 @@ def test_a_view_has_null_for_any_blocks(data, tmp_path):
     for block_rows in (7, 200):
         out = tmp_path / f"v{block_rows}.jinx"
         Dataset.load(data).process(change).export(out, kind="view", workers=1, block_rows=block_rows)
-    first, second = ([dict(one) for one in jinx.open(tmp_path / f"v{rows}.jinx")] for rows in (7, 200))
+    first, second = ([dict(row) for row in jinx.open(tmp_path / f"v{rows}.jinx")] for rows in (7, 200))
     assert first == second
-    assert [one["x"] for one in first[98:103]] == [None, None, 100, None, 102]
+    assert [item["x"] for item in first[98:103]] == [None, None, 100, None, 102]
 
 
 @pytest.mark.parametrize("block_rows", [50, 70, 200])
@@ -113,4 +113,4 @@ def test_a_view_does_not_show_what_was_removed_from_all_rows_of_a_block(tmp_path
 
     flow = Dataset.load(tmp_path / "in.jinx").process(some)
     flow.export(tmp_path / "out.jinx", kind="view", workers=1, block_rows=block_rows)
-    assert [one["k"] for one in rows_of(tmp_path / "out.jinx")] == [None] * 100 + list(range(100, 200))
+    assert [row["k"] for row in rows_of(tmp_path / "out.jinx")] == [None] * 100 + list(range(100, 200))

@@ -179,12 +179,12 @@ def test_a_run_that_is_cancelled_resumes_in_the_same_cluster(cluster, data, tmp_
     with pytest.raises(jp.StoppedError, match="the run was cancelled; run it again to resume"):
         run()
     thread.join(10)
-    done = [one for one in map(json.loads, events.read_text().splitlines()) if one["kind"] == "block"]
+    done = [event for event in map(json.loads, events.read_text().splitlines()) if event["kind"] == "block"]
     result = run()
     assert result.ok
     assert result.resumed
-    again = [one for one in map(json.loads, events.read_text().splitlines()) if one["kind"] == "block"]
-    assert len({one["block"] for one in again}) == len(again)
+    again = [event for event in map(json.loads, events.read_text().splitlines()) if event["kind"] == "block"]
+    assert len({item["block"] for item in again}) == len(again)
     assert 0 < len(done) < len(again)
 
 
@@ -201,7 +201,7 @@ def test_a_cluster_is_for_one_run_at_a_time_and_ends_with_its_block(data, tmp_pa
         os.kill(pid, 0)
     with pytest.raises(RuntimeError, match="this cluster was closed"):
         flow.export(tmp_path / "late", cluster=cluster)
-    with pytest.raises(ValueError, match="leave out engine"):
+    with pytest.raises(ValueError, match="give engine or cluster, not both"):
         flow.export(tmp_path / "late", cluster=cluster, engine="local")
     with pytest.raises(TypeError, match=r"engine is 'local' or jp\.Ray"):
         jp.Cluster("ray")  # pyright: ignore[reportArgumentType] - what is refused

@@ -31,18 +31,18 @@ def mark_last(sample):
 @pytest.mark.parametrize("block_rows", [7, 60])
 def test_a_sort_key_that_a_function_gives_to_some_samples(data, block_rows):
     found = exported(data, [mark_last, jp.create("sort", by="rank")], block_rows=block_rows)
-    assert [one["n"] for one in found] == [59, 58, *range(58)]
+    assert [item["n"] for item in found] == [59, 58, *range(58)]
 
 
 @pytest.mark.parametrize("block_rows", [7, 60])
 def test_a_filter_of_a_column_that_a_function_gives_to_some_samples(data, block_rows):
     keep = jp.create("specified_numeric_field_filter", field_key="rank", min_value=-1000, max_value=0)
-    assert [one["n"] for one in exported(data, [mark_last, keep], block_rows=block_rows)] == [58, 59]
+    assert [sample["n"] for sample in exported(data, [mark_last, keep], block_rows=block_rows)] == [58, 59]
 
 
 def test_a_sort_key_that_no_sample_has_after_a_function(data):
     found = exported(data, [lambda sample: sample, jp.create("sort", by=["rank", "-n"])])
-    assert [one["n"] for one in found] == list(reversed(range(ROWS)))
+    assert [item["n"] for item in found] == list(reversed(range(ROWS)))
 
 
 def test_a_sort_key_that_an_aggregator_does_not_make_is_refused(data):
@@ -60,7 +60,7 @@ def test_groups_by_a_column_that_was_removed(data):
 
     group = jp.create("key_value_grouper", group_by_keys=["k"])
     found = exported(data, [without, jp.create("shuffle"), group, jp.create("naive_reverse_grouper")])
-    assert sorted(one["n"] for one in found) == list(range(ROWS))
+    assert sorted(item["n"] for item in found) == list(range(ROWS))
 
 
 def test_operators_see_no_column_of_ours(data):
@@ -72,14 +72,14 @@ def test_operators_see_no_column_of_ours(data):
     steps = [*twice, jp.create("sort", by="n"), names, group, jp.create("naive_reverse_grouper")]
     found = exported(data, steps, block_rows=7)
     assert len(found) == 2 * ROWS
-    assert {tuple(one["names"]) for one in found} == {("k", "n", "text")}
-    assert {tuple(sorted(one)) for one in found} == {("k", "n", "names", "text")}
+    assert {tuple(item["names"]) for item in found} == {("k", "n", "text")}
+    assert {tuple(sorted(item)) for item in found} == {("k", "n", "names", "text")}
 
 
 def test_equal_numbers_are_one_group():
     values = [1, 1.0, True, "1", [2], [2.0], None, {"a": 3.0}, {"a": 3}, -0.0, 0]
     found = jp.create("key_value_grouper", group_by_keys=["k"])([{"k": value} for value in values])
-    assert [len(one["k"]) for one in found] == [2, 1, 1, 2, 1, 2, 2]
+    assert [len(item["k"]) for item in found] == [2, 1, 1, 2, 1, 2, 2]
 
 
 def test_a_text_that_no_sample_has_is_not_taken_for_an_empty_one(tmp_path):

@@ -26,8 +26,8 @@ def made_samples(count: int) -> list[dict]:
         else:
             texts.append(rng.choices(words, k=60))
     return [
-        {"id": at, "text": " ".join(one) + (f"\n{MENU}" if at % 2 else ""), "image": b"x" * (at % 7)}
-        for at, one in enumerate(texts)
+        {"id": at, "text": " ".join(text) + (f"\n{MENU}" if at % 2 else ""), "image": b"x" * (at % 7)}
+        for at, text in enumerate(texts)
     ]
 
 
@@ -62,11 +62,11 @@ def test_as_each_operator_alone(calm, samples):
     for operator in steps():
         expected = operator(expected)
     rows = rows_of(out)
-    assert [(one["id"], one["text"]) for one in rows] == [(one["id"], one["text"]) for one in expected]
+    assert [(row["id"], row["text"]) for row in rows] == [(sample["id"], sample["text"]) for sample in expected]
     assert len(rows) < 400
-    assert not any(MENU in one["text"] for one in rows)
-    assert [one["image"] for one in rows] == [b"x" * (one["id"] % 7) for one in rows]
-    figures = {one.operator: (one.rows_in, one.rows_out) for one in result.operators}
+    assert not any(MENU in row["text"] for row in rows)
+    assert [row["image"] for row in rows] == [b"x" * (row["id"] % 7) for row in rows]
+    figures = {operator.operator: (operator.rows_in, operator.rows_out) for operator in result.operators}
     assert figures["document_line_deduplicator"] == (500, 500)
     assert figures["document_minhash_deduplicator"][0] == 500
 
@@ -87,7 +87,7 @@ def test_lines_at_the_end_and_at_the_start(data, tmp_path):
         Dataset.load(data).process(chain).export(tmp_path / f"{name}.jinx", kind="view", workers=2, **OPTIONS)
         rows = rows_of(tmp_path / f"{name}.jinx")
         assert len(rows) == 500
-        assert not any(MENU in one["text"] for one in rows)
+        assert not any(MENU in row["text"] for row in rows)
 
 
 def test_nothing_is_left(data, tmp_path):

@@ -146,11 +146,11 @@ def test_a_worker_that_is_ready_only_in_the_next_node(run):
         if not workers.tasks:
             return [Ready("cpu-1")]
         in_second = workers.tasks[-1][1].work == "1.0" or not news
-        return [Ready("cpu-2"), *news] if in_second and "cpu-2" not in [one for one, _ in workers.tasks] else news
+        return [Ready("cpu-2"), *news] if in_second and "cpu-2" not in [worker for worker, _ in workers.tasks] else news
 
     workers = Scripted(script)
     run(workers, 2, 3)
-    assert "cpu-2" in [one for one, _ in workers.tasks]
+    assert "cpu-2" in [worker for worker, _ in workers.tasks]
 
 
 def test_idle_workers_that_end_between_nodes_are_no_failed_starts(run):
@@ -158,8 +158,8 @@ def test_idle_workers_that_end_between_nodes_are_no_failed_starts(run):
         news = ready_when_started(workers, news)
         if not getattr(workers, "ended", False) and workers.tasks[-1:] and workers.tasks[-1][1].work == "1.0":
             workers.ended = True
-            idle = set(workers.started) - {one.worker for one in news if isinstance(one, Finished)}
-            return [*(Died(one, Cause.DIED, "killed by SIGKILL") for one in sorted(idle)), *news]
+            idle = set(workers.started) - {event.worker for event in news if isinstance(event, Finished)}
+            return [*(Died(worker, Cause.DIED, "killed by SIGKILL") for worker in sorted(idle)), *news]
         return news
 
     run(Scripted(script), 6, 1, count=6)
@@ -173,8 +173,8 @@ def test_news_of_a_worker_that_was_just_ended_is_not_heard(run, dies):
     def script(workers, news):
         if not workers.tasks:
             return ready_when_started(workers, news)
-        held.extend(one for one in news if one.worker == "cpu-2")
-        rest = [one for one in news if one.worker != "cpu-2"]
+        held.extend(event for event in news if event.worker == "cpu-2")
+        rest = [event for event in news if event.worker != "cpu-2"]
         if len(workers.tasks) < 3 or not rest:
             return rest
         return [*rest, Died("cpu-2", Cause.DIED, "killed by SIGKILL") if dies else held[0]]
@@ -199,14 +199,16 @@ def test_a_loser_is_told_and_ended_only_when_it_does_not_leave_its_task(run, mon
         if grace and workers.stopped and len(told) == 0:
             told.append(workers.stopped[0])
             started.append(Stopped(*workers.stopped[0]))
-        return [*started, *(one for one in news if one.attempt != workers.tasks[1][1].attempt)]
+        return [*started, *(event for event in news if event.attempt != workers.tasks[1][1].attempt)]
 
     workers = Scripted(script)
     run(workers, 8, 8, limits=Limits(straggler_factor=0.0, straggler_seconds=0.0))
     slow, request = workers.tasks[1]
     assert (slow, request.attempt) in workers.stopped
     assert (slow in workers.killed) == (not grace)
-    assert {(one.work, one.task.block) for _, one in workers.tasks} == {(f"{n}.0", b) for n in (0, 1) for b in range(8)}
+    assert {(request.work, request.task.block) for _, request in workers.tasks} == {
+        (f"{n}.0", b) for n in (0, 1) for b in range(8)
+    }
 
 
 def test_a_worker_has_its_next_task_before_it_has_ended_one(run):
@@ -218,15 +220,15 @@ def test_a_worker_has_its_next_task_before_it_has_ended_one(run):
             return news
         depths.append(len(news))
         # What comes second stays with the worker.
-        answered = {one.worker: one for one in reversed(news)}
-        workers.news = [one for one in news if answered[one.worker] is not one]
+        answered = {event.worker: event for event in reversed(news)}
+        workers.news = [event for event in news if answered[event.worker] is not event]
         return list(answered.values())
 
     workers = Scripted(script, ahead=True)
     run(workers, 40, count=2)
     assert max(depths) == 4
     assert depths[-1] <= 2  # the last tasks wait behind no other
-    assert sorted(one.task.block for _, one in workers.tasks) == list(range(40))
+    assert sorted(request.task.block for _, request in workers.tasks) == list(range(40))
 
 
 def test_only_the_task_that_a_worker_is_at_is_blamed_for_its_death(run):
@@ -234,8 +236,8 @@ def test_only_the_task_that_a_worker_is_at_is_blamed_for_its_death(run):
 
     def script(workers, news):
         news = ready_when_started(workers, news)
-        if len([one for one in news if isinstance(one, Finished)]) == 2 and not died:
-            died.extend(one.attempt for one in news)
+        if len([event for event in news if isinstance(event, Finished)]) == 2 and not died:
+            died.extend(event.attempt for event in news)
             workers.ready = len(workers.started)
             return [Died("cpu-1", Cause.DIED, "killed by SIGKILL")]
         return news
@@ -243,8 +245,8 @@ def test_only_the_task_that_a_worker_is_at_is_blamed_for_its_death(run):
     workers = Scripted(script, ahead=True)
     # One strike more would give up the rows of either task.
     run(workers, 6, count=1, limits=Limits(strikes=2), stop_after_bad=0)
-    again = [one.task for _, one in workers.tasks if one.attempt not in died]
-    assert {(one.block, one.rows) for one in again} == {(block, 10) for block in range(6)}
+    again = [request.task for _, request in workers.tasks if request.attempt not in died]
+    assert {(item.block, item.rows) for item in again} == {(block, 10) for block in range(6)}
 
 
 def test_a_task_behind_a_long_one_goes_to_whoever_is_idle(run, monkeypatch):
@@ -255,11 +257,11 @@ def test_a_task_behind_a_long_one_goes_to_whoever_is_idle(run, monkeypatch):
         if not workers.tasks:
             return news
         slow = workers.tasks[0][0]
-        if len({one.task.block for worker, one in workers.tasks if worker != slow}) < 9:
-            workers.news = [one for one in news if one.worker == slow]
-            return [one for one in news if one.worker != slow]
+        if len({item.task.block for worker, item in workers.tasks if worker != slow}) < 9:
+            workers.news = [event for event in news if event.worker == slow]
+            return [event for event in news if event.worker != slow]
         told = {attempt for _, attempt in workers.stopped}
-        return [Stopped(one.worker, one.attempt) if one.attempt in told else one for one in news]
+        return [Stopped(event.worker, event.attempt) if event.attempt in told else event for event in news]
 
     workers = Scripted(script, ahead=True)
     run(workers, 10, count=2)
@@ -276,20 +278,20 @@ def test_idle_workers_make_room_for_a_pool_that_cannot_start(run, monkeypatch, r
     live = []
 
     def script(workers, news):
-        live[:] = [one for one in live if one not in workers.killed]
-        waiting = [one for one in workers.started if one not in workers.killed and one not in live]
+        live[:] = [worker for worker in live if worker not in workers.killed]
+        waiting = [worker for worker in workers.started if worker not in workers.killed and worker not in live]
         begun = waiting[: room - len(live)]
         live.extend(begun)
         return [*map(Ready, begun), *news]
 
     workers = Scripted(script, passes_on=True)
     run(workers, 9, count=2, pools=("cpu", "gpu"), limits=Limits(queue=3))
-    assert any(one.startswith("cpu") for one in workers.killed)
+    assert any(worker.startswith("cpu") for worker in workers.killed)
 
 
 @pytest.mark.timeout(60)
 def test_workers_that_fail_to_start_do_not_stop_those_that_work(run, monkeypatch):
-    monkeypatch.setattr("jinx_pipeline.engines.driver._START_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("jinx_pipeline.engines.driver._RESTART_SECONDS", 0.0)
 
     held = []
 
@@ -343,7 +345,7 @@ def test_receipts_are_on_the_disk_before_they_are_told(run, monkeypatch):
 
     run(Scripted(ready_when_started), 4, observer=Observer(told))
     assert order.count("told") == 4
-    assert all(order[at - 1] in {"sync", "told"} for at, one in enumerate(order) if one == "told")
+    assert all(order[at - 1] in {"sync", "told"} for at, item in enumerate(order) if item == "told")
     assert order[order.index("told") - 1] == "sync"
 
 
@@ -422,10 +424,10 @@ def test_a_run_that_waits_for_an_operator_names_it_and_its_block(run, monkeypatc
 def test_a_service_that_never_answers_ends_the_run_with_its_operator(run):
     def script(workers, news):
         return [
-            Failed(one.worker, one.attempt, Cause.THROTTLED, "asks: 429 insufficient_quota")
-            if isinstance(one, Finished)
-            else one
-            for one in ready_when_started(workers, news)
+            Failed(event.worker, event.attempt, Cause.THROTTLED, "asks: 429 insufficient_quota")
+            if isinstance(event, Finished)
+            else event
+            for event in ready_when_started(workers, news)
         ]
 
     with pytest.raises(StoppedError, match=r"\(asks: 429 insufficient_quota\).*the run is resumed"):
@@ -444,7 +446,7 @@ def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run)
 
 
 def test_workers_that_nodes_short_of_memory_cannot_start_stop_the_run_late(run, monkeypatch):
-    monkeypatch.setattr("jinx_pipeline.engines.driver._START_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("jinx_pipeline.engines.driver._RESTART_SECONDS", 0.0)
 
     def script(workers, news):
         return [Died(workers.started[-1], Cause.NODE_MEMORY, "1 worker was killed")]

@@ -78,7 +78,7 @@ def test_an_operator_that_closes_files_of_its_worker_is_named(data, tmp_path, fi
     flow = Dataset.load(data).process([change, jp.ops.TextLengthFilter(min_len=1)])
     done = flow.export(tmp_path / "out.jinx", workers=1, block_rows=20)
     assert done.rows_out == 99
-    assert [(one.row, one.operator, one.error) for one in done.bad_rows] == [
+    assert [(bad.row, bad.operator, bad.error) for bad in done.bad_rows] == [
         (50, "change", "the worker died: the pipes to the driver were closed")
     ]
 
@@ -128,7 +128,7 @@ def test_an_operator_that_forks_and_returns_in_the_child(data, tmp_path):
         return {**sample, "m": sample["n"]}
 
     done = Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=2, block_rows=10)
-    assert [one["m"] for one in jinx.open(tmp_path / "out.jinx")] == list(range(100))
+    assert [sample["m"] for sample in jinx.open(tmp_path / "out.jinx")] == list(range(100))
     assert done.bad_rows == []
 
 
@@ -142,7 +142,7 @@ def test_a_second_answer_to_a_task_is_ignored(data, tmp_path, monkeypatch):
         found = real(self, timeout)
         return [
             *found,
-            *(Finished(one.worker, one.attempt, Receipt(None, 0)) for one in found if type(one) is Finished),
+            *(Finished(item.worker, item.attempt, Receipt(None, 0)) for item in found if type(item) is Finished),
         ]
 
     monkeypatch.setattr(LocalWorkers, "events", twice)
@@ -163,7 +163,7 @@ def test_a_bad_group_is_not_called_a_row_of_the_input(data, tmp_path):
     done = flow.export(tmp_path / "out.jinx", workers=1, block_rows=4)
     [bad] = done.bad_rows
     assert (bad.row, bad.counted, bad.source) == (5, "group", "")
-    assert bad.place == "group 5 of what the step before has made"
+    assert bad.place == "group 5 of the output of the step before"
 
 
 def test_an_operator_that_fails_on_every_row_does_not_flood_the_run_log(tmp_path):
@@ -183,14 +183,14 @@ def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):
         return sample
 
     Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=10)
-    kept = sum(one.stat().st_size for one in (tmp_path / "out.jinx.work").glob("workers.log*"))
+    kept = sum(file.stat().st_size for file in (tmp_path / "out.jinx.work").glob("workers.log*"))
     assert 1_000_000 < kept < 40_000_000
 
 
 def test_an_output_whose_name_is_not_utf8_is_named(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"text": "x"}\n')
     name = os.fsdecode(os.fsencode(tmp_path) + b"/out\xe9.jinx")
-    with pytest.raises(TypeError, match=r"path is str, not '.*, which holds a surrogate that no UTF-8 has"):
+    with pytest.raises(TypeError, match=r"path is str, not '.*, which holds a surrogate that UTF-8 cannot encode"):
         jp.Dataset.load(tmp_path / "in.jsonl").export(name)
 
 
@@ -208,5 +208,5 @@ def test_a_value_that_cannot_be_stored_is_named_by_its_column(data, tmp_path, na
         return sample
 
     done = Dataset.load(data).process(stranger).export(tmp_path / name, workers=1, max_bad_rows=1)
-    ((row, error),) = [(one.row, one.error) for one in done.bad_rows]
+    ((row, error),) = [(bad.row, bad.error) for bad in done.bad_rows]
     assert (row, error.split(";")[0]) == (17, "InvalidError: column 'x': a value of type set cannot be stored")

@@ -23,7 +23,7 @@ def test_an_export_to_webdataset_is_a_tar_of_files(flow, tmp_path):
     kept = [n for n in range(30) if n % 3]
     assert result.rows_out == len(kept)
     with tarfile.open(tmp_path / "out.tar") as tar:
-        files = {one.name: tar.extractfile(one).read() for one in tar if one.isfile()}
+        files = {item.name: tar.extractfile(item).read() for item in tar if item.isfile()}
     keys = list(dict.fromkeys(name.split(".")[0] for name in files))
     assert len(keys) == len(kept)
     assert [files[f"{key}.jpg"] for key in keys] == [IMAGE + bytes([n]) for n in kept]
@@ -36,7 +36,7 @@ def test_an_export_to_mds_has_an_index_of_its_shards(flow, tmp_path):
     index = json.loads((tmp_path / "out" / "index.json").read_text())
     assert sum(shard["samples"] for shard in index["shards"]) == 20
     assert {"n", "text", "jpg"} <= set(index["shards"][0]["column_names"])
-    assert [(one["n"], one["text"], one["jpg"]) for one in jinx.open(tmp_path / "out")] == [
+    assert [(sample["n"], sample["text"], sample["jpg"]) for sample in jinx.open(tmp_path / "out")] == [
         (n, f"text {n}", IMAGE + bytes([n])) for n in range(30) if n % 3
     ]
 
@@ -45,7 +45,7 @@ def test_mosaicml_streaming_reads_an_export_to_mds(flow, tmp_path):
     streaming = pytest.importorskip("streaming", reason="mosaicml-streaming is not installed")
     flow.export(tmp_path / "out", kind="mds", workers=2, block_rows=7)
     theirs = streaming.StreamingDataset(local=str(tmp_path / "out"), shuffle=False, batch_size=1)
-    assert [one["n"] for one in theirs] == [n for n in range(30) if n % 3]
+    assert [their["n"] for their in theirs] == [n for n in range(30) if n % 3]
 
 
 @pytest.mark.parametrize("name", ["out.jinx", "out", "out.jsonl", "out.parquet", "out.tar"])

@@ -36,7 +36,7 @@ def chain(data, seconds=0.0):
 def expected():
     kept: list[int] = []
     for n in range(200):
-        if n % 3 and n // 2 not in {one // 2 for one in kept}:
+        if n % 3 and n // 2 not in {item // 2 for item in kept}:
             kept.append(n)
     return kept[::-1]
 
@@ -44,10 +44,10 @@ def expected():
 def test_duplicates_go_and_a_selector_decides_the_order(data, options, tmp_path):
     result = chain(data).export(tmp_path / "out", **options)
     rows = rows_of(tmp_path / "out")
-    assert [one["n"] for one in rows] == expected()
-    assert all("http" not in one["text"] and one["twice"] == 2 * one["n"] for one in rows)
-    assert all(one["__dj__stats__"]["n_rest"] == one["n"] % 3 for one in rows)
-    assert [(one.operator, one.rows_in, one.rows_out) for one in result.operators][:2] == [
+    assert [row["n"] for row in rows] == expected()
+    assert all("http" not in row["text"] and row["twice"] == 2 * row["n"] for row in rows)
+    assert all(row["__dj__stats__"]["n_rest"] == row["n"] % 3 for row in rows)
+    assert [(operator.operator, operator.rows_in, operator.rows_out) for operator in result.operators][:2] == [
         ("slow_filter", 200, 133),
         ("twin_deduplicator", 133, len(rows)),
     ]
@@ -71,8 +71,8 @@ def test_a_deduplicator_at_the_end_and_at_the_start(data, options, tmp_path):
     for name, steps in (("end", ["slow_filter", "twin_deduplicator"]), ("start", ["twin_deduplicator", "slow_filter"])):
         flow = Dataset.load(data).process([jp.create(step) for step in steps])
         flow.export(tmp_path / name, **options)
-    assert [one["n"] for one in rows_of(tmp_path / "end")] == expected()[::-1]
-    assert [one["n"] for one in rows_of(tmp_path / "start")] == [n for n in range(0, 200, 2) if n % 3]
+    assert [row["n"] for row in rows_of(tmp_path / "end")] == expected()[::-1]
+    assert [row["n"] for row in rows_of(tmp_path / "start")] == [n for n in range(0, 200, 2) if n % 3]
 
 
 def test_groups_become_one_sample_each(data, options, tmp_path):
@@ -82,12 +82,12 @@ def test_groups_become_one_sample_each(data, options, tmp_path):
         {"digit": digit, "n": sum(range(digit, 200, 10)), "rows": 20} for digit in range(10)
     ]
     flow.process(jp.create("fragile_mapper")).export(tmp_path / "more.jinx", **options)
-    assert [one["twice"] for one in rows_of(tmp_path / "more.jinx")] == [
+    assert [row["twice"] for row in rows_of(tmp_path / "more.jinx")] == [
         2 * sum(range(digit, 200, 10)) for digit in range(10)
     ]
     whole = Dataset.load(data).process([jp.create("slow_filter"), jp.create("total_aggregator")])
     whole.export(tmp_path / "whole", **options)
-    assert [one["rows"] for one in rows_of(tmp_path / "whole")] == [133]
+    assert [row["rows"] for row in rows_of(tmp_path / "whole")] == [133]
 
 
 def test_new_samples_are_no_view(data, options, tmp_path):
@@ -107,7 +107,7 @@ def test_nothing_left_is_an_empty_dataset(data, options, tmp_path):
 def test_pairs_of_duplicates_are_traced(data, options, tmp_path):
     flow = Dataset.load(data).process(jp.create("twin_deduplicator"))
     result = flow.export(tmp_path / "out", trace=2, **options)
-    assert [(one["id"], one["of"]) for one in result.traces] == [(1, 0), (3, 2)]
+    assert [(trace["id"], trace["of"]) for trace in result.traces] == [(1, 0), (3, 2)]
     assert len((tmp_path / "out.work" / "trace.jsonl").read_text().splitlines()) == 2
 
 
@@ -148,6 +148,6 @@ def test_an_input_of_several_files_is_shown_by_parts(tmp_path, out, as_sources):
     flow = jp.Dataset.load(source).process([jp.create("sort", by=["-n"]), jp.ops.TextLengthFilter()])
     result = flow.export(tmp_path / out, kind="view" if out == "view.jinx" else "jinx", workers=1, block_rows=5)
     assert not result.bad_rows
-    assert [one["n"] for one in jinx.open(tmp_path / out)] == list(range(11, -1, -1))
+    assert [sample["n"] for sample in jinx.open(tmp_path / out)] == list(range(11, -1, -1))
     again = flow.export(tmp_path / out, kind="view" if out == "view.jinx" else "jinx", workers=1, block_rows=5)
     assert again.resumed

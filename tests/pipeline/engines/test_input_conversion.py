@@ -44,7 +44,7 @@ def test_ranges_hold_each_line_once(size):
     ranges = [(start, min(start + size, len(data))) for start in range(0, len(data), size)]
     read = [b"".join(lines_of(io.BytesIO(data), *edges)) for edges in ranges]
     assert b"".join(read) == data
-    assert all(one.endswith(b"\n") for one in read[:-1] if one and one != read[-1] and b"last" not in one)
+    assert all(item.endswith(b"\n") for item in read[:-1] if item and item != read[-1] and b"last" not in item)
 
 
 def test_what_cannot_be_divided_is_one_piece(tmp_path):

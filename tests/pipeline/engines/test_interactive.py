@@ -24,7 +24,7 @@ class Loud(jp.Mapper):
 
 texts = [{"text": "one two three"}, {"text": "one"}, {"text": "a b c d"}]
 result = jp.Dataset.load(texts).process([longer, Loud()]).run(workers=2)
-print([dict(one) for one in result])
+print([dict(sample) for sample in result])
 """
 EXPECTED = "[{'text': 'ONE TWO THREE', 'words': 3}, {'text': 'A B C D', 'words': 4}]"
 

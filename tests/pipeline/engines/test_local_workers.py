@@ -83,7 +83,7 @@ def test_a_work_that_fills_the_pipe_is_sent_to_a_busy_worker_without_waiting(wor
     begun = time.monotonic()
     submit(workers, worker, "large", 1)
     assert time.monotonic() - begun < 0.9
-    assert [one.receipt.rows_out for one in news(workers, 2)] == [0, 5_000_000]
+    assert [event.receipt.rows_out for event in news(workers, 2)] == [0, 5_000_000]
 
 
 def test_half_a_message_of_a_stopped_process_does_not_stop_the_driver():
@@ -155,6 +155,6 @@ def test_a_straggler_whose_copy_was_first_keeps_its_worker(tmp_path):
     assert result.ok
     assert result.seconds < 20
     events = [json.loads(line) for line in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
-    kinds = [one["kind"] for one in events]
+    kinds = [event["kind"] for event in events]
     assert "died" not in kinds
-    assert len([one for one in events if one["kind"] == "ready"]) == 2
+    assert len([event for event in events if event["kind"] == "ready"]) == 2

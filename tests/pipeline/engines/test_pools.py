@@ -18,7 +18,7 @@ GB = 10**9
 
 
 def pools(*needs):
-    return {one.pool: one for one in (Resources(), *needs)}
+    return {item.pool: item for item in (Resources(), *needs)}
 
 
 def workforce(*needs, cores=8, gpus=(), memory=64 * GB, **more):
@@ -162,7 +162,9 @@ def test_stages_run_in_workers_of_their_pools_with_the_same_bytes(tmp_path, monk
     assert flow.export(tmp_path / "out", block_rows=30, workers=1).ok
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
     workers = {
-        one["node"].rpartition("-")[0]: one["worker"].rpartition("-")[0] for one in events if one["kind"] == "block"
+        event["node"].rpartition("-")[0]: event["worker"].rpartition("-")[0]
+        for event in events
+        if event["kind"] == "block"
     }
     assert workers == {"seen": "gpu", "clean_links_mapper": "0.5gpu", "words_num_filter": "2cpu"}
     samples = jp.Dataset.load(tmp_path / "out").head(1)

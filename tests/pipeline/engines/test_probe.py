@@ -37,12 +37,12 @@ def probed_always(monkeypatch):
 
 def recipe(data, *operators, **options) -> Recipe:
     files = (str(loaded_operators()),)
-    steps = tuple(Step(one) for one in operators)
+    steps = tuple(Step(operator) for operator in operators)
     return Recipe((SourceSpec(str(data)),), Roles(), steps, options=Options(custom_operators=files, **options))
 
 
 def probed(what: Recipe) -> Findings:
-    return probe.probed(what, Source((what.sources[0].path,)), 300)
+    return probe.run_probe(what, Source((what.sources[0].path,)), 300)
 
 
 def test_each_operator_is_measured(data, probed_always):
@@ -61,7 +61,7 @@ def test_freed_memory_that_a_worker_keeps_hides_no_need(data, probed_always):
     loaded_operators()
     greedy = [jp.create("greedy_mapper", row_megabytes=megabytes) for megabytes in (12, 12)]
     found = probed(recipe(data, *greedy))
-    assert all(one.row_bytes > 10 * MB for one in found.operators.values())
+    assert all(operator.row_bytes > 10 * MB for operator in found.operators.values())
 
 
 def test_a_row_that_ends_the_process_costs_one_measurement(data, probed_always):
@@ -235,7 +235,7 @@ def test_the_plan_keeps_what_was_measured_and_no_byte_depends_on_it(data, tmp_pa
     plan = records_of(tmp_path / "probed.work", "header")[0]["plan"]
     assert set(plan["findings"]["operators"]) == {"0", "1", "2"}
     tight = Findings({n: Measured(10.0 - n, 1000 * MB, 0) for n in range(3)}, MB)
-    monkeypatch.setattr("jinx_pipeline.run_plan.probed", lambda *_: tight)
+    monkeypatch.setattr("jinx_pipeline.run_plan.run_probe", lambda *_: tight)
     flow.export(tmp_path / "tight", workers=2)
     plan = records_of(tmp_path / "tight.work", "header")[0]["plan"]
     assert [node["batch_rows"] for node in plan["graph"]["nodes"] if node["kind"] == "map"] == [15]

@@ -72,8 +72,8 @@ def test_ray_gives_the_bytes_of_the_local_engine(data, options, calm, tmp_path, 
     assert result.ok
     assert digest(tmp_path / "out") == digest(calm)
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
-    assert sum(one["kind"] == "block" for one in events) == 10
-    assert [one.operator for one in result.operators][:2] == ["text_length_filter", "slow_filter"]
+    assert sum(event["kind"] == "block" for event in events) == 10
+    assert [operator.operator for operator in result.operators][:2] == ["text_length_filter", "slow_filter"]
 
 
 @pytest.mark.cluster_short
@@ -85,7 +85,7 @@ def test_killed_actors_change_nothing(data, options, calm, tmp_path, monkeypatch
     def kill_twice():
         while len(killed) < 2:
             time.sleep(0.05)
-            working = [one for one in (made[0].pids().values() if made else ()) if one not in killed]
+            working = [item for item in (made[0].pids().values() if made else ()) if item not in killed]
             if working and log_of(tmp_path / "out.work").stat().st_size > 200 * (len(killed) + 1):
                 os.kill(working[0], signal.SIGKILL)
                 killed.append(working[0])
@@ -98,7 +98,7 @@ def test_killed_actors_change_nothing(data, options, calm, tmp_path, monkeypatch
     assert result.ok
     assert digest(tmp_path / "out") == digest(calm)
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
-    assert [one["cause"] for one in events if one["kind"] == "died"] == [Cause.DIED.value] * 2
+    assert [event["cause"] for event in events if event["kind"] == "died"] == [Cause.DIED.value] * 2
 
 
 def test_a_row_that_kills_its_actor_is_the_only_one_lost(data, options, tmp_path):
@@ -108,7 +108,7 @@ def test_a_row_that_kills_its_actor_is_the_only_one_lost(data, options, tmp_path
     (bad,) = result.bad_rows
     assert (bad.row, bad.operator) == (123, "fragile_mapper")
     assert bad.error.startswith("the worker died: ")
-    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
+    assert [row["n"] for row in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
     assert not list(log_of(tmp_path / "out.work").with_name("parts").glob("*.last-words"))
 
 
@@ -133,7 +133,7 @@ def lose(workers, name):
     """What happens when the answer of a worker is lost together with the connection to it."""
     actor = workers._actors[name]
     error = ray.exceptions.ActorUnavailableError("away", actor.handle._actor_id.binary())
-    event = workers._without_answer(actor, "", error)
+    event = workers._error_event(actor, "", error)
     assert isinstance(event, Died)
     assert event.cause is Cause.NODE
 
@@ -165,7 +165,7 @@ def test_a_worker_that_was_not_reachable_and_is_not_needed_is_ended(workers):
     while workers._doubtful and time.monotonic() < ended:
         assert workers.events(0.5) == []
     with pytest.raises(ray.exceptions.ActorDiedError):
-        ray.get(handle.hello.remote(lambda: None, workers._settings), timeout=30)
+        ray.get(handle.prepare.remote(lambda: None, workers._settings), timeout=30)
 
 
 def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_path):
@@ -206,7 +206,7 @@ def test_a_worker_that_ray_kills_because_its_node_is_short_of_memory(workers):
     what = (
         f"1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: ::1, ID: {actor.node})"
     )
-    event = workers._without_answer(actor, "", ray.exceptions.OutOfMemoryError(f"{what}\nOOM kill reason: ..."))
+    event = workers._error_event(actor, "", ray.exceptions.OutOfMemoryError(f"{what}\nOOM kill reason: ..."))
     assert event == Died(first, Cause.NODE_MEMORY, what)
     second = workers.start("cpu")
     assert workers._actors[second].avoided == {actor.node}

@@ -42,7 +42,9 @@ class Head:
         self.answers.wait()
         if self.fails:
             raise ValueError("no head")
-        return [{"Alive": one in self.alive, "NodeID": one, "Resources": {"CPU": 1, one: 1}} for one in ("a", "b", "c")]
+        return [
+            {"Alive": item in self.alive, "NodeID": item, "Resources": {"CPU": 1, item: 1}} for item in ("a", "b", "c")
+        ]
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def test_nobody_waits_for_a_head_that_does_not_answer(head, monkeypatch):
         time.sleep(0.05)
         started = time.monotonic()
         for _ in range(100):
-            assert [one["NodeID"] for one in cluster.nodes()] == ["a"]
+            assert [node["NodeID"] for node in cluster.nodes()] == ["a"]
             assert cluster.is_alive("a")
             assert cluster.leaving() == set()
     assert time.monotonic() - started < 1
@@ -174,9 +176,9 @@ def test_a_run_whose_workers_share_a_gpu(nodes, tmp_path):
     flow = Dataset.load(data).process([jp.ops.WordsNumFilter(), OnGpu(max_len=75)])
     assert flow.export(tmp_path / "out", engine=jp.Ray(resources={"ours": 1}), block_rows=20).ok
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
-    started = [one["worker"] for one in events if one["kind"] == "ready"]
-    assert sum(one.startswith("0.5gpu") for one in started) == 2
-    assert sum(one.startswith("cpu") for one in started) <= 2
+    started = [event["worker"] for event in events if event["kind"] == "ready"]
+    assert sum(item.startswith("0.5gpu") for item in started) == 2
+    assert sum(item.startswith("cpu") for item in started) <= 2
 
 
 @pytest.mark.slow

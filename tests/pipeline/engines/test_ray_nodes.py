@@ -58,9 +58,9 @@ class Nodes:
 
     def kill_one_at_work(self, out):
         """Kill the node of the worker that did the last block."""
-        gone = {one["worker"] for one in events_of(out, "died")}
-        node_of = {one["worker"]: one["node"] for one in events_of(out, "ready") if one["worker"] not in gone}
-        last = [one["worker"] for one in events_of(out, "block") if one["worker"] in node_of][-1]
+        gone = {event["worker"] for event in events_of(out, "died")}
+        node_of = {event["worker"]: event["node"] for event in events_of(out, "ready") if event["worker"] not in gone}
+        last = [event["worker"] for event in events_of(out, "block") if event["worker"] in node_of][-1]
         self.nodes.sort(key=lambda node: node.node_id != node_of[last])
         self.kill()
 
@@ -122,7 +122,7 @@ def run_during(out, export, *steps):
 
 def events_of(out, kind):
     lines = (out.with_name(f"{out.name}.work") / "events.jsonl").read_text().splitlines()
-    return [one for one in map(json.loads, lines) if one["kind"] == kind]
+    return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
 
 @pytest.mark.cluster_short
@@ -140,9 +140,9 @@ def test_all_nodes_die_and_the_one_that_joins_ends_the_run(nodes, data, options,
     assert run_during(out, export, (4, lambda: nodes.kill(2)), (8, replace)).ok
     assert digest(out) == calm
     died = events_of(out, "died")
-    assert {one["cause"] for one in died} == {Cause.NODE.value}, died
-    on_new = {one["worker"] for one in events_of(out, "ready") if one["node"] == joined[0]}
-    assert any(one["worker"] in on_new for one in events_of(out, "block"))
+    assert {event["cause"] for event in died} == {Cause.NODE.value}, died
+    on_new = {event["worker"] for event in events_of(out, "ready") if event["node"] == joined[0]}
+    assert any(event["worker"] in on_new for event in events_of(out, "block"))
 
 
 def test_a_node_that_is_drained_gets_no_more_work(nodes, data, options, calm, tmp_path):
@@ -162,9 +162,9 @@ def test_a_node_that_is_drained_gets_no_more_work(nodes, data, options, calm, tm
 
     assert run_during(out, export, (4, drain)).ok
     assert digest(out) == calm
-    there = {one["worker"] for one in events_of(out, "ready") if one["node"] == drained}
+    there = {event["worker"] for event in events_of(out, "ready") if event["node"] == drained}
     assert there
-    late = [one for one in events_of(out, "block") if one["worker"] in there and one["time"] > at[0] + 0.6]
+    late = [event for event in events_of(out, "block") if event["worker"] in there and event["time"] > at[0] + 0.6]
     assert len(late) <= 1  # the one in hand
     nodes.kill(1)
 
@@ -200,8 +200,8 @@ def test_a_driver_that_is_killed_is_resumed(nodes, data, options, calm, tmp_path
     assert result.ok
     assert result.resumed
     assert digest(out) == calm
-    pieces = [one for one in records_of(work_dir, "committed") if one["node"].startswith("text_length_filter")]
-    assert len(pieces) == len({one["block"] for one in pieces}) == 20
+    pieces = [record for record in records_of(work_dir, "committed") if record["node"].startswith("text_length_filter")]
+    assert len(pieces) == len({piece["block"] for piece in pieces}) == 20
 
 
 PAUSING = """
@@ -254,7 +254,7 @@ def test_the_recipe_of_the_benchmark_has_the_same_bytes_wherever_it_runs(nodes, 
     out = tmp_path / "four"
     steps = (4, kill_worker), (8, lambda: nodes.kill_one_at_work(out))
     assert run_during(out, lambda: on_ray("four", workers=4), *steps).ok
-    assert {one["cause"] for one in events_of(out, "died")} == {Cause.DIED.value, Cause.NODE.value}
+    assert {event["cause"] for event in events_of(out, "died")} == {Cause.DIED.value, Cause.NODE.value}
 
     program = [
         str(Path(sys.executable).with_name("jinx-pipeline")),
@@ -287,12 +287,12 @@ def test_a_node_that_is_lost_inside_a_phase_changes_nothing(nodes, tmp_path, mon
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(export)
-        while not (held := [one.suffix[1:] for one in tmp_path.glob("hold.[0-9]*")]):
+        while not (held := [file.suffix[1:] for file in tmp_path.glob("hold.[0-9]*")]):
             assert not running.done() or running.result() is None, "the run ended too early"
             time.sleep(0.05)
         nodes.kill_parent(int(held[0]))
         assert running.result().ok
-    assert [one["cause"] for one in events_of(out, "died")] == [Cause.NODE.value]
+    assert [event["cause"] for event in events_of(out, "died")] == [Cause.NODE.value]
     assert digest(out) == digest(tmp_path / "calm")
 
 
@@ -353,7 +353,7 @@ def test_a_node_that_joins_late_without_the_package_gets_no_work(nodes, data, op
     (died,) = events_of(out, "died")
     assert "jinx-pipeline cannot be imported there" in died["what"]
     assert died["cause"] == Cause.NODE.value
-    assert bare[0].node_id not in {one["node"] for one in events_of(out, "ready")}
+    assert bare[0].node_id not in {event["node"] for event in events_of(out, "ready")}
 
 
 def test_a_node_without_the_package_is_named(nodes, data, options, tmp_path):

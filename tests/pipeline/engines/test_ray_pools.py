@@ -36,7 +36,7 @@ class OnCpu(jp.Mapper):
 
     def process(self, batch, ctx):
         del ctx
-        return {"doubled": [2 * one for one in batch.column("n")]}
+        return {"doubled": [2 * item for item in batch.column("n")]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,7 +56,9 @@ def test_a_stage_with_a_gpu_after_one_without(workers, tmp_path, monkeypatch):
     assert flow.export(tmp_path / "out", engine=jp.Ray(workers=workers), block_rows=10).ok
     events = (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()
     workers_of = {
-        one["node"].partition("-")[0]: one["worker"] for one in map(json.loads, events) if one["kind"] == "block"
+        event["node"].partition("-")[0]: event["worker"]
+        for event in map(json.loads, events)
+        if event["kind"] == "block"
     }
     assert workers_of["OnCpu"].startswith("cpu-")
     assert workers_of["OnGpu"].startswith("gpu-")
@@ -113,5 +115,5 @@ def test_an_actor_leaves_a_task_that_a_copy_has_ended(tmp_path):
     recipe = replace(flow.recipe, options=options, export=jp.Export(str(tmp_path / "out.jinx")))
     result = jp.Run(recipe, limits=Limits(straggler_seconds=0.5, straggler_factor=2.0))()
     assert result.ok
-    events = [json.loads(one) for one in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
-    assert "died" not in [one["kind"] for one in events]
+    events = [json.loads(event) for event in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
+    assert "died" not in [event["kind"] for event in events]

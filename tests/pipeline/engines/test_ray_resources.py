@@ -19,15 +19,15 @@ CPU = {"CPU": 1}
 
 
 def cluster_of(*nodes):
-    alive = [{"Alive": True, "NodeID": str(at), "Resources": one} for at, one in enumerate(nodes)]
+    alive = [{"Alive": True, "NodeID": str(at), "Resources": item} for at, item in enumerate(nodes)]
     ray = SimpleNamespace(nodes=lambda: alive, exceptions=SimpleNamespace(RayError=OSError))
     return RayCluster(ray)
 
 
 def recipe(*resources, **options):
     steps = []
-    for one in resources:
-        kind = type("Op", (jp.ops.TextLengthFilter,), {"resources": one})
+    for resource in resources:
+        kind = type("Op", (jp.ops.TextLengthFilter,), {"resources": resource})
         steps.append(Step(kind()))
     return Recipe((SourceSpec("in.jinx"),), Roles(), tuple(steps), None, Options(engine="ray", **options))
 
@@ -156,5 +156,5 @@ def test_amounts_that_floats_do_not_have_exactly():
 
 def test_the_nodes_that_can_hold_a_worker():
     cluster = cluster_of({"CPU": 8}, {"CPU": 8, "fast_disk": 1}, {"fast_disk": 1})
-    assert [one["NodeID"] for one in cluster.able({"CPU": 1, "fast_disk": 1})] == ["1"]
-    assert [one["NodeID"] for one in cluster.able({"CPU": 1})] == ["0", "1"]
+    assert [node["NodeID"] for node in cluster.able({"CPU": 1, "fast_disk": 1})] == ["1"]
+    assert [node["NodeID"] for node in cluster.able({"CPU": 1})] == ["0", "1"]

@@ -15,7 +15,7 @@ from jinx_pipeline import serving
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.operators.api.retry_after import BusyError
-from jinx_pipeline.serving import Served, asked_to_wait
+from jinx_pipeline.serving import Served, requested_wait
 from pipeline.made import rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
@@ -113,14 +113,14 @@ def test_no_sample_is_lost_where_a_replica_dies_and_others_are_busy(operators, n
     flow = Dataset.load(data).process(jp.create("asking_mapper"))
     result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **operators)
     assert result.ok
-    assert [one["answer"] for one in rows_of(tmp_path / "out")] == [2 * n for n in range(240)]
-    assert {one.name for one in notes.iterdir()} == {
+    assert [row["answer"] for row in rows_of(tmp_path / "out")] == [2 * n for n in range(240)]
+    assert {file.name for file in notes.iterdir()} == {
         "killed",
         "busy",
         *(f"very busy {refusal}" for refusal in range(9)),
     }
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
-    assert not [one for one in events if one["kind"] in {"failed", "died"}]
+    assert not [event for event in events if event["kind"] in {"failed", "died"}]
 
 
 def test_an_application_that_is_not_there_stops_the_run(operators, notes, tmp_path):
@@ -199,6 +199,6 @@ def test_an_application_that_is_busy_now_and_then_answers_the_whole_block(monkey
 def test_what_asks_to_wait():
     from ray.serve.exceptions import BackPressureError
 
-    assert asked_to_wait(BackPressureError(num_queued_requests=3, max_queued_requests=3)) == 0.5
-    assert asked_to_wait(TooManyError("soon")) == 5
-    assert asked_to_wait(ValueError("no")) is None
+    assert requested_wait(BackPressureError(num_queued_requests=3, max_queued_requests=3)) == 0.5
+    assert requested_wait(TooManyError("soon")) == 5
+    assert requested_wait(ValueError("no")) is None

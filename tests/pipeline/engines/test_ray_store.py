@@ -56,8 +56,8 @@ def full_stores():
     cluster.add_node(num_cpus=2, object_store_memory=STORE)
     ray.init(address=cluster.address, log_to_driver=False)
     where = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in ray.nodes()]
-    keepers = [ray.remote(num_cpus=0, scheduling_strategy=one)(keeper()).remote() for one in where]
-    assert ray.get([one.fill.remote() for one in keepers]) == [110_000, 110_000]
+    keepers = [ray.remote(num_cpus=0, scheduling_strategy=item)(keeper()).remote() for item in where]
+    assert ray.get([worker.fill.remote() for worker in keepers]) == [110_000, 110_000]
     yield
     ray.shutdown()
     cluster.shutdown()
@@ -72,8 +72,8 @@ def same_as_the_local_engine(flow, tmp_path, **options):
     local = flow.export(tmp_path / "local", workers=1, **options)
     on_ray = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **options)
     assert digest(tmp_path / "out") == digest(tmp_path / "local")
-    left = [one.name for one in log_of(tmp_path / "out.work").with_name("parts").iterdir()]
-    assert [one for one in left if one.endswith(".answer") or one.startswith(("source-", "stage-"))] == []
+    left = [file.name for file in log_of(tmp_path / "out.work").with_name("parts").iterdir()]
+    assert [item for item in left if item.endswith(".answer") or item.startswith(("source-", "stage-"))] == []
     return local, on_ray
 
 

@@ -45,7 +45,7 @@ def place(tmp_path):
     return tmp_path
 
 
-CHANGED = "was replaced or changed while the run lasted; restore it and run again"
+CHANGED = "was replaced or changed during the run; restore it and run again"
 OPTIONS = {"workers": 1, "block_rows": 10, "batch_rows": 1}
 
 

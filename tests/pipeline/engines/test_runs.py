@@ -69,17 +69,17 @@ def calm(data, wrong, tmp_path_factory):
     out = tmp_path_factory.mktemp("calm") / "out"
     result = recipe(data).export(out, workers=1, block_rows=40, custom_operators=(str(wrong),))
     assert result.ok
-    assert [(one["n"], one["twice"]) for one in rows_of(out)] == list(expected(data))
+    assert [(row["n"], row["twice"]) for row in rows_of(out)] == list(expected(data))
     return out
 
 
 def test_the_output_holds_what_the_operators_made(calm, data):
     rows = rows_of(calm)
-    stored = {one["n"]: one for one in rows_of(data)}
-    assert all("http" not in one["text"] for one in rows)
-    assert all(one["image"] == stored[one["n"]]["image"] and one["id"] == stored[one["n"]]["id"] for one in rows)
-    assert all(one["__dj__stats__"]["n_rest"] == one["n"] % 3 for one in rows)
-    indexed = {one.path for one in jinx.open(calm).info().indexed}
+    stored = {row["n"]: row for row in rows_of(data)}
+    assert all("http" not in row["text"] for row in rows)
+    assert all(row["image"] == stored[row["n"]]["image"] and row["id"] == stored[row["n"]]["id"] for row in rows)
+    assert all(row["__dj__stats__"]["n_rest"] == row["n"] % 3 for row in rows)
+    indexed = {sample.path for sample in jinx.open(calm).info().indexed}
     assert {"__dj__stats__.text_len", "__dj__stats__.n_rest"} <= indexed
     assert jinx.verify(calm) == []
 
@@ -132,14 +132,14 @@ def test_a_killed_driver_resumes_without_opening_what_is_done(calm, data, wrong,
         assert driver.poll() is None, driver.stderr.read() if driver.stderr else None
     driver.send_signal(signal.SIGKILL)
     driver.communicate()
-    done = {one["block"] for one in records_of(work_dir, "committed")}
+    done = {record["block"] for record in records_of(work_dir, "committed")}
     assert not out.exists()
     events = tmp_path / "out.work" / "events.jsonl"
     before = lines_of(events)
     result = recipe(data, seconds=0.004).export(out, workers=2, block_rows=40, custom_operators=(str(wrong),))
     assert result.resumed
     again = [json.loads(line) for line in events.read_text().splitlines()[before:]]
-    assert not done & {one["block"] for one in again if one["kind"] == "block"}
+    assert not done & {item["block"] for item in again if item["kind"] == "block"}
     assert digest(out) == digest(calm)
 
 
@@ -187,14 +187,14 @@ def test_a_resumed_run_opens_no_shard_whose_rows_are_finished(data, wrong, tmp_p
     options = {"workers": 1, "block_rows": 40, "custom_operators": (str(wrong),)}
     with pytest.raises(StoppedError):
         flow.export(out, stop_after_bad=0, **options)
-    done = {one["block"] for one in records_of(tmp_path / "out.work", "committed")}
+    done = {record["block"] for record in records_of(tmp_path / "out.work", "committed")}
     assert done == set(range(6))
     with opens(source) as counted:
         assert flow.export(out, stop_after_bad=None, max_bad_rows=1, **options).resumed
-    ends = list(accumulate(one["samples"] for one in shards))
-    finished = {one["name"] for one, end in zip(shards, ends, strict=True) if end <= 6 * 40}
+    ends = list(accumulate(shard["samples"] for shard in shards))
+    finished = {shard["name"] for shard, end in zip(shards, ends, strict=True) if end <= 6 * 40}
     assert len(finished) > 5
-    assert {name for name in counted if name.endswith(".jinx")} == {one["name"] for one in shards} - finished
+    assert {name for name in counted if name.endswith(".jinx")} == {shard["name"] for shard in shards} - finished
     assert not {name for name in counted if Path(name).with_suffix(".jinx").name in finished}
 
 
@@ -250,19 +250,19 @@ def test_one_row_that_raises_is_the_only_one_lost(data, wrong, tmp_path):
     flow = Dataset.load(data).process(jp.create("fragile_mapper", raises=[123]))
     result = flow.export(tmp_path / "out", workers=2, block_rows=100, custom_operators=(str(wrong),))
     assert not result.ok
-    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [
+    assert [(bad.row, bad.operator, bad.error) for bad in result.bad_rows] == [
         (123, "fragile_mapper", "ValueError: this row is bad")
     ]
-    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
+    assert [row["n"] for row in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
 
 
 def test_one_row_that_kills_its_worker_is_the_only_one_lost(data, wrong, tmp_path):
     flow = Dataset.load(data).process(jp.create("fragile_mapper", kills=[123]))
     result = flow.export(tmp_path / "out", workers=2, block_rows=100, custom_operators=(str(wrong),))
-    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [
+    assert [(bad.row, bad.operator, bad.error) for bad in result.bad_rows] == [
         (123, "fragile_mapper", "the worker died: killed by SIGSEGV")
     ]
-    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
+    assert [row["n"] for row in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
 
 
 @pytest.mark.slow
@@ -309,7 +309,7 @@ def test_one_file_a_view_and_a_directory_hold_the_same(calm, data, wrong, tmp_pa
 @pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
 def test_other_formats_hold_the_same(calm, data, wrong, tmp_path, name):
     recipe(data).export(tmp_path / name, workers=2, block_rows=40, custom_operators=(str(wrong),))
-    assert [one["n"] for one in jinx.stream(tmp_path / name)] == [one["n"] for one in rows_of(calm)]
+    assert [sample["n"] for sample in jinx.stream(tmp_path / name)] == [row["n"] for row in rows_of(calm)]
 
 
 def test_grown_json_lines_process_the_new_rows_alone(wrong, tmp_path):
@@ -324,8 +324,8 @@ def test_grown_json_lines_process_the_new_rows_alone(wrong, tmp_path):
     before = lines_of(events)
     assert flow.export(out, **options).rows_out == 106
     again = [json.loads(line) for line in events.read_text().splitlines()[before:]]
-    assert {one["block"] for one in again if one["kind"] == "block"} == {3, 4}
-    assert [one["n"] for one in rows_of(out)] == [n for n in range(160) if n % 3]
+    assert {item["block"] for item in again if item["kind"] == "block"} == {3, 4}
+    assert [row["n"] for row in rows_of(out)] == [n for n in range(160) if n % 3]
 
 
 def test_a_changed_input_is_refused(wrong, tmp_path):
@@ -345,8 +345,8 @@ def test_a_broken_json_line_is_the_only_one_lost(wrong, tmp_path):
     source.write_text("\n".join(lines) + "\n")
     flow = Dataset.load(source).process(jp.create("fragile_mapper"))
     result = flow.export(tmp_path / "out", workers=1, custom_operators=(str(wrong),))
-    assert [one.row for one in result.bad_rows] == [217]
-    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(300) if n != 217]
+    assert [bad.row for bad in result.bad_rows] == [217]
+    assert [row["n"] for row in rows_of(tmp_path / "out")] == [n for n in range(300) if n != 217]
     assert not result.ok
 
 
@@ -368,11 +368,11 @@ def test_an_operator_that_exits_costs_its_row_alone(data, tmp_path):
 
     result = Dataset.load(data).process(leave).export(tmp_path / "out.jinx", workers=1)
     assert result.rows_out == 399
-    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [(50, "leave", "SystemExit: enough")]
+    assert [(bad.row, bad.operator, bad.error) for bad in result.bad_rows] == [(50, "leave", "SystemExit: enough")]
 
 
 def test_process_takes_one_name_and_says_what_it_cannot_take(data):
-    assert [one.operator.name for one in Dataset.load(data).process("clean_links_mapper").recipe.steps] == [
+    assert [item.operator.name for item in Dataset.load(data).process("clean_links_mapper").recipe.steps] == [
         "clean_links_mapper"
     ]
     with pytest.raises(KeyError, match="did you mean 'clean_links_mapper'"):
@@ -388,7 +388,7 @@ def test_a_row_that_ends_its_worker_is_reported_with_the_operator(data, tmp_path
         return sample
 
     result = Dataset.load(data).process(leave).export(tmp_path / "out.jinx", workers=1, block_rows=100)
-    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [
+    assert [(bad.row, bad.operator, bad.error) for bad in result.bad_rows] == [
         (50, "leave", "the worker died: ended with code 7")
     ]
     assert result.rows_out == 399
@@ -424,14 +424,14 @@ def test_rows_after_a_broken_line_are_counted_with_it(wrong, tmp_path, blank):
     flow = Dataset.load([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
     flow = flow.process(jp.create("fragile_mapper", raises=[3, 20, 35, 50]))
     result = flow.export(tmp_path / "out", workers=1, custom_operators=(str(wrong),))
-    found = {(Path(one.source).name, one.row, one.operator) for one in result.bad_rows}
+    found = {(Path(bad.source).name, bad.row, bad.operator) for bad in result.bad_rows}
     assert found == {
         *(("a.jsonl", row, "reading the input") for row in (7, 30)),
         *(("a.jsonl", row, "fragile_mapper") for row in (3, 20, 35)),
         ("b.jsonl", 10, "fragile_mapper"),
     }
     replayed = Run(replay_of(tmp_path / "out.work", str(tmp_path / "rest")))()
-    assert {(Path(one.source).name, one.row, one.operator) for one in replayed.bad_rows} == found
+    assert {(Path(bad.source).name, bad.row, bad.operator) for bad in replayed.bad_rows} == found
     assert replayed.rows_in == 4
 
 

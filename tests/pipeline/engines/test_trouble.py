@@ -47,9 +47,9 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_room(small_disk,
     result = flow.export(tmp_path / "out", **options)
     assert result.resumed
     assert result.ok
-    assert [one["n"] for one in rows_of(tmp_path / "out")] == list(range(400))
+    assert [row["n"] for row in rows_of(tmp_path / "out")] == list(range(400))
     again = [json.loads(line) for line in events.read_text().splitlines()[before:] if '"block"' in line]
-    assert 0 < len({one["block"] for one in again if one["kind"] == "block"}) < 20
+    assert 0 < len({item["block"] for item in again if item["kind"] == "block"}) < 20
 
 
 def test_media_that_vanish_cost_their_rows_alone(tmp_path):
@@ -64,11 +64,11 @@ def test_media_that_vanish_cost_their_rows_alone(tmp_path):
         (pictures / f"{n}.png").unlink()
     with pytest.warns(jp.BadRowsWarning, match="2 of 40 rows"):
         result = flow.export(tmp_path / "out.jinx", workers=1)
-    assert sorted((one.row, one.operator) for one in result.bad_rows) == [
+    assert sorted((bad.row, bad.operator) for bad in result.bad_rows) == [
         (3, "image_shape_filter"),
         (17, "image_shape_filter"),
     ]
-    assert all("pictures/3.png" in one.error or "pictures/17.png" in one.error for one in result.bad_rows)
+    assert all("pictures/3.png" in bad.error or "pictures/17.png" in bad.error for bad in result.bad_rows)
     assert result.rows_out == 38
     shutil.rmtree(pictures)
     with pytest.warns(jp.BadRowsWarning, match="40 of 40 rows"):
@@ -110,7 +110,7 @@ def test_a_row_that_hangs_is_the_only_one_lost(tmp_path):
     (bad,) = result.bad_rows
     assert (bad.row, bad.operator) == (17, "at_hang")
     assert bad.error == "the worker exceeded its time limit: no row was finished for 0.5 s (row_seconds=0.5)"
-    assert [one["n"] for one in rows_of(tmp_path / "out.jinx")] == [n for n in range(40) if n != 17]
+    assert [row["n"] for row in rows_of(tmp_path / "out.jinx")] == [n for n in range(40) if n != 17]
 
 
 def test_operators_that_say_that_they_use_a_model_have_no_time_limit(tmp_path):
@@ -151,7 +151,7 @@ def test_media_that_are_pipes_or_devices_cost_their_rows_alone(tmp_path, kind):
     operator = jp.ops.ImageShapeFilter(min_width=1) if kind == "images" else jp.ops.AudioDurationFilter(min_duration=0)
     with pytest.warns(jp.BadRowsWarning):
         result = flow.process(operator).export(tmp_path / "out.jinx", workers=1, row_seconds=None)
-    assert [one.row for one in result.bad_rows] == [0, 1]
+    assert [bad.row for bad in result.bad_rows] == [0, 1]
     for place, bad in zip(places, result.bad_rows, strict=True):
         assert f"{place}: not a regular file" in bad.error
 
@@ -177,7 +177,7 @@ def test_a_service_that_refuses_now_and_then_does_not_start_a_block_over(tmp_pat
         writer.write_many({"n": n} for n in range(64))
     result = jp.Dataset.load(tmp_path / "in.jinx").process(ask).export(tmp_path / "out.jinx", workers=1, block_rows=64)
     assert result.ok
-    assert [one["n"] for one in rows_of(tmp_path / "out.jinx")] == list(range(64))
+    assert [row["n"] for row in rows_of(tmp_path / "out.jinx")] == list(range(64))
     assert calls.stat().st_size < 4 * 64
 
 
@@ -190,7 +190,7 @@ def test_a_row_for_which_memory_is_short_is_reported_with_the_operator(tmp_path)
     flow = jp.Dataset.load([{"n": n} for n in range(6)]).process(short)
     with pytest.warns(jp.BadRowsWarning):
         result = flow.export(tmp_path / "out.jinx", workers=1)
-    assert [(one.row, one.operator) for one in result.bad_rows] == [(3, "short")]
+    assert [(bad.row, bad.operator) for bad in result.bad_rows] == [(3, "short")]
 
 
 def test_workers_that_do_not_fit_into_memory_are_not_just_started_again(tmp_path):

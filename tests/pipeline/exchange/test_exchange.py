@@ -73,21 +73,21 @@ class Counted:
         self.read = self.opens = 0
         self.looks: list[tuple[int, int, int]] = []
         self.sizes: set[int] = set()
-        exactly, look = key_file._OpenKeyFile._exactly, type(operator).look
+        read_exactly, look = key_file._OpenKeyFile._read_exactly, type(operator).look
 
         def counted(file, offset, size):
             self.read += size
             self.opens += offset == 0
-            return exactly(file, offset, size)
+            return read_exactly(file, offset, size)
 
-        def look_counted(one, keys, number):
+        def look_counted(operator, keys, number):
             self.read = self.opens = 0
-            found = look(one, keys, number)
+            decided = look(operator, keys, number)
             self.looks.append((self.read, self.opens, len(keys.files) + len(keys.other)))
             self.sizes.add(sum(keys.files.sizes() + keys.other.sizes()))
-            return found
+            return decided
 
-        monkeypatch.setattr(key_file._OpenKeyFile, "_exactly", counted)
+        monkeypatch.setattr(key_file._OpenKeyFile, "_read_exactly", counted)
         monkeypatch.setattr(type(operator), "look", look_counted)
 
 
@@ -171,11 +171,11 @@ def test_files_are_merged_where_looks_would_read_little_of_many(tmp_path, monkey
     monkeypatch.setattr(division, "_MANY_OPENS", 300)
     for most in (100, 10):
         operator.decided(blocks_of(table, 30), str(tmp_path), memory=256 * most)
-    assert [(one.looks, one.split) for one in made] == [(3, 1), (30, 1)]
+    assert [(item.looks, item.split) for item in made] == [(3, 1), (30, 1)]
     assert made[0].runs == ()
     # As many keys as a look takes.
     assert made[1].runs == tuple(range(31))
-    assert divide(KeyFiles(), KeyFiles(), kinds=1, partitions=1, most=1).looks == 1
+    assert divide(KeyFiles(), KeyFiles(), kinds=1, partitions=1, max_keys=1).looks == 1
 
 
 @pytest.mark.parametrize(("blocks", "distance"), [(6, 4), (5, 4), (3, 1), (1, 0), (8, 3)])

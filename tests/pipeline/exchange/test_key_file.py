@@ -37,7 +37,7 @@ def test_sections(path, monkeypatch):
     monkeypatch.setattr(key_file, "read_at", lambda *given: ranges.append(given[1:]) or read_at(*given))
     for sources in ([path, path], [written(), written()]):
         files = KeyFiles(sources)
-        assert [(one.samples, one.keys, one.sections) for one in files.headers()] == [(20, 9, 4)] * 2
+        assert [(header.samples, header.keys, header.sections) for header in files.headers()] == [(20, 9, 4)] * 2
         assert files.sizes() == [len(written())] * 2
         for first, stop in ((0, 1), (1, 2), (1, 3), (0, 4), (2, 2)):
             found = list(files.read(first, stop))
@@ -57,7 +57,7 @@ def test_sections(path, monkeypatch):
     [
         (lambda data: b"", "is damaged: it ends before byte 32"),
         (lambda data: data[:-1], "is damaged: it ends before"),
-        (lambda data: b"x" + data[1:], "is damaged: it does not begin like one"),
+        (lambda data: b"x" + data[1:], "is damaged: it does not begin like a key file"),
         (lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:], "is damaged: section 3 has another checksum"),
         (lambda data: data[:32] + b"\xff" * 8 + data[40:], "is damaged: its index is out of order"),
     ],
@@ -93,7 +93,7 @@ def test_partitions_of_hashes(partitions):
     sizes = np.diff(bounds)
     assert abs(sizes - len(hashes) / partitions).max() < 6 * (len(hashes) / partitions) ** 0.5
     for number in range(partitions):
-        inside = [int(one) * partitions >> 64 for one in hashes[bounds[number] : bounds[number + 1]]]
+        inside = [int(digest) * partitions >> 64 for digest in hashes[bounds[number] : bounds[number + 1]]]
         assert set(inside) <= {number}
     # Those of more partitions lie within, so that a partition can be split by itself.
     assert set(bounds) <= set(partition_bounds(hashes, 3 * partitions))

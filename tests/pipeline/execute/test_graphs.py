@@ -62,7 +62,7 @@ def joined(data):
     )
 
 
-GRAPHS = {one.__name__: one for one in (chain, diamond, kept_and_dropped, joined)}
+GRAPHS = {item.__name__: item for item in (chain, diamond, kept_and_dropped, joined)}
 
 
 @pytest.fixture(params=GRAPHS)

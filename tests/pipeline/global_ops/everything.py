@@ -61,8 +61,8 @@ def alone(data: Path) -> list[list[str]]:
     """The ids of each group, from each operator alone."""
     *before, (grouper, parameters) = steps(data)
     samples = jinx.open(data).to_list()
-    for name, one in before:
-        samples = jp.create(name, **one)(samples)
+    for name, item in before:
+        samples = jp.create(name, **item)(samples)
     groups = jp.create(grouper, **parameters).groups(jp.Batch(samples))
     return [[sample["id"] for sample in group.samples()] for group in groups]
 
@@ -76,4 +76,4 @@ def divide_much(monkeypatch) -> None:
 def looks_of(work_dir: Path) -> dict[str, int]:
     """Into how many tasks each look was divided, from the log of a run."""
     events = [json.loads(line) for line in (work_dir / "events.jsonl").read_text().splitlines()]
-    return {one["operator"]: one["tasks"] for one in events if one.get("work") == "look"}
+    return {event["operator"]: event["tasks"] for event in events if event.get("work") == "look"}

@@ -55,5 +55,5 @@ NAMES = (
     "range_specified_field_selector",
     "frequency_specified_field_selector",
 )
-for one in NAMES:
-    mortal(one)
+for item in NAMES:
+    mortal(item)

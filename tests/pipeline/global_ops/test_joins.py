@@ -44,14 +44,16 @@ def chain(data, captions, how="left", seconds=0.0):
 
 
 def expected(data, how):
-    kept = [one for one in jinx.open(data).to_list() if one["n"] % 3 and (how == "left" or one["n"] % 2 == 0)]
+    kept = [
+        sample for sample in jinx.open(data).to_list() if sample["n"] % 3 and (how == "left" or sample["n"] % 2 == 0)
+    ]
     rows = [
         {
-            "n": one["n"],
-            "caption": None if one["n"] % 2 else f"caption {one['n']}",
-            "thumbnail": None if one["n"] % 2 else bytes([one["n"] % 256]) * 100,
+            "n": item["n"],
+            "caption": None if item["n"] % 2 else f"caption {item['n']}",
+            "thumbnail": None if item["n"] % 2 else bytes([item["n"] % 256]) * 100,
         }
-        for one in reversed(kept)
+        for item in reversed(kept)
     ]
     return jp.ops.Shuffle(seed=2)(rows)
 
@@ -63,8 +65,8 @@ def test_columns_are_added(data, captions, options, tmp_path, how, name):  # noq
     result = chain(data, captions, how).export(tmp_path / name, workers=2, **options, **more)
     assert result.ok
     rows = rows_of(tmp_path / name)
-    assert [{name: one.get(name) for name in ("n", "caption", "thumbnail")} for one in rows] == expected(data, how)
-    (figures,) = [one for one in result.operators if one.operator == "join"]
+    assert [{name: row.get(name) for name in ("n", "caption", "thumbnail")} for row in rows] == expected(data, how)
+    (figures,) = [operator for operator in result.operators if operator.operator == "join"]
     assert (figures.rows_in, figures.rows_out) == (133, len(rows))
     assert figures.counts == {"unmatched": 67}
 
@@ -88,7 +90,7 @@ def test_in_a_recipe(data, captions, tmp_path):
         f"export: {{path: {tmp_path / 'out.jinx'}}}\n"
     )
     jp.Run(read_recipe(recipe))()
-    assert [one["caption"] for one in rows_of(tmp_path / "out.jinx")] == [f"caption {n}" for n in range(0, 200, 2)]
+    assert [row["caption"] for row in rows_of(tmp_path / "out.jinx")] == [f"caption {n}" for n in range(0, 200, 2)]
 
 
 def test_what_is_refused(data, captions, options, tmp_path):
@@ -119,7 +121,7 @@ def test_a_column_that_a_function_has_made_is_never_replaced(data, captions, opt
         flow.process([without_n, with_caption, join]).export(tmp_path / "out", workers=1, **options)
     assert not (tmp_path / "out").exists()
     flow.process([without_n, join]).export(tmp_path / "free", workers=1, **options)
-    assert [one["n"] for one in rows_of(tmp_path / "free")] == [None if n % 2 else -n for n in range(200)]
+    assert [row["n"] for row in rows_of(tmp_path / "free")] == [None if n % 2 else -n for n in range(200)]
 
 
 def test_an_unreadable_row_of_the_other_dataset(data, tmp_path, capsys):
@@ -143,10 +145,10 @@ def test_an_unreadable_row_of_the_other_dataset(data, tmp_path, capsys):
     assert run(["run", str(recipe), "--progress", "none"]) == 1
     assert "to resume" not in capsys.readouterr().err
     events = [json.loads(line) for line in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
-    bad = [one for one in events if one["kind"] == "bad_row"]
-    assert {(one["source"], one["operator"]) for one in bad} == {(str(other), "join")}
+    bad = [event for event in events if event["kind"] == "bad_row"]
+    assert {(item["source"], item["operator"]) for item in bad} == {(str(other), "join")}
     other.write_bytes(whole)
     result = jp.Run(read_recipe(recipe))()
     assert result.ok
     assert result.resumed
-    assert [one["caption"] for one in rows_of(out)][60:101] == [*(f"caption {n}" for n in range(60, 100)), None]
+    assert [row["caption"] for row in rows_of(out)][60:101] == [*(f"caption {n}" for n in range(60, 100)), None]

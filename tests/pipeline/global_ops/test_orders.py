@@ -38,9 +38,9 @@ def expected(data):
 def test_orders_follow_each_other(data, options, tmp_path):
     result = chain(data).export(tmp_path / "out", workers=2, **options)
     rows = rows_of(tmp_path / "out")
-    assert [one["n"] for one in rows] == [one["n"] for one in expected(data)]
-    assert all(one["twice"] == 2 * one["n"] and one["image"][:50] == bytes([one["n"] % 256]) * 50 for one in rows)
-    assert [(one.operator, one.rows_in, one.rows_out) for one in result.operators] == [
+    assert [row["n"] for row in rows] == [sample["n"] for sample in expected(data)]
+    assert all(row["twice"] == 2 * row["n"] and row["image"][:50] == bytes([row["n"] % 256]) * 50 for row in rows)
+    assert [(operator.operator, operator.rows_in, operator.rows_out) for operator in result.operators] == [
         ("slow_filter", 200, 133),
         ("sort", 133, 133),
         ("fragile_mapper", 133, 133),
@@ -50,7 +50,7 @@ def test_orders_follow_each_other(data, options, tmp_path):
 
 def test_a_view_changes_positions_alone(data, options, tmp_path):
     chain(data).export(tmp_path / "view.jinx", kind="view", workers=2, **options)
-    assert [one["n"] for one in rows_of(tmp_path / "view.jinx")] == [one["n"] for one in expected(data)]
+    assert [row["n"] for row in rows_of(tmp_path / "view.jinx")] == [sample["n"] for sample in expected(data)]
     view = jinx.open(tmp_path / "view.jinx")
     assert view.info().bases[0].path == str(data)
     assert set(view.info().own_columns) == {"twice", "__dj__stats__"}

@@ -24,8 +24,8 @@ def calm(data, tmp_path_factory):
 
 
 def test_one_partition_is_as_each_operator_alone(data, calm):
-    assert [one["ids"].split() for one in rows_of(calm)] == alone(data)
-    assert 100 < sum(one["rows"] for one in rows_of(calm)) < 300
+    assert [row["ids"].split() for row in rows_of(calm)] == alone(data)
+    assert 100 < sum(row["rows"] for row in rows_of(calm)) < 300
 
 
 def test_many_partitions_and_a_death_in_each_change_nothing(data, calm, tmp_path, monkeypatch):
@@ -37,7 +37,7 @@ def test_many_partitions_and_a_death_in_each_change_nothing(data, calm, tmp_path
     assert len(died) == sum(looks.values())
     assert digest(tmp_path / "out") == digest(calm)
     assert result.ok
-    figures = {one.operator: (one.rows_in, one.rows_out) for one in result.operators}
+    figures = {operator.operator: (operator.rows_in, operator.rows_out) for operator in result.operators}
     assert figures["mortal_join"][0] == figures["mortal_document_minhash_deduplicator"][1]
     assert figures["mortal_join"][1] == figures["mortal_topk_specified_field_selector"][0]
     assert figures["mortal_topk_specified_field_selector"][1] < figures["mortal_join"][1]

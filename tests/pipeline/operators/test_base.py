@@ -215,7 +215,7 @@ except TypeError as error:
         for seed in ("1", "2", "3")
     }
     assert len(said) == 1
-    assert "a parameter of type object has no form that is the same in another process" in said.pop()
+    assert "a parameter of type object has no repr that is the same in every process" in said.pop()
 
 
 def numeric_parameters() -> list[tuple[str, str]]:

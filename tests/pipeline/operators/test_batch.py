@@ -71,7 +71,7 @@ def test_a_path_that_does_not_parse():
 def test_media_are_read_when_touched(chats):
     batch = jp.Batch(chats, [2, 0], roles=jp.Roles(images="image"))
     images = batch.media("images")
-    assert [image.dimensions for one in images for image in one] == [(8, 4)] * 2
+    assert [image.dimensions for item in images for image in item] == [(8, 4)] * 2
     first = images[0][0]
     assert first.image() is first.image()
     assert first.size == len(png(8, 4))

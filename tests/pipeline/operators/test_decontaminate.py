@@ -37,7 +37,7 @@ def test_ngrams(tmp_path, name):
     operator = jp.create("decontaminate_deduplicator", evaluation_paths=[path], evaluation_fields=["q"])
     texts = [f"{NOISE} {QUESTION.upper()}! {NOISE}", NOISE, "Short, one", "", None, QUESTION[:40], "一个问题 😀"]
     assert stats_of(operator, texts) == [(f"{path}:1", 14), *[(None, None)], (f"{path}:0", 0), *[(None, None)] * 4]
-    assert [one["text"] for one in operator([{"text": text} for text in texts])] == [texts[1], *texts[3:]]
+    assert [item["text"] for item in operator([{"text": text} for text in texts])] == [texts[1], *texts[3:]]
 
 
 def test_scripts_without_spaces(tmp_path):

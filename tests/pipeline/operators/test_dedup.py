@@ -43,7 +43,7 @@ def test_exact_texts():
     marked = letters(samples, drop=False)
     assert [sample["__dj__duplicate_of"] for sample in marked] == [None, 0, 0, 0, 0]
     odd = [{"text": text} for text in ("😀", "12", "", " \n", "12 ", "☃", "😀")]
-    assert [one["__dj__duplicate_of"] for one in letters(odd, drop=False)] == [None, None, None, 2, 1, None, 0]
+    assert [sample["__dj__duplicate_of"] for sample in letters(odd, drop=False)] == [None, None, None, 2, 1, None, 0]
 
 
 EXACT = jp.create("document_deduplicator")
@@ -70,8 +70,8 @@ def test_memory_does_not_change_which_samples_stay(rows_at_once):
     tables = [hash_table(hashes[at : at + 30], missing[at : at + 30]) for at in range(0, 200, 30)]
     keep, originals = decided(EXACT, tables, rows_at_once)
     first: dict[tuple, int] = {}
-    for at, one in enumerate(map(tuple, hashes.tolist())):
-        expected = -1 if missing[at] else first.setdefault(one, at)
+    for at, digest in enumerate(map(tuple, hashes.tolist())):
+        expected = -1 if missing[at] else first.setdefault(digest, at)
         assert originals[at] == (-1 if expected in {-1, at} else expected)
     assert (keep == (originals < 0)).all()
     keys = generator.integers(0, 60, (200, 3), dtype=np.uint64)
@@ -81,12 +81,12 @@ def test_memory_does_not_change_which_samples_stay(rows_at_once):
 
 def test_signatures_may_be_read_once():
     tables = [hash_table(np.zeros((2, 2), dtype=np.uint64))]
-    assert [one.tolist() for one in EXACT.duplicates(iter(tables))] == [[True, False], [-1, 0]]
+    assert [table.tolist() for table in EXACT.duplicates(iter(tables))] == [[True, False], [-1, 0]]
 
 
 def test_no_signatures():
-    assert [len(one) for one in EXACT.duplicates([])] == [0, 0]
-    assert [len(one) for one in NEAR.duplicates([])] == [0, 0]
+    assert [len(item) for item in EXACT.duplicates([])] == [0, 0]
+    assert [len(item) for item in NEAR.duplicates([])] == [0, 0]
 
 
 def test_near_texts_are_those_that_an_exact_search_finds():
@@ -134,7 +134,7 @@ def test_shingles_of_tokens(tmp_path):
     made.save(str(tmp_path / "tokenizer.json"))
     given = {"tokenization": "sentencepiece", "tokenizer_model": str(tmp_path), "window_size": 2}
     samples = [{"text": text} for text in ("abcabc", "ABCabc", "bbbb", "cccc")]
-    assert [one["text"] for one in jp.create("document_minhash_deduplicator", **given)(samples)] == [
+    assert [sample["text"] for sample in jp.create("document_minhash_deduplicator", **given)(samples)] == [
         "abcabc",
         "bbbb",
         "cccc",
@@ -148,7 +148,7 @@ def test_the_least_number_of_a_cluster_stays():
     numbers = [(0, 5), (1, 9), (0, 2), (2, 1), (0, 2), (1, 3)]
     samples = [{"text": texts[text], "__dj__uid": uid} for text, uid in numbers]
     operator = jp.create("document_minhash_deduplicator_with_uid")
-    assert [one["__dj__duplicate_of"] for one in operator(samples, drop=False)] == [2, 5, None, None, 2, None]
+    assert [sample["__dj__duplicate_of"] for sample in operator(samples, drop=False)] == [2, 5, None, None, 2, None]
     assert operator([]) == []
     with pytest.raises(TypeError, match="__dj__uid is None; it is an integer"):
         operator([{"text": "a", "__dj__uid": None}])

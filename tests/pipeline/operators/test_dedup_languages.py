@@ -19,7 +19,7 @@ SCRIPTS = list(SENTENCES)
 def originals(name: str, texts: list[str], **parameters) -> list[int | None]:
     """For each text, the earlier one that it repeats."""
     samples = [{"text": text} for text in texts]
-    return [one["__dj__duplicate_of"] for one in jp.create(name, **parameters)(samples, drop=False)]
+    return [sample["__dj__duplicate_of"] for sample in jp.create(name, **parameters)(samples, drop=False)]
 
 
 # Text, another text, parameters, whether they are the same for document_deduplicator.
@@ -57,7 +57,7 @@ def test_lines(script):
     menu, *rest = SENTENCES[script], "one", "two", "three"
     samples = [{"text": f"{line}\n  {menu}\t\n{line}{at}"} for at, line in enumerate(rest)]
     found = jp.create("document_line_deduplicator", frequency_threshold=2)(samples)
-    assert [one["text"] for one in found] == [f"{line}\n{line}{at}" for at, line in enumerate(rest)]
+    assert [item["text"] for item in found] == [f"{line}\n{line}{at}" for at, line in enumerate(rest)]
     assert jp.create("document_line_deduplicator", frequency_threshold=3)(samples) == samples
 
 

@@ -27,7 +27,7 @@ def example_of(cls: type) -> tuple[str, str]:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_parameter_is_described(name):
     cls = operator_class(name)
-    text = "".join(inspect.getdoc(one) or "" for one in cls.__mro__ if one.__module__.startswith("jinx_pipeline"))
+    text = "".join(inspect.getdoc(base) or "" for base in cls.__mro__ if base.__module__.startswith("jinx_pipeline"))
     missing = [field.name for field in fields(cls) if f"    {field.name}: " not in text]
     assert not missing
 

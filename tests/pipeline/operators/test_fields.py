@@ -173,4 +173,4 @@ def test_numbers_of_the_index_are_judged_as_those_of_samples(tmp_path, values, i
     for least, largest in ((1.5, 2.5), (2, 2**60 - 1), (float("-inf"), float("inf"))):
         chosen = jp.create("specified_numeric_field_filter", field_key="n", min_value=least, max_value=largest)
         found = chosen(jinx.open(tmp_path / "in.jinx"))
-        assert [one["at"] for one in found] == [one["at"] for one in chosen(rows)]
+        assert [item["at"] for item in found] == [row["at"] for row in chosen(rows)]

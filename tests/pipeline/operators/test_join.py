@@ -24,8 +24,8 @@ def other(tmp_path):
 
 def test_left_and_inner(other):
     left = jp.ops.Join(path=other, on={"id": "key"})(SAMPLES)
-    assert [one["caption"] for one in left] == ["one", "bee", None, None, None, None, "one"]
-    assert [one["image"] for one in left] == [None, b"x", None, None, None, None, None]
+    assert [item["caption"] for item in left] == ["one", "bee", None, None, None, None, "one"]
+    assert [item["image"] for item in left] == [None, b"x", None, None, None, None, None]
     inner = jp.ops.Join(path=other, on={"id": "key"}, how="inner", columns=["caption"], prefix="other_")(SAMPLES)
     assert inner == [
         {"id": 1.0, "other_caption": "one"},
@@ -40,9 +40,9 @@ def test_several_keys_and_any_partitions_agree(tmp_path):
     path = write(tmp_path / "pairs.jinx", pairs)
     samples = [{"a": at % 9, "b": f"{at % 6}"} for at in range(200)]
     operator = jp.ops.Join(path=path, on=["a", "b"])
-    wanted = {(one["a"], one["b"]): one["n"] for one in pairs}
-    expected = [wanted.get((one["a"], one["b"])) for one in samples]
-    assert [one["n"] for one in operator(samples)] == expected
+    wanted = {(pair["a"], pair["b"]): pair["n"] for pair in pairs}
+    expected = [wanted.get((sample["a"], sample["b"])) for sample in samples]
+    assert [sample["n"] for sample in operator(samples)] == expected
     tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(samples).slices(30)]
     other_tables = operator.signatures_of_other(jp.Context())
     for most in (1000, 70, 9):
@@ -77,7 +77,7 @@ def test_names_with_dots_and_names_of_roles(tmp_path):
 
 def test_numbers_inside_of_lists_are_compared_by_their_values(tmp_path):
     path = write(tmp_path / "lists.jinx", [{"id": [1], "n": 1}])
-    assert [one["n"] for one in jp.ops.Join(path=path, on="id")([{"id": [1]}, {"id": [1.0]}])] == [1, 1]
+    assert [sample["n"] for sample in jp.ops.Join(path=path, on="id")([{"id": [1]}, {"id": [1.0]}])] == [1, 1]
 
 
 def test_a_column_that_the_samples_have_is_never_replaced(other):

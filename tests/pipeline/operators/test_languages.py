@@ -23,10 +23,10 @@ def test_languages():
     texts = [*TEXTS.values(), "", "😀 123 ...", None]
     samples = [{"text": text} for text in texts]
     found = jp.create("language_id_score_filter")(samples, keep_stats=True, drop=False)
-    stats = [one["__dj__stats__"] for one in found]
-    assert [one["lang"] for one in stats] == [*TEXTS, "und", "und", "und"]
-    assert [one["lang_score"] for one in stats[len(TEXTS) :]] == [0, 0, 0]
-    assert all(0 < one["lang_score"] <= 1 for one in stats[: len(TEXTS)])
+    stats = [item["__dj__stats__"] for item in found]
+    assert [item["lang"] for item in stats] == [*TEXTS, "und", "und", "und"]
+    assert [item["lang_score"] for item in stats[len(TEXTS) :]] == [0, 0, 0]
+    assert all(0 < item["lang_score"] <= 1 for item in stats[: len(TEXTS)])
 
 
 def test_what_is_kept():

@@ -55,14 +55,14 @@ def test_each_text_of_a_chat_is_edited_in_place():
     ]
     operator = jp.create("document_line_deduplicator", frequency_threshold=1)
     after = operator(samples, roles=jp.Roles(text="messages[*].content"))
-    assert [[one["content"] for one in sample["messages"]] for sample in after] == [["Q0", "A0"], ["Q1", "A1"]]
-    assert [one["role"] for one in after[0]["messages"]] == ["user", "assistant"]
+    assert [[message["content"] for message in sample["messages"]] for sample in after] == [["Q0", "A0"], ["Q1", "A1"]]
+    assert [message["role"] for message in after[0]["messages"]] == ["user", "assistant"]
 
 
 def test_missing_texts_stay_missing():
     samples = [{"text": MENU, "id": 0}, {"text": None, "id": 1}, {"text": MENU, "id": 2}]
     after = jp.create("document_line_deduplicator", frequency_threshold=1)(samples)
-    assert [one["text"] for one in after] == ["", None, ""]
+    assert [item["text"] for item in after] == ["", None, ""]
 
 
 @pytest.mark.parametrize("keys_at_once", [1, 5, 1000])

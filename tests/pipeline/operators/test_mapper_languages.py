@@ -90,7 +90,7 @@ def test_every_mapper_is_in_the_table():
 @pytest.mark.parametrize("name", MAPPERS)
 def test_what_realistic_texts_become(name):
     after = jp.create(name)([{"text": text} for text in TEXTS.values()])
-    assert [one["text"] for one in after] == [CHANGED[name].get(lang, text) for lang, text in TEXTS.items()]
+    assert [item["text"] for item in after] == [CHANGED[name].get(lang, text) for lang, text in TEXTS.items()]
 
 
 @pytest.mark.parametrize("name", MAPPERS)
@@ -100,7 +100,7 @@ def test_the_texts_of_a_chat_are_edited_in_place(name):
     sample = {"messages": [*turns, {"role": "assistant", "content": parts}, {"role": "user", "content": None}], "id": 1}
     (after,) = jp.create(name)([sample], roles=jp.Roles(text="messages[*].content"))
     texts = [CHANGED[name].get(lang, text) for lang, text in TEXTS.items()]
-    assert [one["content"] for one in after["messages"][:5]] == texts
+    assert [message["content"] for message in after["messages"][:5]] == texts
     assert after["messages"][5] == {"role": "assistant", "content": [{"type": "image"}, {**parts[1], "text": texts[0]}]}
     assert after["messages"][6] == {"role": "user", "content": None}
     assert after["id"] == 1

@@ -134,10 +134,10 @@ def test_video_duration():
 
 
 def test_spans_of_clips():
-    assert [one.start for one in spans(25, 10, 0, 0)] == [0, 10, 20]
-    assert [one.start for one in spans(25, 10, 0, 6)] == [0, 10]
-    assert [one.start for one in spans(20, 10, 0, 0)] == [0, 10]
-    assert [one.start for one in spans(25, 10, 5, 0)] == [0, 5, 10, 15]
+    assert [span.start for span in spans(25, 10, 0, 0)] == [0, 10, 20]
+    assert [span.start for span in spans(25, 10, 0, 6)] == [0, 10]
+    assert [span.start for span in spans(20, 10, 0, 0)] == [0, 10]
+    assert [span.start for span in spans(25, 10, 5, 0)] == [0, 5, 10, 15]
     assert spans(0, 10, 0, 0) == []
 
 

@@ -65,9 +65,9 @@ def scores(samples, clip, **parameters) -> list[list[float]]:
 
 def test_scores_of_chunks_with_their_images(samples, clip):
     found = scores(samples, clip)
-    assert [len(one) for one in found] == [2, 1, 1, 0]
+    assert [len(item) for item in found] == [2, 1, 1, 0]
     assert found[0][0] == pytest.approx(found[1][0], abs=1e-5)
-    assert all(-1 <= score <= 1 for one in found for score in one)
+    assert all(-1 <= score <= 1 for item in found for score in item)
     alone = [scores([{**samples[2], "text": "a photo", "images": [path]}], clip)[0][0] for path in samples[2]["images"]]
     assert found[2][0] == pytest.approx(sum(alone) / 2, abs=1e-5)
     assert scores(samples, clip, reduce_mode="max")[2][0] == pytest.approx(max(alone), abs=1e-5)

@@ -28,7 +28,7 @@ def made_documents(count: int = 2500, seed: int = 9) -> list[str]:
             documents.append(copy)
         else:
             documents.append(rng.choices(words, k=rng.randint(40, 200)))
-    return [" ".join(one) for one in documents]
+    return [" ".join(document) for document in documents]
 
 
 def similarities(documents: list[str], window: int) -> dict[Pair, float]:
@@ -68,8 +68,8 @@ def survivors(pairs: set[Pair], count: int) -> list[int]:
             at = parents[at]
         return at
 
-    for one, other in pairs:
-        low, high = sorted((root(one), root(other)))
+    for pair, other in pairs:
+        low, high = sorted((root(pair), root(other)))
         parents[high] = low
     return [at for at in range(count) if root(at) == at]
 
@@ -92,7 +92,7 @@ def test_found_pairs_are_as_many_as_the_theory_says(threshold):
     assert not found - exact.keys()
     # Survivors are those of the connected pairs, and differ from the exact ones by no more than pairs that fell on the
     # other side of the threshold can explain.
-    kept = [one["id"] for one in operator([{"id": at, "text": text} for at, text in enumerate(documents)])]
+    kept = [sample["id"] for sample in operator([{"id": at, "text": text} for at, text in enumerate(documents)])]
     assert kept == survivors(found, len(documents))
     wanted = {pair for pair, score in exact.items() if score >= threshold}
     assert len(set(kept) ^ set(survivors(wanted, len(documents)))) <= len(wanted ^ found)

@@ -99,7 +99,7 @@ def test_strings_are_divided_evenly_and_in_order_however_they_begin(shape):
     table = pa.table({"number_0": pa.nulls(4000, pa.float64()), "text_0": pa.array(texts, pa.large_string())})
     tables = [table.slice(start, 100) for start in range(0, 4000, 100)]
     edges = Edges.of(map(sampled, tables), 10, is_descending=False)
-    ranges = np.concatenate([edges.range_of(one) for one in tables])
+    ranges = np.concatenate([edges.range_of(table) for table in tables])
     in_order = ranges[np.argsort(np.array([text.encode() for text in texts], object), kind="stable")]
     assert (np.diff(in_order) >= 0).all()
     assert np.bincount(ranges, minlength=10).max() < 1200  # of 4000, among which many are equal
@@ -111,7 +111,7 @@ def test_long_strings_are_divided_by_their_first_characters():
     tables = [table.slice(start, 50) for start in range(0, 400, 50)]
     edges = Edges.of(map(sampled, tables), 8, is_descending=False)
     assert max(map(len, edges.texts.to_pylist())) == 256
-    ranges = np.concatenate([edges.range_of(one) for one in tables])
+    ranges = np.concatenate([edges.range_of(table) for table in tables])
     assert (np.diff(ranges[np.argsort(np.array([text.encode() for text in texts], object))]) >= 0).all()
     assert np.bincount(ranges, minlength=8).max() < 100
 

@@ -111,11 +111,11 @@ def test_a_trained_model_is_what_the_definition_gives(tmp_path, order):
     path.write_bytes(trainer.arpa())
     oracle = Oracle(text, order)
     texts = ["the cat", "mat 😀 unknown 你好\nhome", "गया on on on", *corpus(2, 12).splitlines()]
-    expected = [oracle.perplexity(one) for one in texts]
-    found = jp.create("perplexity_filter", model=path)([{"text": one} for one in texts], keep_stats=True, drop=False)
-    assert [one["__dj__stats__"]["perplexity"] for one in found] == pytest.approx(expected, rel=1e-5)
+    expected = [oracle.perplexity(text) for text in texts]
+    found = jp.create("perplexity_filter", model=path)([{"text": text} for text in texts], keep_stats=True, drop=False)
+    assert [item["__dj__stats__"]["perplexity"] for item in found] == pytest.approx(expected, rel=1e-5)
     contexts = [("the",), ("<s>",), ("on", "on"), ("mat", "😀")]
-    for context in (one[: order - 1] for one in contexts):
+    for context in (text[: order - 1] for text in contexts):
         assert sum(oracle.probability(context, word) for word in oracle.words) == pytest.approx(1)
 
 
@@ -172,7 +172,7 @@ def test_models_that_are_not_there(tmp_path):
 def test_train_lm(tmp_path, unit, most):
     samples = [{"parts": [{"say": line}]} for line in corpus(3, 300).splitlines()]
     source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in samples), "utf-8")
+    source.write_text("".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples), "utf-8")
     out = tmp_path / "model.arpa"
     command = ["train-lm", str(source), str(out), "--text", "parts[*].say", "--order", "3", "--unit", unit]
     done = CliRunner().invoke(pipeline, command)
@@ -196,4 +196,4 @@ def test_tokens_of_a_tokenizer(tmp_path):
     found = jp.create("perplexity_filter", model=tmp_path / "model.arpa", tokenizer=tmp_path / "tokenizer.json")(
         [{"text": "ab"}, {"text": ""}], keep_stats=True
     )
-    assert [one["__dj__stats__"]["perplexity"] for one in found] == pytest.approx([10 ** (0.7 / 3), 0], rel=1e-5)
+    assert [item["__dj__stats__"]["perplexity"] for item in found] == pytest.approx([10 ** (0.7 / 3), 0], rel=1e-5)

@@ -78,7 +78,7 @@ def asking(url: str) -> jp.Operator:
 
         def process(self, batch, ctx):
             answers = [ctx.ask(url, {"model": "tiny", "prompt": text}) for text in batch.column("text")]
-            return {"text": [one["text"] for one in answers]}
+            return {"text": [answer["text"] for answer in answers]}
 
     return Shout()
 
@@ -89,7 +89,7 @@ def test_retries_division_and_resume_pay_once(service, tmp_path):
     options = {"workers": 2, "block_rows": 8}
     with pytest.warns(jp.BadRowsWarning):
         result = flow.export(tmp_path / "out.jinx", **options)
-    assert [one.row for one in result.bad_rows] == [7]
+    assert [bad.row for bad in result.bad_rows] == [7]
     assert "status 500: out of order" in result.bad_rows[0].error
     assert result.rows_out == 23
     good = {f"text {n}": 1 for n in range(24) if n != 7}

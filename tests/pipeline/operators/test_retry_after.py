@@ -3,7 +3,7 @@
 import pytest
 
 from jinx_pipeline.operators.api.retry_after import seconds_to_wait
-from jinx_pipeline.serving import asked_to_wait
+from jinx_pipeline.serving import requested_wait
 
 
 class RefusedError(Exception):
@@ -33,4 +33,4 @@ class RefusedError(Exception):
 )
 def test_no_pause_is_endless_and_none_is_left_out(header, seconds):
     assert seconds_to_wait(header) == seconds
-    assert asked_to_wait(RefusedError(header)) == seconds
+    assert requested_wait(RefusedError(header)) == seconds

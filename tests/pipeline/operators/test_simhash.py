@@ -12,7 +12,7 @@ WORDS = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in ran
 
 def duplicates(texts: list[str | None], **parameters) -> list[int | None]:
     operator = jp.create("document_simhash_deduplicator", **parameters)
-    return [one["__dj__duplicate_of"] for one in operator([{"text": text} for text in texts], drop=False)]
+    return [item["__dj__duplicate_of"] for item in operator([{"text": text} for text in texts], drop=False)]
 
 
 def test_near_texts():
@@ -21,7 +21,7 @@ def test_near_texts():
     near = [" ".join([*words[:-1], "other"]) for words in documents[:10]]
     found = duplicates(texts + near)
     assert found[:50] == [None] * 50
-    assert sum(one == at for at, one in enumerate(found[50:])) >= 8
+    assert sum(item == at for at, item in enumerate(found[50:])) >= 8
 
 
 def test_texts_of_every_script():

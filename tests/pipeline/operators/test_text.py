@@ -21,9 +21,9 @@ def test_text_length_counts_code_points():
 
 def test_words_num():
     texts = ["It's 3 words, well.", "1 2 3", "你好世界"]
-    assert [one["num_words"] for one in stats_of(jp.create("words_num_filter"), texts)] == [3, 0, 1]
+    assert [text["num_words"] for text in stats_of(jp.create("words_num_filter"), texts)] == [3, 0, 1]
     by_boundaries = jp.create("words_num_filter", tokenization=True, min_num=4)
-    assert [one["num_words"] for one in stats_of(by_boundaries, texts)] == [3, 0, 4]
+    assert [text["num_words"] for text in stats_of(by_boundaries, texts)] == [3, 0, 4]
     assert kept(by_boundaries, texts) == ["你好世界"]
 
 

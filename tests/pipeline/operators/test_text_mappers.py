@@ -130,7 +130,7 @@ def test_messages_keep_their_structure(name):
         {"role": "bot", "content": [{"type": "text", "text": "x"}]},
     ]
     (sample,) = jp.create(name)([{"messages": messages, "id": 7}], roles=roles)
-    assert [one["role"] for one in sample["messages"]] == ["user", "bot"]
+    assert [message["role"] for message in sample["messages"]] == ["user", "bot"]
     assert sample["messages"][0]["content"] != messages[0]["content"]
     assert sample["messages"][1] == messages[1]
     assert sample["id"] == 7
@@ -168,7 +168,7 @@ def test_huge_texts():
 
 
 def chunks(text: str | None, **parameters) -> list[str | None]:
-    return [one["text"] for one in jp.create("text_chunk_mapper", **parameters)([{"text": text, "id": 1}])]
+    return [sample["text"] for sample in jp.create("text_chunk_mapper", **parameters)([{"text": text, "id": 1}])]
 
 
 def test_chunks(tmp_path):

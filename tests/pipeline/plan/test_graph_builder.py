@@ -22,7 +22,7 @@ def recipe(*steps, outputs=()) -> Recipe:
     """Steps by the names of operators, or by names and what they read."""
     made = [
         Step(jp.create(name), Place(path=f"process[{at}]"), inputs=inputs or None)
-        for at, (name, *inputs) in enumerate((one,) if isinstance(one, str) else one for one in steps)
+        for at, (name, *inputs) in enumerate((step,) if isinstance(step, str) else step for step in steps)
     ]
     made = [replace(step, inputs=None if step.inputs is None else tuple(step.inputs)) for step in made]
     return Recipe((SourceSpec("in.jinx"),), Roles(), tuple(made), options=Options(), outputs=tuple(outputs))
@@ -120,7 +120,7 @@ def test_other_parameters_and_code_give_another_id():
         return graph_of(replace(recipe(), steps=(Step(operator),))).of_kind("map")[0].id
 
     assert id_of(jp.create("words_num_filter", min_num=1)) != id_of(jp.create("words_num_filter", min_num=2))
-    functions = [jp.Dataset.load("in.jinx").process(one) for one in (lambda s: s, lambda s: None)]
+    functions = [jp.Dataset.load("in.jinx").process(item) for item in (lambda s: s, lambda s: None)]
     assert id_of(functions[0].recipe.steps[0].operator) != id_of(functions[1].recipe.steps[0].operator)
 
 

@@ -61,8 +61,8 @@ def test_a_slice_reads_what_the_whole_reads(source):
     positions = part.positions(7, 6)
     assert positions.tolist() == whole.positions(7, 6).tolist() == list(range(52, 46, -1))
     assert part.samples.values(positions, "own") == whole.samples.values(positions, "own")
-    assert [dict(one) for one in part.samples.samples(positions)] == [
-        dict(one) for one in whole.samples.samples(positions)
+    assert [dict(sample) for sample in part.samples.samples(positions)] == [
+        dict(sample) for sample in whole.samples.samples(positions)
     ]
     assert part.input_rows(positions).tolist() == whole.input_rows(positions).tolist()
     assert part.ids(positions) == whole.ids(positions)

@@ -33,7 +33,7 @@ def recipe(request, tmp_path):
 
 def test_it_is_the_folder_of_the_input(recipe):
     assert Run(recipe)().ok
-    assert [one["n"] for one in rows_of(recipe.export.path)] == [0, 1, 2]
+    assert [row["n"] for row in rows_of(recipe.export.path)] == [0, 1, 2]
 
 
 def test_it_stays_with_the_statistics_of_the_input(recipe, tmp_path):
@@ -68,7 +68,7 @@ def shapes_of(folder, roles):
 
 def test_media_stay_below_it_unless_that_is_allowed(outside):
     result = shapes_of(outside, Roles())
-    assert [one["n"] for one in rows_of(outside / "out.jinx")] == [0, 1]
+    assert [row["n"] for row in rows_of(outside / "out.jinx")] == [0, 1]
     assert [bad.row for bad in result.bad_rows] == [2, 3, 4]
     for bad in result.bad_rows:
         assert f"leads out of the media root {outside / 'data'}; name one above it (media_root)" in bad.error
@@ -104,5 +104,5 @@ def test_the_reason_of_an_image_that_is_not_read_is_kept(tmp_path):
     bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
     with pytest.raises(ValueError, match=r"Image size \(3600000000 pixels\) exceeds limit of \d+ pixels"):
         _ = Media(bomb, Roles()).dimensions
-    with pytest.raises(ValueError, match="its content is of no known format"):
+    with pytest.raises(ValueError, match="its format is unknown"):
         Media(b"no image", Roles()).image()

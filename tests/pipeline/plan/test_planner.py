@@ -64,7 +64,7 @@ def test_an_operator_has_the_batches_that_the_recipe_gives_it_alone():
 def test_keys_and_groups_are_made_by_workers_that_their_operator_needs():
     what = recipe("text_length_filter", "document_deduplicator", "clean_links_mapper", "naive_grouper")
     large = Resources(memory=5_000_000_000)
-    steps = tuple(replace(one, given_resources=large) if at in {1, 3} else one for at, one in enumerate(what.steps))
+    steps = tuple(replace(item, given_resources=large) if at in {1, 3} else item for at, item in enumerate(what.steps))
     changed = replace(what, steps=steps)
     nodes = [(node.operators, node.pool) for node in graph_of(changed).of_kind("map")]
     assert nodes == [((0,), "cpu"), ((), "cpu-5GB"), ((2,), "cpu"), ((), "cpu-5GB")]

@@ -41,7 +41,7 @@ def test_the_meta_of_an_output_names_what_it_was_made_of(data, tmp_path, name, k
     flow(data).export(out, kind=kind, workers=1, block_rows=30)
     view = kind == "view"
     found = [jinx.open(out).info().meta] if view else metas(out)
-    assert all(one == found[0] for one in found)
+    assert all(item == found[0] for item in found)
     (input_id,) = jinx.open(data).info().ids
     made_of = found[0][MEMBER]
     assert made_of == {
@@ -92,7 +92,7 @@ def test_shards_that_are_added_say_of_which_input(tmp_path):
         file.writelines(json.dumps({"text": f"the row number {n}"}) + "\n" for n in range(20, 30))
     flow(source).export(out, workers=1, block_rows=10)
     first, last = metas(out)[0][MEMBER], metas(out)[-2][MEMBER]
-    assert [one["inputs"][0]["samples"] for one in (first, last)] == [20, 30]
+    assert [item["inputs"][0]["samples"] for item in (first, last)] == [20, 30]
     assert first["recipe"] == last["recipe"]
 
 

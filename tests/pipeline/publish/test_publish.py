@@ -109,7 +109,7 @@ def test_rows_that_were_added_are_not_added_again(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             go()
     assert go().rows_out == 90
-    assert [one["text"] for one in jinx.open(out)] == [f"row {number}" for number in range(90)]
+    assert [sample["text"] for sample in jinx.open(out)] == [f"row {number}" for number in range(90)]
 
 
 def test_what_a_merge_has_left_is_removed(data, tmp_path, monkeypatch):
@@ -126,9 +126,9 @@ def test_what_a_merge_has_left_is_removed(data, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             export(data, tmp_path / "out", 40_000)
     again = export(data, tmp_path / "out", 40_000)
-    assert (again.rows_out, again.bytes) == (399, sum(one.stat().st_size for one in shards(tmp_path / "out")))
+    assert (again.rows_out, again.bytes) == (399, sum(shard.stat().st_size for shard in shards(tmp_path / "out")))
     assert not list((tmp_path / "out").glob(".part-*"))
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["out", "out.work"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "out.work"]
 
 
 @pytest.mark.parametrize("name", ["out", "out.jinx"])
@@ -146,12 +146,18 @@ def test_what_workers_write_while_they_are_ended_is_removed(data, tmp_path, monk
     monkeypatch.setattr(LocalWorkers, "close", late)
     export(data, tmp_path / name, None)
     committed = [
-        one for one in records_of(tmp_path / f"{name}.work", "committed") if one["node"].startswith("fragile_mapper")
+        record
+        for record in records_of(tmp_path / f"{name}.work", "committed")
+        if record["node"].startswith("fragile_mapper")
     ]
     # Those of a directory are its shards.
-    kept = {one["receipt"]["part"] for one in committed if one["receipt"]["part"]} if name == "out.jinx" else set()
-    assert {one.name for one in log_of(work_dir).with_name("parts").iterdir() if one.suffix != ".binx"} == kept
+    kept = (
+        {record["receipt"]["part"] for record in committed if record["receipt"]["part"]}
+        if name == "out.jinx"
+        else set()
+    )
+    assert {file.name for file in log_of(work_dir).with_name("parts").iterdir() if file.suffix != ".binx"} == kept
 
 
 def shards(folder: Path) -> list[Path]:
-    return [one for one in folder.iterdir() if one.name.startswith("shard-")]
+    return [file for file in folder.iterdir() if file.name.startswith("shard-")]

@@ -47,7 +47,7 @@ def test_what_is_read_is_written_again(data, tmp_path):
     for out in (tmp_path / "one.jinx", tmp_path / "shards"):
         read(data).write_datasink(JinxDatasink(out))
         assert rows_of(out) == rows_of(data)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["one.binx", "one.jinx", "shards"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["one.binx", "one.jinx", "shards"]
 
 
 def test_columns_and_references(data, tmp_path):
@@ -60,7 +60,7 @@ def test_columns_and_references(data, tmp_path):
     loaded = found.map_batches(load_blobs, batch_format="pyarrow", fn_kwargs={"columns": ["image"]})
     loaded.write_datasink(JinxDatasink(tmp_path / "out.jinx"))
     by_number = sorted(rows_of(tmp_path / "out.jinx"), key=lambda one: one["n"])
-    assert by_number == [{"image": one["image"], "n": one["n"]} for one in rows_of(data)]
+    assert by_number == [{"image": row["image"], "n": row["n"]} for row in rows_of(data)]
 
 
 def test_references_alone(data):
@@ -69,18 +69,18 @@ def test_references_alone(data):
     found = read(data, columns=["image"], blobs="references")
     assert found.take(2) == [{"image": {"jinx": [str(data)], "row": row}} for row in range(2)]
     loaded = found.map_batches(load_blobs, batch_format="pyarrow", fn_kwargs={"columns": ["image"]})
-    assert [one["image"] for one in loaded.take_all()] == [one["image"] for one in rows_of(data)]
+    assert [sample["image"] for sample in loaded.take_all()] == [row["image"] for row in rows_of(data)]
 
 
 def test_operators_run_on_batches(data):
     found = read(data).map_batches(jp.ops.TextLengthFilter(max_len=60)).take_all()
-    assert [one["n"] for one in found] == [one["n"] for one in rows_of(data) if len(one["text"]) <= 60]
+    assert [item["n"] for item in found] == [row["n"] for row in rows_of(data) if len(row["text"]) <= 60]
 
 
 def test_a_ray_dataset_is_an_input_of_a_pipeline(tmp_path):
     made = Dataset.load(ray.data.range(50)).process([lambda sample: sample if sample["id"] % 2 else None])
     made.export(tmp_path / "out.jinx", workers=1)
-    assert [one["id"] for one in rows_of(tmp_path / "out.jinx")] == list(range(1, 50, 2))
+    assert [row["id"] for row in rows_of(tmp_path / "out.jinx")] == list(range(1, 50, 2))
 
 
 def test_a_task_that_is_retried_writes_its_rows_once(data, tmp_path):

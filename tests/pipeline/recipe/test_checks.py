@@ -67,7 +67,7 @@ def test_a_trial_prints_json(flow, capsys):
     assert run(["run", "recipe.yaml", "--limit", "5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rows_in"] == 5
-    assert [one["operator"] for one in found["operators"]] == ["text_length_filter"]
+    assert [operator["operator"] for operator in found["operators"]] == ["text_length_filter"]
     assert "work_dir" not in found
 
 
@@ -94,7 +94,7 @@ def test_an_imported_lambda_is_refused_until_it_is_written(flow, tmp_path, capsy
     )
     assert run(["import-recipe", "theirs.yaml", "ours.yaml"]) == 0
     said = capsys.readouterr().err
-    assert "note: trace: 10: so many examples of what each operator changed or dropped (open_tracer)\n" in said
+    assert "note: trace: 10: so many examples of changed and dropped rows (open_tracer)\n" in said
     for command in ("plan", "run"):
         assert run([command, "ours.yaml"]) == 2
         said = capsys.readouterr().err

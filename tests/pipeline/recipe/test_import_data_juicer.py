@@ -28,7 +28,7 @@ def test_a_recipe_of_data_juicer():
     steps = made.recipe["process"]
     assert steps[0] == {"text_length_filter": {"min_len": 5}}
     assert steps[-1] == "clean_links_mapper"
-    assert any("sixth_sense_filter: there is no such operator yet" in one for one in made.remarks)
+    assert any("sixth_sense_filter: there is no such operator yet" in remark for remark in made.remarks)
     assert list(made.files) == ["mine_lambda_0.py"]
     assert "lambda s: s" in made.files["mine_lambda_0.py"]
     assert made.recipe["workers"] == 4
@@ -57,7 +57,7 @@ def test_a_pipeline_of_mldataforge():
     assert made.recipe["export"] == {"path": "out.jinx"}
     assert [next(iter(step)) for step in made.recipe["process"]] == ["python_file_mapper"] * 2
     assert all(code in text for text in made.files.values())
-    assert any("shuffle: not taken over" in one for one in made.remarks)
+    assert any("shuffle: not taken over" in remark for remark in made.remarks)
 
 
 def test_something_else_is_refused():

@@ -65,7 +65,7 @@ def test_receipts_are_read_in_the_order_of_blocks_without_those_that_were_forgot
         ledger.forget("n", 1)
         ledger.commit(Task("n", 1, 0, 10), 7, receipt(1, 11))
     for again in (ledger, Ledger(directory)):
-        assert [one.figures[0].rows_in for one in again.receipts()] == [0, 11, 20]
+        assert [item.figures[0].rows_in for item in again.receipts()] == [0, 11, 20]
         assert [bad.row for bad in again.bad_rows()] == [0, 1, 2]
         assert [bad.row for bad in again.bad_rows_of("n", 1)] == [1]
         assert again.bad_count == 3

@@ -65,7 +65,7 @@ def test_a_record_reads_back_as_it_was_written(path):
 def test_people_can_read_it(path):
     Applied(path, "a").add("0.0")
     records = list(map(json.loads, path.read_text().splitlines()))
-    assert [one["kind"] for one in records] == ["header", "epoch", "partitions"]
+    assert [record["kind"] for record in records] == ["header", "epoch", "partitions"]
     assert records[1:] == [
         {"kind": "epoch", "driver": "a", "epoch": 1},
         {"kind": "partitions", "node": "0.0", "count": 1, "keys_at_once": 100, "epoch": 1},

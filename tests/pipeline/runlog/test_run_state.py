@@ -32,7 +32,7 @@ def lines(path, first, last, mode="w"):
 
 
 def numbers(path):
-    return [one["n"] for one in jinx.open(path)]
+    return [sample["n"] for sample in jinx.open(path)]
 
 
 def rows_in(path):
@@ -93,10 +93,10 @@ def test_killed_between_the_output_and_its_note(tmp_path, name, kind, grown):
     done = go.export(tmp_path / name, kind=kind, workers=1, block_rows=40)
     assert (done.rows_in, done.rows_out, done.ok) == (grown, grown, True)
     rows = list(rows_in(tmp_path / name))
-    assert [one["n"] for one in rows] == list(range(grown))
+    assert [row["n"] for row in rows] == list(range(grown))
     again = go.export(tmp_path / name, kind=kind, workers=1, block_rows=40)
     assert (again.rows_out, again.resumed) == (grown, True)
-    left = {one.name for one in tmp_path.iterdir()} - {"in.jsonl", name, f"{name}.work", "v.binx", "out.binx"}
+    left = {file.name for file in tmp_path.iterdir()} - {"in.jsonl", name, f"{name}.work", "v.binx", "out.binx"}
     assert left == set()
 
 
@@ -177,7 +177,7 @@ def test_killed_at_any_step_while_an_earlier_run_is_given_up(tmp_path):
         Dataset.load(few).process(lambda sample: {**sample, "text": "A"}).export(out, workers=1, block_rows=20)
 
     killed(first)
-    (hidden,) = [one for one in tmp_path.glob(".out.*") if one.is_dir()]
+    (hidden,) = [file for file in tmp_path.glob(".out.*") if file.is_dir()]
     for path in (hidden, work):
         shutil.copytree(path, saved / path.name)
     go = renamed(data, "B")
@@ -199,8 +199,8 @@ def test_killed_at_any_step_while_an_earlier_run_is_given_up(tmp_path):
             begun += 1
             done = go.export(out, workers=1, block_rows=20)
             assert (done.resumed, done.rows_in, len(jinx.open(out))) == (True, 40, 40)
-            assert {one["text"] for one in jinx.open(out)} == {"B"}
-            left = {one.name for one in tmp_path.iterdir()}
+            assert {sample["text"] for sample in jinx.open(out)} == {"B"}
+            left = {file.name for file in tmp_path.iterdir()}
             assert left == {"in.jsonl", "out", "out.work", "s"}
             assert len(list((work / "runs").iterdir())) == 1
         number += 1
@@ -212,10 +212,10 @@ def test_a_restart_that_is_refused_loses_nothing(tmp_path):
     data = lines(tmp_path / "in.jsonl", 0, 100)
     out = tmp_path / "out.jinx"
     keep_all(data).export(out, workers=1)
-    before = sorted(str(one) for one in (tmp_path / "out.jinx.work").rglob("*"))
+    before = sorted(str(file) for file in (tmp_path / "out.jinx.work").rglob("*"))
     with pytest.raises(FileExistsError):
         keep_all(data).export(out, workers=1, restart=True)
-    assert sorted(str(one) for one in (tmp_path / "out.jinx.work").rglob("*")) == before
+    assert sorted(str(file) for file in (tmp_path / "out.jinx.work").rglob("*")) == before
     assert keep_all(data).export(out, workers=1).resumed
 
 
@@ -229,8 +229,8 @@ def test_started_over_after_a_kill_while_publishing(tmp_path, more):
 
     killed(work)
     assert renamed(data, "B").export(out, workers=1, block_rows=40, shard_size=1000, **more).rows_out == 120
-    assert {one["text"] for one in jinx.open(out)} == {"B"}
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["in.jsonl", "out", "out.work"]
+    assert {sample["text"] for sample in jinx.open(out)} == {"B"}
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.jsonl", "out", "out.work"]
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)
@@ -251,7 +251,7 @@ def test_an_output_that_another_program_has_replaced_is_seen(tmp_path, name, kin
             keep_all(data).export(out, kind=kind, workers=1, overwrite=True)
     else:
         assert keep_all(data).export(out, kind=kind, workers=1, overwrite=True).rows_out == 100
-        assert [one["n"] for one in rows_in(out)] == list(range(100))
+        assert [row["n"] for row in rows_in(out)] == list(range(100))
 
 
 @pytest.mark.parametrize("name", ["out", "out.jsonl"])
@@ -275,10 +275,10 @@ def test_an_output_that_appears_while_it_is_made_is_kept(tmp_path, monkeypatch, 
     for _ in range(2):
         with pytest.raises(FileExistsError):
             renamed(data, "B").export(out, workers=1, work_dir=str(tmp_path / "wb"))
-        assert {one["text"] for one in rows_in(out)} == {"A"}
+        assert {row["text"] for row in rows_in(out)} == {"A"}
     shutil.rmtree(out) if out.is_dir() else out.unlink()
     assert renamed(data, "B").export(out, workers=1, work_dir=str(tmp_path / "wb")).rows_out == 100
-    assert {one["text"] for one in rows_in(out)} == {"B"}
+    assert {row["text"] for row in rows_in(out)} == {"B"}
 
 
 def test_two_runs_onto_one_output_and_two_recipes_over_one_work_dir(tmp_path):
@@ -313,7 +313,7 @@ def test_an_output_in_an_input_directory_is_refused(tmp_path, monkeypatch, out):
         keep_all("in").export("out.jinx", workers=1, work_dir="in/work")
     with pytest.raises(ValueError, match="would be one of the inputs"):
         keep_all("in/*.jsonl").export("in/b.jsonl", workers=1)
-    assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == ["in", "in/a.jsonl", "in/deep"]
+    assert sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*")) == ["in", "in/a.jsonl", "in/deep"]
 
 
 def test_a_run_whose_parameters_have_no_bound_reads_its_own_log(tmp_path):

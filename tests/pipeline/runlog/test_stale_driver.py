@@ -85,7 +85,9 @@ def test_a_driver_that_is_replaced_while_it_works_stops_and_its_late_records_do_
     assert (other[0].rows_out, other[0].resumed) == (100, not restart)
     written = digest(out)
     assert len(jinx.open(out)) == 100
-    parts = [one["receipt"]["part"] for one in records_of(tmp_path / "out.work", "committed") if one["epoch"] == 1]
+    parts = [
+        record["receipt"]["part"] for record in records_of(tmp_path / "out.work", "committed") if record["epoch"] == 1
+    ]
     assert restart or len(parts) > 0
     again = go(out)
     assert (again.resumed, again.rows_out, digest(out)) == (True, 100, written)

@@ -34,7 +34,7 @@ def test_a_folder_of_somebody_else_is_refused_and_stays_as_it_is(tmp_path):
     (theirs / "recipe.json").write_text("{}")
     with pytest.raises(ValueError, match="not the working directory of a run"):
         Dataset.load(data).export(tmp_path / "out.jinx", work_dir=str(theirs), restart=True, workers=1)
-    assert sorted(str(one.relative_to(theirs)) for one in theirs.rglob("*")) == [
+    assert sorted(str(file.relative_to(theirs)) for file in theirs.rglob("*")) == [
         "parts",
         "parts/mine.txt",
         "recipe.json",
@@ -73,7 +73,7 @@ def test_the_directory_of_an_earlier_version_is_refused_with_the_remedy(tmp_path
         Dataset.load(data).export(tmp_path / "out.jinx", restart=restart, workers=1)
     with pytest.raises(ValueError, match="remove the directory to start over"):
         recipe_in(work)
-    assert sorted(one.name for one in work.iterdir()) == ["journal.jsonl", "lock", "plan.json"]
+    assert sorted(file.name for file in work.iterdir()) == ["journal.jsonl", "lock", "plan.json"]
 
 
 def test_a_run_whose_directory_is_gone_is_refused_with_the_remedy(tmp_path):
@@ -168,7 +168,7 @@ def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path,
         ("replace", str(tmp_path / "file")),
         *([("sync", str(tmp_path))] if syncs_folder else []),
     ]
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ def write(path, texts):
     """MDS or JSON lines, of the same size and with the same index for texts of the same lengths."""
     samples = [{"id": number, "y": text} for number, text in enumerate(texts)]
     if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(one) + "\n" for one in samples))
+        path.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     else:
         jinx.convert(samples, path, output_format="mds", overwrite=True)
     return path
@@ -27,8 +27,8 @@ def write(path, texts):
 def test_other_content_of_the_same_size_is_another_dataset(tmp_path, name):
     path = write(tmp_path / name, ["aaa", "aaa"])
     jinx.open(path).select([0]).save(tmp_path / "view.jinx")
-    both = [content_identity(jinx.open(one)) for one in (path, tmp_path / "view.jinx")]
-    assert [content_identity(jinx.open(one)) for one in (path, tmp_path / "view.jinx")] == both
+    both = [content_identity(jinx.open(sample)) for sample in (path, tmp_path / "view.jinx")]
+    assert [content_identity(jinx.open(sample)) for sample in (path, tmp_path / "view.jinx")] == both
     moved = path.rename(tmp_path / f"moved_{name}")
     assert content_identity(jinx.open(moved)) == both[0]
     moved.rename(path)
@@ -64,7 +64,7 @@ def test_a_join_with_a_changed_dataset_is_not_resumed(tmp_path, name):
     with pytest.raises(jp.ChangedError, match="belongs to another recipe"):
         flow.process(join).export(tmp_path / "out", workers=1)
     flow.process(join).export(tmp_path / "out", workers=1, restart=True, overwrite=True)
-    assert [one["y"] for one in rows_of(tmp_path / "out")] == ["bbb", "bbb"]
+    assert [row["y"] for row in rows_of(tmp_path / "out")] == ["bbb", "bbb"]
 
 
 def test_mds_that_changed_is_another_input(tmp_path, monkeypatch, capsys):

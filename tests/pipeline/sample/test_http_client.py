@@ -77,21 +77,21 @@ def server():
     thread.join()
 
 
-def asked(url, most_bytes=100):
-    return get(url, seconds=5.0, most_bytes=most_bytes, check=lambda _: None)
+def asked(url, max_bytes=100):
+    return get(url, seconds=5.0, max_bytes=max_bytes, check=lambda _: None)
 
 
 def test_connections_are_used_again_and_cookies_are_not_kept(server):
     for _ in range(5):
         assert asked(f"{server.url}/size/3").body == b"xxx"
-        assert post(f"{server.url}/", b"{}", {}, seconds=5.0, most_bytes=100).is_ok
+        assert post(f"{server.url}/", b"{}", {}, seconds=5.0, max_bytes=100).is_ok
     assert server.connections == 1
     assert set(server.cookies) == {None}
 
 
 def test_a_request_whose_connection_broke_is_sent_again(server):
     server.break_next = 2
-    assert post(f"{server.url}/", b"{}", {}, seconds=5.0, most_bytes=100).is_ok
+    assert post(f"{server.url}/", b"{}", {}, seconds=5.0, max_bytes=100).is_ok
     assert len(server.asked) == 3
     server.break_next = 3
     with pytest.raises(HttpError, match="disconnected"):

@@ -131,7 +131,7 @@ def test_blocks_that_differ_are_refused_and_nothing_is_lost():
     )
     with pytest.raises(GraphError, match=r"node 'b' meets 'a' further down.*'a' has a block 1, 'b' does not"):
         scheduler.set_blocks("b", {0: 1})
-    with pytest.raises(GraphError, match="node 'b': block 1 with -2 rows cannot be"):
+    with pytest.raises(GraphError, match="node 'b': block 1 with -2 rows is invalid"):
         scheduler.set_blocks("b", {0: 1, 1: -2})
     with pytest.raises(GraphError, match=r"node 'union' reads 'a.out', so its blocks cannot be given"):
         scheduler.set_blocks("union", {0: 1})

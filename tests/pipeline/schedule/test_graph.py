@@ -121,7 +121,7 @@ def test_blocks_that_cannot_be(graph, data):
         message = f"node '{node.id}' reads '{node.inputs[0]}', so its blocks cannot be given"
         assert refused(graph, replace(node, blocks={0: 1})) == message
     else:
-        assert refused(graph, replace(node, blocks={3: -1})) == f"node '{node.id}': block 3 with -1 rows cannot be"
+        assert refused(graph, replace(node, blocks={3: -1})) == f"node '{node.id}': block 3 with -1 rows is invalid"
 
 
 @given(graphs(), st.data())

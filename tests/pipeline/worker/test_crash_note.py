@@ -15,7 +15,7 @@ way, part = sys.argv[1:]
 if way == "hungry":
     from jinx_pipeline.worker.memory import private_bytes
     teller.die_above(private_bytes(os.getpid()) + 50_000_000)
-teller.begin(part, tells_all=way != "unaware")
+teller.begin(part, writes_each=way != "unaware")
 teller.busy_with("words_num_filter")
 if way == "hungry":
     held = b"x" * 100_000_000
@@ -55,7 +55,7 @@ def test_a_limit_below_what_a_worker_takes_to_start_is_refused():
     code = """
 from jinx_pipeline.engines.ray.actor import RayActor, RunSettings
 actor = RayActor(threads=1, sees_gpus=False)
-print(actor._prepared(RunSettings("run", ".", [], (), False, 1000, None)))
+print(actor._load(RunSettings("run", ".", [], (), False, 1000, None)))
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.startswith("a worker takes ")

@@ -68,7 +68,7 @@ def test_version_1(tmp_path):
         ("cgroup", "/", tmp_path / "cpu", "cpu"),
         ("cgroup", "/", place, "hugetlb,memory"),
     )
-    assert [one.limit for one in memory_limits(where)] == [NO_LIMIT, 7000]
+    assert [limit.limit for limit in memory_limits(where)] == [NO_LIMIT, 7000]
     assert memory_limits(where)[1].free == 6400
 
 
@@ -78,7 +78,7 @@ def test_a_container_that_sees_the_path_of_the_host(tmp_path, group):
     v1(tmp_path / "memory", 3000)
     mount = ("cgroup", "/docker/abc", tmp_path / "memory", "memory")
     where = process(tmp_path / "7", [f"9:memory:{group}"], mount)
-    assert [one.limit for one in memory_limits(where)] == [3000]
+    assert [limit.limit for limit in memory_limits(where)] == [3000]
 
 
 def test_without_groups_the_machine_counts(tmp_path, monkeypatch):

@@ -107,4 +107,4 @@ def test_a_message_that_exits_is_not_told():
         def __str__(self):
             raise SystemExit(0)
 
-    assert message_of(ExitingError()) == "ExitingError: <its message cannot be told: SystemExit>"
+    assert message_of(ExitingError()) == "ExitingError: <no message: str() raised SystemExit>"

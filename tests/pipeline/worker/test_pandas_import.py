@@ -22,7 +22,7 @@ ON_RAY = """
 import sys
 from jinx_pipeline.engines.ray.actor import RayActor, RunSettings
 actor = RayActor(threads=1, sees_gpus=False)
-assert actor._prepared(RunSettings("run", ".", [], (), sys.argv[1] == "spared", None, None)) is None
+assert actor._load(RunSettings("run", ".", [], (), sys.argv[1] == "spared", None, None)) is None
 import pyarrow as pa
 pa.array(["a"])
 print("pandas" in sys.modules)

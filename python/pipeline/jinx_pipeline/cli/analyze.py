@@ -37,11 +37,11 @@ def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool,
     from jinx_pipeline.stored_stats import measure
 
     refuse_folder_of(Path(report))
-    what = resolve(read_recipe(recipe, **options))
+    checked = resolve(read_recipe(recipe, **options))
     progress = "none" if as_json else progress
-    result = result_of(lambda: measure(what, out, progress=progress, restart=restart))
+    result = result_of(lambda: measure(checked, out, progress=progress, restart=restart))
     dataset = jinx.open(out)
-    publish_text(Path(report).absolute(), page(dataset, what, result, analysis(dataset, what)))
+    publish_text(Path(report).absolute(), page(dataset, checked, result, analysis(dataset, checked)))
     code = print_result(result, as_json=as_json)
     click.echo(f"report: {report}", err=True)
     return code

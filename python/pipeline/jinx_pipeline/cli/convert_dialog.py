@@ -31,9 +31,9 @@ def convert_dialog(source: str, out: str, layout: str, target: str, *, overwrite
     from jinx_pipeline.sample import LAYOUTS, DialogError
     from jinx_pipeline.sample import convert_dialog as converted
 
-    for one in (layout, target):
-        if one not in LAYOUTS:
-            raise click.UsageError(f"no layout {one!r}; there are: {', '.join(LAYOUTS)}")
+    for name in (layout, target):
+        if name not in LAYOUTS:
+            raise click.UsageError(f"no layout {name!r}; there are: {', '.join(LAYOUTS)}")
     refuse_input(out, [source])
 
     def samples() -> Iterator[dict[str, Any]]:
@@ -43,5 +43,5 @@ def convert_dialog(source: str, out: str, layout: str, target: str, *, overwrite
             except DialogError as error:
                 raise ValueError(f"{source}: sample {number}: {error}") from None
 
-    done = jinx.convert(samples(), out, overwrite=overwrite)
-    click.echo(f"{out}: {done.samples:,} samples", err=True)
+    result = jinx.convert(samples(), out, overwrite=overwrite)
+    click.echo(f"{out}: {result.samples:,} samples", err=True)

@@ -17,7 +17,7 @@ from jinx_pipeline.cli.running import examples
 @click.argument("out", type=click.Path())
 @click.option("--overwrite", is_flag=True, help="Replace existing files.")
 def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
-    """Turn a recipe of Data-Juicer or a pipeline of MLDataForge into ours, and say what it could not take over.
+    """Convert a recipe of Data-Juicer or a pipeline of MLDataForge to ours, and report what is not taken over.
 
     Code in it is written to files next to OUT for you to read; it is not run.
     """
@@ -31,22 +31,25 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
     data = read_yaml(Path(source)).value
     if not isinstance(data, dict):
         raise click.UsageError(f"{source}: not a recipe")
-    made = imported(data, target.stem)
-    for step in made.recipe["process"]:
+    converted = imported(data, target.stem)
+    for step in converted.recipe["process"]:
         parameters = step.get("python_file_mapper") if isinstance(step, dict) else None
         if parameters is not None:
             parameters["file_path"] = str(target.with_name(parameters["file_path"]))
-    files = {target.with_name(name): text for name, text in made.files.items()}
-    files[target] = made.text()
+    files = {target.with_name(name): text for name, text in converted.files.items()}
+    files[target] = converted.text()
     for path in files:
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists; to replace it: --overwrite")
     for path, text in files.items():
         path.write_text(text, "utf-8")
-    for note in made.notes:
+    for note in converted.notes:
         click.echo(f"note: {note}", err=True)
-    for remark in made.remarks:
+    for remark in converted.remarks:
         click.echo(remark, err=True)
-    operators, remarks = counted(len(made.recipe["process"]), "operator"), counted(len(made.remarks), "remark")
+    operators, remarks = (
+        counted(len(converted.recipe["process"]), "operator"),
+        counted(len(converted.remarks), "remark"),
+    )
     click.echo(f"{out}: {operators}, {remarks}", err=True)
     return 0

@@ -14,7 +14,7 @@ from jinx_pipeline.cli.running import examples, print_json
 @click.argument("words", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def ops(words: tuple[str, ...], *, as_json: bool) -> None:
-    """List operators, find those about WORDS, or describe the one of this name."""
+    """List operators, find operators by WORDS, or describe the operator with this name."""
     from jinx._suggest import hint
     from jinx_pipeline.operators.api.registry import full_name, names
 
@@ -24,18 +24,18 @@ def ops(words: tuple[str, ...], *, as_json: bool) -> None:
         if as_json:
             print_json(facts)
         else:
-            _print_one(facts)
+            _print_operator(facts)
         return
-    found = [facts for facts in map(described, known) if _is_about(facts, words)]
+    matching = [facts for facts in map(described, known) if _is_about(facts, words)]
     if as_json:
-        print_json(found)
+        print_json(matching)
         return
-    if not found:
+    if not matching:
         near = hint(words[0], known) if len(words) == 1 else ""
         raise click.UsageError(f"no operator is about {' '.join(words)!r}{near or '; jinx-pipeline ops lists all'}")
-    width = max(len(one["name"]) for one in found)
-    for one in found:
-        click.echo(f"{one['name']:{width}}  {one['kind']:12}  {one['modality']:10}  {one['summary']}")
+    width = max(len(facts["name"]) for facts in matching)
+    for facts in matching:
+        click.echo(f"{facts['name']:{width}}  {facts['kind']:12}  {facts['modality']:10}  {facts['summary']}")
 
 
 def described(name: str) -> dict[str, Any]:
@@ -77,15 +77,15 @@ def _is_about(facts: dict[str, Any], words: tuple[str, ...]) -> bool:
 
 
 def _shown(default: Any) -> str:
-    """A default for people: the ends of the ranges of numbers are no limits."""
+    """A readable default; the extreme integers mean no limit."""
     is_number = isinstance(default, int | float) and not isinstance(default, bool)
     return "no limit" if is_number and abs(default) >= sys.maxsize else repr(default)
 
 
-def _print_one(facts: dict[str, Any]) -> None:
+def _print_operator(facts: dict[str, Any]) -> None:
     click.echo(f"{facts['name']} ({facts['kind']}, {facts['modality']})\n\n{facts['text']}\n")
-    for one in facts["parameters"]:
-        default = "needed" if one["needed"] else f"default {_shown(one['default'])}"
-        click.echo(f"  {one['name']}: {one['type']}, {default}")
+    for parameter in facts["parameters"]:
+        default = "needed" if parameter["needed"] else f"default {_shown(parameter['default'])}"
+        click.echo(f"  {parameter['name']}: {parameter['type']}, {default}")
     if facts["stats"]:
         click.echo(f"\nStatistics: {', '.join(facts['stats'])}")

@@ -10,16 +10,16 @@ from jinx_pipeline.cli.running import examples, input_options, print_json, read_
 @click.command(epilog=examples("jinx-pipeline plan recipe.yaml", "jinx-pipeline plan web-en --in pages.jinx"))
 @click.argument("recipe", type=click.Path())
 @input_options
-@click.option("--workers", type=click.IntRange(1), help="Processes; one for each core if not given.")
+@click.option("--workers", type=click.IntRange(1), help="The number of processes; by default that of cores.")
 @click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB.")
 @click.option("--run-code", is_flag=True, help="Load the files of custom_operators, and measure their operators too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(recipe: str, source: str | None, *, run_code: bool, as_json: bool, **options: Any) -> None:
-    """Say what RECIPE would do: stages, order of filters, blocks, inputs to convert, disk.
+    """Show what RECIPE would do: stages, order of filters, blocks, inputs to convert, disk space.
 
     RECIPE is a file, or the name of a recipe that comes with the package; `run` lists these.
-    Everything is checked, and nothing is written. Operators of the package run on a few samples, to be measured. Code
-    that RECIPE names is not run, unless --run-code says so.
+    Everything is checked, and nothing is written. Operators of the package run on a few samples to measure them. Code
+    that RECIPE names is only run with --run-code.
     """
     from jinx_pipeline.plan_page import describe
 

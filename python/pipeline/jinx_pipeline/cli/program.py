@@ -4,15 +4,15 @@ import click
 
 from jinx._cli.command_line import Commands, Failure, Program, exit_code_of, failure_of, one_line
 
-# Name: (module, what `jinx-pipeline --help` says).
+# Name: (module, summary for `jinx-pipeline --help`).
 COMMANDS = {
-    "run": ("jinx_pipeline.cli.run", "Run a recipe, or resume what an interrupted run has left."),
-    "plan": ("jinx_pipeline.cli.plan", "Say what a recipe would do, without doing it."),
+    "run": ("jinx_pipeline.cli.run", "Run a recipe, or resume an interrupted run."),
+    "plan": ("jinx_pipeline.cli.plan", "Show what a recipe would do, without running it."),
     "resume": ("jinx_pipeline.cli.resume", "Resume an interrupted run."),
     "analyze": ("jinx_pipeline.cli.analyze", "Measure a dataset with the filters of a recipe; make a report."),
     "ops": ("jinx_pipeline.cli.ops", "Find and describe operators."),
     "replay": ("jinx_pipeline.cli.replay", "Run a recipe again on the rows on which something failed."),
-    "import-recipe": ("jinx_pipeline.cli.import_recipe", "Turn a recipe of Data-Juicer or MLDataForge into ours."),
+    "import-recipe": ("jinx_pipeline.cli.import_recipe", "Convert a recipe of Data-Juicer or MLDataForge to ours."),
     "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
     "convert-dialog": ("jinx_pipeline.cli.convert_dialog", "Convert dialogs from one layout to another."),
 }

@@ -15,9 +15,9 @@ from jinx_pipeline.cli.running import examples, print_result, result_of, run_opt
 @click.argument("out", type=click.Path())
 @run_options
 def replay(run_dir: str, out: str, progress: str, *, as_json: bool, **options: Any) -> int:
-    """Run the recipe of WORK_DIR again on the rows on which something failed; what passes now goes to OUT.
+    """Run the recipe of WORK_DIR again on the rows on which something failed, and write those that pass to OUT.
 
-    For when the operator, a model or the machine has been repaired.
+    Use it after you have repaired the operator, the model or the machine.
     """
     from jinx_pipeline.replay import replay_of
     from jinx_pipeline.run import Run

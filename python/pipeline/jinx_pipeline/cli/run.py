@@ -17,9 +17,9 @@ from jinx_pipeline.cli.running import examples, input_options, print_result, rea
 )
 @click.argument("recipe", type=click.Path(), required=False)
 @input_options
-@click.option("--out", type=click.Path(), help="Write here, instead of where the recipe says.")
+@click.option("--out", type=click.Path(), help="Write to this path instead of the recipe's.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing output.")
-@click.option("--restart", is_flag=True, help="Forget what an interrupted run has done.")
+@click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")
 @click.option("--limit", type=click.IntRange(1), help="Try the recipe on so many samples, and show what it drops.")
 @click.option("--from-stats", type=click.Path(), help="Use the statistics of this output of analyze.")
 @click.option("--trace", type=click.IntRange(0), help="Keep so many examples of what each operator changed or dropped.")
@@ -37,11 +37,11 @@ def run(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Run RECIPE, or resume what an interrupted run has left.
+    """Run RECIPE, or resume an interrupted run.
 
     RECIPE is a file, or the name of a recipe that comes with the package; without RECIPE these are listed.
-    The output appears when everything is written, and not before. A row on which an operator fails is left out and
-    reported; no other row is lost, and the exit code is 1 if there are more of them than --max-bad-rows.
+    The output appears only when everything is written. A row on which an operator fails is left out and reported, and
+    no other row is lost. The exit code is 1 if there are more such rows than --max-bad-rows.
     """
     from jinx_pipeline.recipe.model import Export
     from jinx_pipeline.recipe.output_kind import kind_at
@@ -52,24 +52,24 @@ def run(
         for name, purpose in shipped().items():
             click.echo(f"{name:12}  {purpose}")
         return 0
-    what = read_with_input(recipe, source, options)
+    loaded = read_with_input(recipe, source, options)
     if out is not None:
-        export = what.export or Export(out)
+        export = loaded.export or Export(out)
         kind = kind_at(out, export.kind)
-        # The size of shards is for the directory that the recipe names.
+        # A single file has no shards.
         shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
-        what = replace(what, export=replace(export, path=out, kind=kind, shard_size=shards))
+        loaded = replace(loaded, export=replace(export, path=out, kind=kind, shard_size=shards))
     if limit is not None:
         from jinx_pipeline.cli.trial import print_trial
 
-        return print_trial(what, limit, as_json=as_json)
-    if what.export is None:
+        return print_trial(loaded, limit, as_json=as_json)
+    if loaded.export is None:
         raise click.UsageError(f"{recipe} has no export; name an output: --out out.jinx")
     if from_stats is not None:
         from jinx_pipeline.stored_stats import from_stats as use_stats
 
-        what = use_stats(what, from_stats)
+        loaded = use_stats(loaded, from_stats)
     if overwrite:
-        what = replace(what, export=replace(what.export, overwrite=True))  # type: ignore[arg-type]
-    run = Run(what, progress="none" if as_json else progress, restart=restart)
+        loaded = replace(loaded, export=replace(loaded.export, overwrite=True))  # type: ignore[arg-type]
+    run = Run(loaded, progress="none" if as_json else progress, restart=restart)
     return print_result(result_of(run), as_json=as_json)

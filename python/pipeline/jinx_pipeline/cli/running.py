@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they print of a run."""
+"""Options that several commands share, and the output of a run."""
 
 import sys
 from collections.abc import Callable
@@ -17,22 +17,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def input_options(function: F) -> F:
-    """Options that say what a recipe reads, instead of its `dataset`."""
+    """Options that replace the `dataset` of a recipe."""
     options = [
-        click.option("--in", "source", type=click.Path(), help="Read this dataset, instead of what the recipe says."),
-        click.option("--text", metavar="PATH", help="Where the texts are: a column, or a path: messages[*].content."),
-        *(click.option(f"--{role}", metavar="PATH", help=f"Where the {role} are.") for role in ROLES[1:]),
+        click.option("--in", "source", type=click.Path(), help="Read this dataset instead of the recipe's."),
+        click.option("--text", metavar="PATH", help="The column or path of the texts, such as messages[*].content."),
+        *(click.option(f"--{role}", metavar="PATH", help=f"The column or path of the {role}.") for role in ROLES[1:]),
     ]
     return _with(options, function)
 
 
 def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) -> Recipe:
-    """Read a recipe, a file or one that comes with the package.
+    """Read a recipe from a file or from the package.
 
     Args:
         recipe: Its path or name.
-        source: The dataset to read instead of its own.
-        options: Paths of the roles, from `input_options`, and options of the recipe; None: as the recipe says.
+        source: A dataset that replaces its sources.
+        options: Paths of the roles, from `input_options`, and options of the recipe; None keeps those of the recipe.
     """
     from jinx_pipeline.recipe.model import SourceSpec
     from jinx_pipeline.recipe.read import read_recipe
@@ -40,13 +40,13 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
 
     file = shipped_or_file(recipe)
     roles = {role: path for role in ROLES if (path := options.pop(role)) is not None}
-    what = read_recipe(file, **options)
+    loaded = read_recipe(file, **options)
     if source is not None:
-        what = replace(what, sources=(SourceSpec(source),), source_places=())
+        loaded = replace(loaded, sources=(SourceSpec(source),), source_places=())
     elif file.stem == recipe:
         raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
     try:
-        return replace(what, roles=replace(what.roles, **roles))
+        return replace(loaded, roles=replace(loaded.roles, **roles))
     except ValueError as error:
         raise click.UsageError(f"--{' or --'.join(roles)}: {error}") from error
 
@@ -54,20 +54,20 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
 def run_options(function: F) -> F:
     """Options of commands that run a recipe."""
     options = [
-        click.option("--workers", type=click.IntRange(1), help="Processes; one for each core if not given."),
+        click.option("--workers", type=click.IntRange(1), help="The number of processes; by default that of cores."),
         click.option(
-            "--engine", type=click.Choice(["local", "ray"]), help="Where they run: here, or on a Ray cluster."
+            "--engine", type=click.Choice(["local", "ray"]), help="Where workers run: on this machine or a Ray cluster."
         ),
         click.option("--ray-address", metavar="ADDRESS", help="The cluster: auto, local or HOST:PORT."),
         click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB."),
         click.option(
             "--work-dir",
             type=click.Path(),
-            help="Where finished blocks and the log are kept; OUT.work if not given.",
+            help="The directory for finished blocks and the log; OUT.work if not given.",
         ),
-        click.option("--max-bad-rows", type=click.IntRange(0), help="More rows that fail make the exit code 1."),
+        click.option("--max-bad-rows", type=click.IntRange(0), help="Exit with 1 if more rows than this fail."),
         click.option(
-            "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show it."
+            "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress."
         ),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     ]
@@ -81,12 +81,12 @@ def _with(options: list[Callable[[F], F]], function: F) -> F:
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help."""
+    """The examples at the end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def result_of(run: Callable[[], RunResult]) -> RunResult:
-    """Run; Ray prints what it hears of dying nodes to standard output, which is for the result."""
+    """Run, with standard output redirected: Ray prints messages about nodes to it, and it is for the result."""
     with redirect_stdout(sys.stderr):
         return run()
 
@@ -99,20 +99,20 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
     if as_json:
         print_json(result.to_dict())
         return 0 if result.ok else 1
-    width = max([8, *(len(one.operator) for one in result.operators)])
+    width = max([8, *(len(totals.operator) for totals in result.operators)])
     click.echo(
         f"{'operator':{width}} {'in':>10} {'out':>10} {'failed':>7} {'seconds':>9} {'rows/CPU s':>11} {'memory':>9}"
     )
-    for one in result.operators:
-        rate = f"{one.rows_in / one.cpu_seconds:,.0f}" if one.cpu_seconds > 0 else ""
-        memory = natural_size(one.peak_bytes) if one.peak_bytes else ""
+    for totals in result.operators:
+        rate = f"{totals.rows_in / totals.cpu_seconds:,.0f}" if totals.cpu_seconds > 0 else ""
+        memory = natural_size(totals.peak_bytes) if totals.peak_bytes else ""
         click.echo(
-            f"{one.operator:{width}} {one.rows_in:>10,} {one.rows_out:>10,} {one.bad_rows:>7,} {one.seconds:>9.2f} "
-            f"{rate:>11} {memory:>9}"
+            f"{totals.operator:{width}} {totals.rows_in:>10,} {totals.rows_out:>10,} {totals.bad_rows:>7,} "
+            f"{totals.seconds:>9.2f} {rate:>11} {memory:>9}"
         )
-    for one in result.operators:
-        if one.counts:
-            click.echo(f"{one.operator}: {', '.join(f'{count:,} {name}' for name, count in one.counts.items())}")
+    for totals in result.operators:
+        if totals.counts:
+            click.echo(f"{totals.operator}: {', '.join(f'{count:,} {name}' for name, count in totals.counts.items())}")
     resumed = ", resumed" if result.resumed else ""
     click.echo(
         f"{result.path}: {result.rows_out:,} of {result.rows_in:,} samples, {natural_size(result.bytes)}, "
@@ -134,10 +134,12 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
 
 
 def print_kept_none(result: RunResult) -> None:
-    """Name the operators that left nothing of the samples which they got."""
-    for one in result.operators:
-        if one.rows_out == 0 and one.rows_in > one.bad_rows:
-            click.echo(f"{one.operator} kept none of {counted(one.rows_in, 'sample')}; check its parameters", err=True)
+    """Name the operators that dropped all of their samples."""
+    for totals in result.operators:
+        if totals.rows_out == 0 and totals.rows_in > totals.bad_rows:
+            click.echo(
+                f"{totals.operator} kept none of {counted(totals.rows_in, 'sample')}; check its parameters", err=True
+            )
 
 
 def print_json(value: Any) -> None:

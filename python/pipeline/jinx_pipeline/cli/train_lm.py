@@ -23,9 +23,9 @@ from jinx_pipeline.cli.running import examples
     type=click.Choice(["word", "character"]),
     default="word",
     show_default=True,
-    help="What a word is: what lies between white space, or a character.",
+    help="What counts as a word: text between white space, or a character.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Use only the first so many samples.")
+@click.option("--limit", type=click.IntRange(1), help="Use only this many samples from the beginning.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing output.")
 def train_lm(
     source: str,

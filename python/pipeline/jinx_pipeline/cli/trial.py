@@ -16,25 +16,25 @@ _WIDTH = 80
 
 
 def print_trial(recipe: Recipe, limit: int, *, as_json: bool) -> int:
-    """Run a recipe on a seeded sample of its input; nothing is kept."""
+    """Run a recipe on a random sample of its input, and print the results; nothing is kept."""
     with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
         sources = tuple(
-            replace(one, max_samples=limit if one.max_samples is None else min(limit, one.max_samples))
-            for one in recipe.sources
+            replace(source, max_samples=limit if source.max_samples is None else min(limit, source.max_samples))
+            for source in recipe.sources
         )
         options = replace(recipe.options, trace=_EXAMPLES, work_dir=str(Path(folder) / "work"))
         trial = replace(recipe, sources=sources, options=options, export=Export(str(Path(folder) / "out.jinx")))
         result = Run(trial)()
     if as_json:
         facts = result.to_dict()
-        # These lay in a temporary directory.
+        # The omitted facts are about a temporary directory.
         print_json({name: value for name, value in facts.items() if name not in {"path", "work_dir", "bytes"}})
         return 0 if result.ok else 1
     click.echo(f"{result.rows_in:,} samples chosen with seed {recipe.options.seed}; {result.rows_out:,} remain")
-    for one in result.operators:
-        share = one.rows_out / one.rows_in if one.rows_in else 1.0
-        click.echo(f"\n{one.operator}: {one.rows_out:,} of {one.rows_in:,} ({share:.1%})")
-        for trace in [trace for trace in result.traces if trace["number"] == one.place][:_EXAMPLES]:
+    for totals in result.operators:
+        share = totals.rows_out / totals.rows_in if totals.rows_in else 1.0
+        click.echo(f"\n{totals.operator}: {totals.rows_out:,} of {totals.rows_in:,} ({share:.1%})")
+        for trace in [trace for trace in result.traces if trace["number"] == totals.place][:_EXAMPLES]:
             for line in _lines(trace):
                 click.echo(f"  {line}")
     print_kept_none(result)
@@ -52,8 +52,8 @@ def _lines(trace: dict[str, object]) -> list[str]:
     sample = trace["sample"]
     shown = ", ".join(f"{name}={_short(value)}" for name, value in sample.items()) if isinstance(sample, dict) else ""
     stats = trace.get("stats")
-    why = ", ".join(f"{name} is {_short(value)}" for name, value in stats.items()) if isinstance(stats, dict) else ""
-    return [f"dropped {trace['id']}{f' ({why})' if why else ''}: {shown}"]
+    reason = ", ".join(f"{name} is {_short(value)}" for name, value in stats.items()) if isinstance(stats, dict) else ""
+    return [f"dropped {trace['id']}{f' ({reason})' if reason else ''}: {shown}"]
 
 
 def _one_line(value: object) -> str:

@@ -1,1 +1,1 @@
-"""Duplicates among all samples, found from signatures: exact ones by hashes, near ones by bands."""
+"""Finds duplicates among all samples by signatures: exact ones by hashes, near ones by bands."""

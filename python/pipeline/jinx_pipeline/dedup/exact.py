@@ -16,6 +16,6 @@ def hash_table(hashes: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_]
 
     Args:
         hashes: uint64 of shape (n, 2).
-        missing: Samples that repeat no other, whatever their hash.
+        missing: A mask of the samples that never count as duplicates, whatever their hash.
     """
-    return pa.table({name: pa.array(hashes[:, at], mask=missing) for at, name in enumerate(HASH)})
+    return pa.table({name: pa.array(hashes[:, index], mask=missing) for index, name in enumerate(HASH)})

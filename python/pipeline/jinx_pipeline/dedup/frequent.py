@@ -1,4 +1,4 @@
-"""Keys that many samples have."""
+"""Finds keys that many samples share."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -13,12 +13,12 @@ KEYS = "keys"
 
 
 def key_lists(keys: "npt.NDArray[np.uint64]", samples: "npt.NDArray[np.int64]", count: int) -> pa.Table:
-    """A table of signatures: the different keys of each sample.
+    """A table of signatures: the distinct keys of each sample.
 
     Args:
         keys: uint64 of shape (k,).
         samples: The sample of each key, int64 of shape (k,).
-        count: How many samples there are.
+        count: The number of samples.
     """
     order = np.lexsort((keys, samples))
     keys, samples = keys[order], samples[order]
@@ -30,12 +30,12 @@ def key_lists(keys: "npt.NDArray[np.uint64]", samples: "npt.NDArray[np.int64]", 
 
 
 def all_keys(signatures: pa.Table) -> pa.Table:
-    """The keys of all samples, one after another."""
+    """The keys of all samples, concatenated."""
     return pa.table({KEYS: signatures.column(KEYS).combine_chunks().flatten()})
 
 
 def frequent_keys(tables: Iterable[pa.Table], more_than: int) -> "npt.NDArray[np.uint64]":
-    """The keys that occur more often than a number in tables of `all_keys`, ascending."""
+    """The sorted keys that occur more than `more_than` times in tables of `all_keys`."""
     keys, counts = np.unique(
         np.concatenate([np.empty(0, np.uint64), *(table.column(KEYS).to_numpy() for table in tables)]),
         return_counts=True,

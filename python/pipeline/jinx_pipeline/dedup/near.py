@@ -1,4 +1,4 @@
-"""Near-duplicates: samples that agree in a band of their MinHash signatures, and all that these connect."""
+"""Near-duplicates: samples that share a band of their MinHash signatures, and all that these connect."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,19 +17,19 @@ def band_table(keys: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_] |
 
     Args:
         keys: One key for each band, uint64 of shape (n, bands).
-        missing: Samples that repeat no other, whatever their keys.
+        missing: A mask of the samples that never count as duplicates, whatever their keys.
     """
     return pa.table(
-        {f"band_{at}": pa.array(np.ascontiguousarray(keys[:, at]), mask=missing) for at in range(keys.shape[1])}
+        {f"band_{band}": pa.array(np.ascontiguousarray(keys[:, band]), mask=missing) for band in range(keys.shape[1])}
     )
 
 
 @lru_cache(maxsize=64)
 def best_bands(threshold: float, permutations: int) -> tuple[int, int]:
-    """(bands, rows) whose errors at a threshold of Jaccard similarity are least.
+    """The (bands, rows) with the smallest error at a threshold of Jaccard similarity.
 
-    Two texts of similarity s share a band with the probability 1 - (1 - s^rows)^bands. The errors are its area below
-    the threshold (false candidates) and what it lacks above (missed ones), weighted alike.
+    Two texts of similarity s share a band with the probability 1 - (1 - s^rows)^bands. The error is the area under this
+    curve below the threshold (false candidates) plus the area over it above the threshold (missed duplicates).
     """
     similarity = (np.arange(_STEPS) + 0.5) / _STEPS
     below = similarity < threshold

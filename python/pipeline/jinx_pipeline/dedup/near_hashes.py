@@ -1,4 +1,4 @@
-"""Hashes of 64 bits that differ in few bits, found by choices of blocks of the bits."""
+"""Finds 64-bit hashes that differ in few bits, by combinations of blocks of bits."""
 
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
@@ -17,27 +17,27 @@ _BITS = 64
 
 
 def block_masks(blocks: int, distance: int) -> list[int]:
-    """The bits of each choice of `blocks - distance` blocks: hashes that differ in `distance` bits agree in one."""
-    bounds = [_BITS * at // blocks for at in range(blocks + 1)]
+    """Masks of all combinations of `blocks - distance` blocks: hashes that differ in `distance` bits agree in one."""
+    bounds = [_BITS * block // blocks for block in range(blocks + 1)]
     bits = [(1 << high) - (1 << low) for low, high in pairwise(bounds)]
     return [sum(chosen) for chosen in combinations(bits, blocks - distance)]
 
 
 def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
-    """The index of the first hash of the group of each: what differs in few bits, and all that it connects.
+    """For each hash, the index of the first hash of its group: hashes that differ in few bits, and all they connect.
 
     Only hashes that agree in the bits of the mask are compared.
 
     Args:
-        hashes: Different ones.
-        mask: The bits.
-        distance: In how many bits near hashes differ at most.
+        hashes: Distinct hashes.
+        mask: The bits in which compared hashes agree.
+        distance: The maximum number of different bits.
     """
     masked = hashes & np.uint64(mask)
     order = np.argsort(masked, kind="stable")
     masked, ordered = masked[order], hashes[order]
     clusters = kernels.Clusters(len(hashes))
-    # Of each hash and the one `step` places after it, as long as they agree.
+    # Compare each hash with the one `step` places after it, as long as they agree in the mask.
     lower, step = np.arange(len(hashes)), 1
     while True:
         lower = lower[lower + step < len(hashes)]
@@ -52,7 +52,7 @@ def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
 
 
 def least_of_groups(roots: "Indexes", values: "Indexes") -> "Indexes":
-    """The least value in the group of each; groups are those of `near_groups`, and most have one member."""
+    """For each element, the least value in its group; groups are those of `near_groups`, mostly with one member."""
     least = values.copy()
     joined = np.flatnonzero(roots != np.arange(len(roots)))
     np.minimum.at(least, roots[joined], values[joined])

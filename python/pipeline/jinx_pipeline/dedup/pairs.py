@@ -1,4 +1,4 @@
-"""Samples that are connected because they have the same keys: found by partition, and then put together."""
+"""Finds pairs of samples with equal keys in each partition, and joins the pairs to clusters."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,46 +15,46 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 
-def gathered(parts: Iterable[tuple[int, pa.Table]], others: Sequence[str] = ()) -> "dict[str, npt.NDArray[Any]]":
-    """The columns of a partition of keys, with the position of each sample among all.
+def gathered(parts: Iterable[tuple[int, pa.Table]], extra: Sequence[str] = ()) -> "dict[str, npt.NDArray[Any]]":
+    """The columns of a partition of keys, with positions among all samples.
 
     Args:
         parts: The keys of each file in their order, with the number of samples before the file.
-        others: Columns that are no part of the key; the rest are the key.
+        extra: Columns that are not part of the key.
     """
     columns: dict[str, list[npt.NDArray[Any]]] = {}
     for start, table in parts:
-        for name in (*(name for name in table.column_names if name not in others), *others):
+        for name in (*(name for name in table.column_names if name not in extra), *extra):
             values = table.column(name).to_numpy()
             columns.setdefault(name, []).append(values.astype(np.int64) + start if name == POSITION else values)
     return {name: np.concatenate(values) for name, values in columns.items()}
 
 
 def equal_pairs(parts: Iterable[tuple[int, pa.Table]], ranks: str = "") -> pa.Table:
-    """Each sample of a partition that has the same key as an earlier one, with the first of these.
+    """Each sample of a partition with the same key as an earlier one, paired with the first sample with this key.
 
     Args:
         parts: As in `gathered`.
-        ranks: A column that is no part of the key; empty: there is none.
+        ranks: A column that is not part of the key; empty: there is none.
 
     Returns:
-        Positions in the columns `later` and `first`, in the order of `later`, and with a column of ranks what it says
-        of both, in `later_rank` and `first_rank`.
+        Positions in the columns `later` and `first`, in the order of `later`; with a column of ranks also the ranks of
+        both, in `later_rank` and `first_rank`.
     """
     keys = gathered(parts, [ranks] if ranks else [])
-    places, of_samples = keys.pop(POSITION), keys.pop(ranks, None)
+    places, sample_ranks = keys.pop(POSITION), keys.pop(ranks, None)
     order, firsts = _first_of_equals(list(keys.values()), places)
     later, first = order[order != firsts], firsts[order != firsts]
     in_order = np.argsort(places[later])
     later, first = later[in_order], first[in_order]
-    found = {"later": places[later], "first": places[first]}
-    if of_samples is not None:
-        found |= {"later_rank": of_samples[later], "first_rank": of_samples[first]}
-    return pa.table(found)
+    pairs = {"later": places[later], "first": places[first]}
+    if sample_ranks is not None:
+        pairs |= {"later_rank": sample_ranks[later], "first_rank": sample_ranks[first]}
+    return pa.table(pairs)
 
 
 def equal_groups(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
-    """All samples of a partition, each with the first one that has the same key.
+    """All samples of a partition, each with the first sample with the same key.
 
     Returns:
         Positions in the columns `place` and `first`, in the order of `first` and then of `place`.
@@ -67,7 +67,7 @@ def equal_groups(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
 
 
 def _first_of_equals(keys: "Sequence[npt.NDArray[Any]]", places: "Positions") -> "tuple[Positions, Positions]":
-    """Indexes in the order of the keys, and for each that of the first sample with the same key."""
+    """Indices in the order of the keys, and for each the index of the first sample with the same key."""
     order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(tuple(reversed(keys)))
     ordered = [column[order] for column in keys]
     is_first = np.ones(len(places), dtype=np.bool_)
@@ -75,43 +75,43 @@ def _first_of_equals(keys: "Sequence[npt.NDArray[Any]]", places: "Positions") ->
     return order, order[is_first][np.cumsum(is_first) - 1]
 
 
-def clustered(count: int, found: Sequence[pa.Table]) -> pa.Table:
-    """The clusters that pairs connect: each sample of one but its first, with that.
+def clustered(count: int, tables: Sequence[pa.Table]) -> pa.Table:
+    """The clusters of samples that pairs connect: each sample except the first of its cluster, with the first one.
 
-    Memory is a byte for each sample, and about 30 for those in pairs.
+    Memory is one byte for each sample, and about 30 more for each sample in a pair.
 
     Args:
-        count: How many samples there are.
-        found: Tables of `equal_pairs`. Where they have ranks, the sample with the least one is the first of its
-            cluster, and of equal ones that with the least position; without, it is that with the least position.
+        count: The number of samples.
+        tables: Tables of `equal_pairs`. The first sample of a cluster is the one with the least rank, and among equal
+            ranks or without ranks the one with the least position.
 
     Returns:
         As `equal_pairs`, without ranks.
     """
     is_member = np.zeros(count, np.bool_)
-    for table in found:
+    for table in tables:
         for name in ("later", "first"):
             is_member[table.column(name).to_numpy()] = True
     members = np.flatnonzero(is_member)
     del is_member
     clusters = kernels.Clusters(len(members))
-    for table in found:
+    for table in tables:
         later, first = (np.searchsorted(members, table.column(name).to_numpy()) for name in ("later", "first"))
         clusters.join_equal(np.concatenate([first, first]).astype(np.uint64), np.concatenate([first, later]))
-    firsts = _by_rank(clusters.roots(), members, found)
+    firsts = _by_rank(clusters.roots(), members, tables)
     is_later = firsts != np.arange(len(members))
     return pa.table({"later": members[is_later], "first": members[firsts[is_later]]})
 
 
-def _by_rank(roots: "Positions", members: "Positions", found: Sequence[pa.Table]) -> "Positions":
-    """The first of the cluster of each member, by the ranks in pairs if they have any."""
-    if not found or "later_rank" not in found[0].column_names:
+def _by_rank(roots: "Positions", members: "Positions", tables: Sequence[pa.Table]) -> "Positions":
+    """For each member, the first of its cluster, by rank if the pairs have ranks."""
+    if not tables or "later_rank" not in tables[0].column_names:
         return roots
     ranks = np.zeros(len(members), np.int64)
-    for table in found:
+    for table in tables:
         for name in ("later", "first"):
             ranks[np.searchsorted(members, table.column(name).to_numpy())] = table.column(f"{name}_rank").to_numpy()
-    # The last write wins, so that of the least rank stays.
+    # In descending order of rank: the last write wins, which is that of the least rank.
     order = np.argsort(ranks, kind="stable")[::-1]
     firsts = np.empty(len(members), np.int64)
     firsts[roots[order]] = order

@@ -1,1 +1,1 @@
-"""What carries out the scheduler's decisions; no policy, and no knowledge of any operator."""
+"""Carries out the decisions of the scheduler; has no policy and knows no operator."""

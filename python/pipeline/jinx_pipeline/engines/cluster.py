@@ -1,4 +1,4 @@
-"""Workers that stay: several runs, one after another, use them without starting them anew."""
+"""Workers that outlive a run, so that several consecutive runs use them without a new start."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -15,19 +15,18 @@ from jinx_pipeline.recipe.model import Options
 
 
 class Cluster:
-    """Workers that runs borrow, one after another.
+    """Workers that consecutive runs share.
 
         with jp.Cluster() as cluster:
             first.export("first.jinx", cluster=cluster)
             second.export("second.jinx", cluster=cluster)
 
-    Between two runs a worker forgets code, operators and models of the first one, so an edited file is read anew. It is
-    used again by a run that needs the same: `resources`, `threads`, and whether operators may need pandas. Others are
-    ended when such a run begins.
+    Between two runs a worker forgets the code, operators and models of the first one, so an edited file is read again.
+    A run uses the workers that fit its `resources`, its `threads`, and whether its operators may need pandas; the other
+    workers are ended when it begins.
 
     Args:
-        engine: Where the workers are: `"local"`, on this machine; or on a Ray cluster, to which there is one connection
-            while this is open.
+        engine: `"local"`: workers on this machine; or a Ray cluster, which stays connected while this is open.
     """
 
     def __init__(self, engine: Ray | Literal["local"] = "local") -> None:
@@ -35,7 +34,7 @@ class Cluster:
             raise TypeError(f"engine is 'local' or jp.Ray(...), not {engine!r}")
         self._engine = engine
         self._in_use = Lock()
-        self._ended = ExitStack()
+        self._exit_stack = ExitStack()
         self._ray: RayCluster | None = None
         self._actors = ActorReserve()
         self._processes: Reserve | None = None
@@ -48,42 +47,42 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End all workers; a run that has some ends first."""
+        """End all workers, after the run that uses them has ended."""
         with self._in_use:
             self._is_closed = True
-            self._ended.close()
+            self._exit_stack.close()
 
     def options(self, options: Options) -> Options:
-        """The options of a run that borrows workers: where it runs, the cluster says."""
+        """The options of a run with the engine of this cluster."""
         if isinstance(self._engine, Ray):
             return replace(options, **self._engine.options())
         return replace(options, engine="local")
 
     @contextmanager
     def lend(self, options: Options) -> Generator[Engine]:
-        """Lend workers to a run, with options of `options`.
+        """Lend workers to a run, whose options come from `options`.
 
         Raises:
-            RuntimeError: Another run has them, or they were ended.
+            RuntimeError: Another run uses them, or the cluster is closed.
             ConnectionError: No Ray cluster answers.
         """
         if not self._in_use.acquire(blocking=False):
-            raise RuntimeError("another run uses this cluster; give each of several runs at a time one of its own")
+            raise RuntimeError("another run uses this cluster; give each concurrent run a cluster of its own")
         try:
             if self._is_closed:
                 raise RuntimeError("this cluster was closed")
-            yield self._opened(options)
+            yield self._engine_for(options)
         finally:
             self._in_use.release()
 
-    def _opened(self, options: Options) -> Engine:
+    def _engine_for(self, options: Options) -> Engine:
         if not isinstance(self._engine, Ray):
             if self._processes is None:
                 machine = this_machine()
                 self._processes = Reserve(Room(machine.gpus, machine.memory))
-                self._ended.callback(self._processes.close)
+                self._exit_stack.callback(self._processes.close)
             return local_engine(options, self._processes)
         if self._ray is None:
-            self._ray = self._ended.enter_context(connected(self._engine.address))
-            self._ended.callback(self._actors.end_others, self._ray.ray, ())
+            self._ray = self._exit_stack.enter_context(connected(self._engine.address))
+            self._exit_stack.callback(self._actors.end_others, self._ray.ray, ())
         return ray_engine(options, self._ray, self._actors)

@@ -1,6 +1,6 @@
-"""Drives a graph: the scheduler decides about tasks, workers do them, the ledger keeps what they made.
+"""Drives a graph: the scheduler decides about tasks, workers run them, and the ledger records their results.
 
-Of its own it decides about workers alone: when they are started, and which one makes room for another.
+The driver itself only decides about workers: when they are started, and which one makes room for another.
 """
 
 import time
@@ -24,31 +24,31 @@ from jinx_pipeline.worker.map_work import row_of
 from jinx_pipeline.worker.work import Work
 
 TICK_SECONDS = 0.5
-# Workers that die before their first task have a broken environment: after so many the run stops, unless others work.
+# After so many workers that die before their first task, the run stops, unless other workers are alive.
 _FAILED_STARTS = 5
-# A node may be short of memory for some minutes.
+# More attempts if a node is short of memory, which may last some minutes.
 _FAILED_STARTS_FOR_MEMORY = 12
-# Tasks of few rows, one after another, that fail with an error of the machine: then it is taken for one. Of one row or
-# a few, a task fails twice, and so do the tasks into which it is divided.
+# After so many consecutive tasks with few rows that fail with an error of the machine, the machine is to blame. A task
+# with bad rows fails twice, and so do the tasks into which it is divided.
 _UNFIT_TASKS, _UNFIT_ROWS = 16, 8
-# The wait after the first of them; it doubles.
-_START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
-# After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
-# large libraries takes less.
+# The delay after the first failed start, which doubles each time, and its maximum.
+_RESTART_SECONDS, _MAX_RESTART_SECONDS = 0.1, 30.0
+# If no worker of a pool has started for this long, idle workers of other pools are ended, one a second. Loading large
+# libraries takes less.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
-# What is committed is put on the disk, and told, no more often than this. A slow disk is waited for during at most a
-# fifth of the time: after a wait, so many times as long passes without another.
+# Commits are synced and reported no more often than this. To spend at most a fifth of the time on a slow disk, the
+# next sync comes after so many times the duration of the last one.
 _REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND = 0.1, 4.0
-# After this long without news, people are told what is waited for.
+# After this long without an event, what the run waits for is reported.
 _QUIET_SECONDS = 60.0
 
 
 class StoppedError(RuntimeError):
-    """The run stopped and can be resumed: what is committed stays."""
+    """The run stopped and can be resumed; committed work is kept."""
 
 
 class RepairError(StoppedError):
-    """The run stopped, and running it again stops again: something is to be repaired or allowed first."""
+    """The run stopped and would stop again; something must be repaired or allowed first."""
 
 
 class TooManyBadRowsError(RepairError):
@@ -56,32 +56,32 @@ class TooManyBadRowsError(RepairError):
 
 
 class Streams(Protocol):
-    """Where the rows of each node are, and how people know them."""
+    """Finds the rows of each node, and their names in the sources."""
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
-        """What a task reads, and the task with its first row as that counts it."""
+        """The rows that a task reads, and the task with its first row counted in them."""
         ...
 
     def named(self, node: str, bad: BadRow) -> BadRow:
-        """A row that was left out, with the name that people know it by.
+        """A row that was left out, with its source and its number in it.
 
         Args:
-            node: At which node; empty where that is not known.
+            node: The node that left it out; empty if unknown.
             bad: The row.
         """
         ...
 
     def counts(self, node: str) -> bool:
-        """Whether rows that are left out at a node count against the limit of the recipe."""
+        """Whether rows that a node leaves out count against the limit of the recipe."""
         ...
 
 
 @dataclass
 class Observer:
-    """Who is told what happens; every attribute may be replaced.
+    """Callbacks of a driver.
 
     Attributes:
-        event: Called with a kind and facts.
+        event: Called with the kind of an event and its facts.
         tick: Called about twice a second.
     """
 
@@ -93,14 +93,14 @@ class Driver:
     """Runs the tasks of a graph that are not committed yet.
 
     Args:
-        graph: The nodes; `begin` gives the blocks of those that read nothing.
-        streams: Where the rows of each node are.
+        graph: The nodes; `begin` sets the blocks of those that read nothing.
+        streams: Finds the rows of each node.
         worker_pool: The workers.
-        counts: How many workers of each pool.
-        ledger: What is committed; its directory is where parts go.
-        limits: The scheduler's numbers.
+        counts: The maximum number of workers of each pool.
+        ledger: The committed work; parts go to its directory.
+        limits: Limits of the scheduler.
         stop_after_bad: The run stops when more rows than this were left out; None: never.
-        observer: Who is told.
+        observer: Receives events.
     """
 
     def __init__(
@@ -126,27 +126,27 @@ class Driver:
         self._works: dict[str, Work] = {}
         self._ports = {node.id: node.outputs for node in graph.nodes}
         self._readers = graph.readers()
-        self._scheduler = Scheduler(graph, limits, committed=self._committed, first_attempt=ledger.next_attempt)
+        self._scheduler = Scheduler(graph, limits, committed=self._committed_rows, first_attempt=ledger.next_attempt)
         self._tasks = TaskGiver(self._scheduler, worker_pool, self._request, self._discard)
         self._failed_starts = self._unfit_tasks = 0
-        self._start_again_at = self._made_room_at = 0.0
-        # Blocks that are committed, and are told when the run log is on the disk.
+        self._restart_at = self._made_room_at = 0.0
+        # Events of commits, which are reported once the run log is synced.
         self._unreported: list[tuple[str, dict[str, Any]]] = []
         self._report_at = 0.0
-        self._last_news = time.monotonic()
+        self._last_event_at = time.monotonic()
         self._bad = ledger.bad_count
 
     def begin(self, node: str, blocks: Mapping[int, int], works: Mapping[str, Work]) -> None:
-        """Give a node that reads nothing its blocks, which it passes on to those that read it.
+        """Set the blocks of a node that reads nothing; nodes that read it have the same blocks.
 
         Args:
-            node: Which node.
+            node: The node.
             blocks: Rows of each block, by number.
-            works: What the nodes do that have these blocks.
+            works: The work of each node that has these blocks.
 
         Raises:
-            GraphError: They differ from those of another node that meets it further down.
-            TypeError: An operator holds what cannot be sent to another process.
+            GraphError: A node reads this node and another one, whose blocks differ.
+            TypeError: An operator holds an object that cannot be sent to another process.
         """
         self._works.update(works)
         self._scheduler.set_blocks(node, blocks)
@@ -168,7 +168,7 @@ class Driver:
         """Run until every block is done.
 
         Raises:
-            StoppedError: Something happened that needs a person; everything committed is kept.
+            StoppedError: The run needs attention; everything committed is kept.
         """
         try:
             while not self.finished:
@@ -177,9 +177,9 @@ class Driver:
             self.report()
 
     def step(self, timeout: float) -> None:
-        """Give workers what they can take, wait for news of them, and handle these.
+        """Give tasks to workers, wait for their events, and handle them.
 
-        Between two calls, nothing is lost: what workers report meanwhile is heard in the next one.
+        Nothing is lost between two calls: the next one handles the events that came meanwhile.
 
         Args:
             timeout: The longest wait in seconds.
@@ -191,22 +191,22 @@ class Driver:
         self._tasks.hand_out()
         self._tasks.end_unwanted()
         self._make_room()
-        # While workers have new tasks already.
+        # Workers have new tasks already, so they do not wait for this.
         if time.monotonic() >= self._report_at:
             self.report()
         self._handle_events(timeout)
         self._observer.tick()
 
     def cancel(self) -> None:
-        """End the tasks that workers have; everything committed is kept, and `step` would do the rest again."""
+        """End the running tasks; everything committed is kept, and `step` would run the other tasks again."""
         self._tasks.cancel()
         self.report()
 
-    def _committed(self, node: str, block: int, rows: int) -> dict[str, int] | None:
-        """The rows that came out of a block in an earlier run.
+    def _committed_rows(self, node: str, block: int, rows: int) -> dict[str, int] | None:
+        """The output rows of a block by port, if an earlier process committed all of it.
 
-        Where it is not all there, its pieces are forgotten, since its tasks are divided in new ways, and so are those
-        of the nodes that have read it.
+        Otherwise its pieces are forgotten, since its tasks may be divided differently now, and so are those of the
+        nodes that read it.
         """
         ports = self._ledger.committed(node, block, rows)
         if ports is not None:
@@ -222,51 +222,51 @@ class Driver:
         return {port: rows.get(port, 0) for port in self._ports[node]}
 
     def _handle_events(self, timeout: float) -> None:
-        """Wait for news, and handle them."""
-        wake = self._scheduler.next_time()
+        """Wait for events, and handle them."""
+        next_time = self._scheduler.next_time()
         now = time.monotonic()
-        patience = timeout if wake is None else min(wake - now, timeout)
-        # A delay that has ended belongs to a task that waits for a worker.
-        patience = patience if patience > 0 else timeout
+        wait = timeout if next_time is None else min(next_time - now, timeout)
+        # If the time has passed already, its task is waiting for a worker.
+        wait = wait if wait > 0 else timeout
         if self._unreported:
-            patience = min(patience, max(self._report_at - now, 0.0))
-        news = self._workers.workers.events(patience)
-        self._report_waiting(bool(news))
-        for event in news:
-            # Its worker may have been ended because of an event that came together with this one.
+            wait = min(wait, max(self._report_at - now, 0.0))
+        events = self._workers.workers.events(wait)
+        self._report_waiting(bool(events))
+        for event in events:
+            # An earlier event of this list may have ended the worker.
             if event.worker in self._workers.pool_of:
                 self._handle(event)
 
     def report(self) -> None:
-        """Put what was committed on the disk, and tell of it."""
-        untold, self._unreported = self._unreported, []
+        """Sync the run log, and report what was committed."""
+        events, self._unreported = self._unreported, []
         started = time.monotonic()
         self._ledger.sync()
-        if untold:
+        if events:
             ended = time.monotonic()
             self._report_at = ended + max(_REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND * (ended - started))
-        for kind, facts in untold:
+        for kind, facts in events:
             self._observer.event(kind, facts)
 
-    def _report_waiting(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
+    def _report_waiting(self, has_events: bool) -> None:  # noqa: FBT001 - private, with one caller
         now = time.monotonic()
-        if has_news:
-            self._last_news = now
-        elif now - self._last_news >= _QUIET_SECONDS:
-            self._last_news = now
+        if has_events:
+            self._last_event_at = now
+        elif now - self._last_event_at >= _QUIET_SECONDS:
+            self._last_event_at = now
             self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._workers.waiting_on()})
 
     def _start_workers(self) -> None:
-        """Start workers where there is work for them."""
-        if time.monotonic() < self._start_again_at:
+        """Start workers for pools with waiting tasks."""
+        if time.monotonic() < self._restart_at:
             return
         for pool, count in self._counts.items():
-            wanted = min(count, self._workers.busy_count(pool) + self._scheduler.waiting(pool))
-            for _ in range(wanted - self._workers.count(pool)):
+            needed = min(count, self._workers.busy_count(pool) + self._scheduler.waiting(pool))
+            for _ in range(needed - self._workers.count(pool)):
                 self._workers.start(pool)
 
     def _make_room(self) -> None:
-        """Where no worker of a pool can start, others may hold what it needs, or be before it in the queue for that."""
+        """End an idle worker if a pool starves: it may hold the resources of the pool, or precede it in a queue."""
         now = time.monotonic()
         if not self._workers.workers.may_lack_room or now - self._made_room_at < _MAKE_ROOM_SECONDS:
             return
@@ -274,16 +274,16 @@ class Driver:
         starved = self._workers.starved(_STARVED_SECONDS)
         if not starved:
             return
-        useless = [
+        idle = [
             worker
             for worker, pool in self._workers.pool_of.items()
             if pool not in starved and worker not in self._workers.assignments and not self._scheduler.waiting(pool)
         ]
-        # Those that wait themselves first: they hold nothing.
-        useless.sort(key=lambda worker: worker not in self._workers.starting)
-        if useless:
-            self._observer.event("made room", {"worker": useless[0], "for": starved})
-            self._workers.kill(useless[0])
+        # Workers that are starting first: they hold nothing yet.
+        idle.sort(key=lambda worker: worker not in self._workers.starting)
+        if idle:
+            self._observer.event("made room", {"worker": idle[0], "for": starved})
+            self._workers.kill(idle[0])
 
     def _request(self, lease: Lease) -> Request:
         path = self._directory.part_path(lease.task, lease.attempt, self._works[lease.task.node].suffix)
@@ -296,32 +296,31 @@ class Driver:
             self._failed_starts = 0
             self._observer.event("ready", {"worker": event.worker, **({"node": event.node} if event.node else {})})
         elif isinstance(event, FatalEvent):
-            self._fatal(event)
+            self._handle_fatal(event)
         elif isinstance(event, Died):
-            self._died(event)
+            self._handle_death(event)
         else:
-            self._answered(event)
+            self._handle_answer(event)
 
-    def _answered(self, event: Finished | Failed | Stopped) -> None:
-        """A worker has left a task, in whatever way."""
+    def _handle_answer(self, event: Finished | Failed | Stopped) -> None:
         ended = self._tasks.end(event.worker, event.attempt)
         if ended is None or ended.kill_at is not None:
-            # Such as a second answer to a task, or one that is not wanted any more.
+            # Such as a second answer to a task, or an answer to a cancelled task.
             self._observer.event("ignored", {"worker": event.worker, "attempt": event.attempt})
             if ended is not None:
                 self._discard(ended)
         elif isinstance(event, Finished):
-            self._finished(event, ended)
+            self._commit(event, ended)
         elif isinstance(event, Failed):
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-            self._lost(ended, event.cause, event.seconds, what=event.what, operator=event.operator)
+            self._handle_lost(ended, event.cause, event.seconds, what=event.what, operator=event.operator)
         else:
             self._tasks.give_back([ended])
 
-    def _fatal(self, event: FatalEvent) -> None:
-        """Stop, unless it was a few rows, and no more than a few such tasks one after another."""
+    def _handle_fatal(self, event: FatalEvent) -> None:
+        """Stop, unless it concerns a task with few rows and there were not many such tasks in succession."""
         current = self._workers.current(event.worker)
-        if current is not None and current.kill_at is not None:  # of a task that is not wanted any more
+        if current is not None and current.kill_at is not None:  # a cancelled task
             self._tasks.end(event.worker, current.lease.attempt)
             discard(current.path)
             return
@@ -331,9 +330,9 @@ class Driver:
             raise kind(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
         self._unfit_tasks += 1
         self._tasks.end(event.worker, current.lease.attempt)
-        self._lost(current, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
+        self._handle_lost(current, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
 
-    def _finished(self, event: Finished, ended: Assignment) -> None:
+    def _commit(self, event: Finished, ended: Assignment) -> None:
         task, receipt = ended.lease.task, event.receipt
         self._unfit_tasks = 0
         rows = self._rows_by_port(task.node, receipt.rows_by_port)
@@ -346,59 +345,60 @@ class Driver:
         facts = {"node": task.node, "block": task.block, "rows": task.rows, "rows_out": receipt.rows_out}
         self._unreported.append((kind, {**facts, "seconds": receipt.seconds, "worker": event.worker}))
         for bad in receipt.bad:
-            self._left_out(task.node, bad)
+            self._record_bad_row(task.node, bad)
         self._tasks.abandon(verdict.losers)
 
-    def _died(self, event: Died) -> None:
+    def _handle_death(self, event: Died) -> None:
         was_starting, pool = event.worker in self._workers.starting, self._workers.pool_of[event.worker]
         assignments = self._workers.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
         if assignments:
-            # The first one is what it was at; the others it has not begun.
-            current, *others = assignments
-            self._tasks.give_back(others)
+            # It was working on the first task, and had not begun the others.
+            current, *pending = assignments
+            self._tasks.give_back(pending)
             if current.kill_at is None:
-                self._lost(current, event.cause, 0.0, what=event.what, operator=event.operator)
+                self._handle_lost(current, event.cause, 0.0, what=event.what, operator=event.operator)
             else:
                 self._discard(current)
         elif was_starting and event.cause is not Cause.NODE:
-            most = _FAILED_STARTS_FOR_MEMORY if event.cause is Cause.NODE_MEMORY else _FAILED_STARTS
-            self._failed_to_start(pool, event, most)
+            limit = _FAILED_STARTS_FOR_MEMORY if event.cause is Cause.NODE_MEMORY else _FAILED_STARTS
+            self._delay_starts(pool, event, limit)
 
-    def _failed_to_start(self, pool: str, event: Died, most: int) -> None:
-        delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
-        self._start_again_at = time.monotonic() + delay
+    def _delay_starts(self, pool: str, event: Died, limit: int) -> None:
+        """Delay further starts after a worker failed to start; stop after too many failures."""
+        delay = min(_RESTART_SECONDS * 2 ** min(self._failed_starts, 20), _MAX_RESTART_SECONDS)
+        self._restart_at = time.monotonic() + delay
         self._failed_starts += 1
-        if self._failed_starts >= most and not self._workers.assignments and not self._workers.idle.get(pool):
+        if self._failed_starts >= limit and not self._workers.assignments and not self._workers.idle.get(pool):
             log = self._directory.work_dir / "workers.log"
-            see = f"; see {log}" if log.exists() else ""
-            what = f"workers end before their first task ({event.what}){see}"
+            hint = f"; see {log}" if log.exists() else ""
+            message = f"workers end before their first task ({event.what}){hint}"
             if event.cause is Cause.MEMORY:
-                raise RepairError(f"{what}; give each more memory (--memory), or use fewer workers (--workers)")
-            raise StoppedError(what)
+                raise RepairError(f"{message}; give each more memory (--memory), or use fewer workers (--workers)")
+            raise StoppedError(message)
 
-    def _lost(self, ended: Assignment, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
+    def _handle_lost(self, ended: Assignment, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
         self._discard(ended)
-        why = f"{cause.value}: {what}" if what else cause.value
+        reason = f"{cause.value}: {what}" if what else cause.value
         try:
             verdict = self._scheduler.lost(ended.lease.attempt, cause, time.monotonic(), delay=delay)
         except RefusedError:
             raise StoppedError(
-                f"a service keeps asking to wait, and no rows are done meanwhile ({what}); see to its quota or its "
+                f"a service keeps asking to wait, and no rows are finished meanwhile ({what}); check its quota and "
                 f"load, and run again: the run is resumed"
             ) from None
         if (given_up := verdict.quarantined) is not None:
             work = self._works[given_up.task.node]
             if work.poison == "fatal":
-                raise StoppedError(f"{work.label}: {why}")
+                raise StoppedError(f"{work.label}: {reason}")
             row, counted = self._input_row(given_up)
-            bad = BadRow(row, operator, plain_text(why), counted=counted)
+            bad = BadRow(row, operator, plain_text(reason), counted=counted)
             self._ledger.give_up(given_up.task, bad)
-            self._left_out(given_up.task.node, bad)
+            self._record_bad_row(given_up.task.node, bad)
         self._tasks.abandon(verdict.losers)
 
     def _input_row(self, given_up: Quarantined) -> tuple[int, str]:
-        """The row of the pipeline's input that a task of one row was about; as `row_of`."""
+        """The row of the pipeline's input that a task of one row reads; as `row_of`."""
         source, task = self._streams.read_by(given_up.task)
         if source.bounds is not None:
             return task.first, "group"
@@ -406,14 +406,14 @@ class Driver:
         return row_of(rows, int(rows.positions(task.first, 1)[0]))
 
     def _discard(self, assignment: Assignment) -> None:
-        """Remove what an attempt has written."""
+        """Remove the files of an attempt."""
         discard(assignment.path)
         for port in self._ports[assignment.lease.task.node]:
             if port != "out":
                 remove_part(port_path(Path(assignment.path), port))
 
-    def _left_out(self, node: str, left_out: BadRow) -> None:
-        bad = self._streams.named(node, left_out)
+    def _record_bad_row(self, node: str, row: BadRow) -> None:
+        bad = self._streams.named(node, row)
         facts = {"source": bad.source, "row": bad.row, "operator": bad.operator, "error": bad.error}
         self._observer.event("bad_row", facts)
         if self._streams.counts(node):

@@ -1,4 +1,4 @@
-"""Which engine carries out a run, and what it has."""
+"""The engines: local processes or a Ray cluster, and the workers that they offer."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -23,36 +23,42 @@ from jinx_pipeline.worker.pandas_import import is_spared
 
 
 class Engine(Protocol):
-    """What a run needs to know of an engine."""
+    """The interface between a run and its engine."""
 
     def counts(self) -> Mapping[str, int]:
-        """How many workers of each pool there may be; the numbers may grow."""
+        """The maximum number of workers of each pool, which may grow."""
         ...
 
     def memory(self) -> dict[str, int]:
-        """Bytes of its own that a worker of each pool may use; those of a pool that is missing have no limit."""
+        """Bytes of private memory that a worker of each pool may use; a pool that is missing has no limit."""
         ...
 
     def lacks(self, needs: Resources) -> str | None:
-        """What the machines have in place of a worker with such needs; None: one of them can hold it."""
+        """What the machines have, if none can hold a worker with these needs; None: one can."""
         ...
 
     def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> "Engine":
-        """The engine with workers that have what a recipe needs, and no more of them than fit into memory.
+        """The engine for the pools of a recipe, with no more workers than fit into memory.
 
         Args:
-            pools: What a worker of each pool must have.
-            measured: Bytes that a worker of each pool needs, as the probe has estimated it on this machine.
+            pools: The resources that a worker of each pool must have.
+            measured: Bytes that a worker of each pool needs, as the probe estimated them on this machine.
         """
         ...
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
-        """The workers, none of them started; `paths` are what they read, `modules` those of their operators."""
+        """The workers, not started yet.
+
+        Args:
+            directory: The directory of the run.
+            paths: The paths that the workers read.
+            modules: The modules of their operators.
+        """
         ...
 
 
 def this_machine() -> Machine:
-    """What workers of this machine may have together."""
+    """The resources of this machine for all workers together."""
     return Machine(usable_cores(), tuple(visible_gpus()), int(USABLE_SHARE * usable_memory()))
 
 
@@ -62,7 +68,7 @@ def _default_pools() -> dict[str, Resources]:
 
 @contextmanager
 def opened_engine(options: Options) -> Generator[Engine]:
-    """The engine that the options of a recipe name; what is started for it is ended again."""
+    """The engine that the options of a recipe name; a cluster that is started for it is shut down at the end."""
     if options.engine == "local":
         yield local_engine(options)
     else:
@@ -71,12 +77,12 @@ def opened_engine(options: Options) -> Generator[Engine]:
 
 
 def local_engine(options: Options, reserve: Reserve | None = None) -> Engine:
-    """Processes of this machine; those of a reserve are used first, and go back to it."""
+    """An engine of processes on this machine; those of a reserve are used first and returned to it."""
     return _Local(options, reserve=reserve)
 
 
 def ray_engine(options: Options, cluster: RayCluster, reserve: ActorReserve | None = None) -> Engine:
-    """Actors on a Ray cluster; those of a reserve are used first, and go back to it."""
+    """An engine of actors on a Ray cluster; those of a reserve are used first and returned to it."""
     return _OnRay(options, cluster, reserve=reserve)
 
 
@@ -100,7 +106,7 @@ class _Local:
         return replace(self, pools=pools, measured=measured or {})
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
-        del paths  # one machine sees them, or none
+        del paths  # a single machine needs no check
         machine = this_machine()
         return LocalWorkers(
             directory.work_dir / "workers.log",
@@ -138,15 +144,15 @@ class _OnRay:
         return self.cluster.lacks(needs_of(self.options, needs)) or _lacks_memory(self.options, needs)
 
     def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> Engine:
-        # Ray refuses what no node has, and holds back what has no room: too much for an estimate of another machine.
+        # Ray refuses or delays workers by their needs, which is too strict for an estimate of another machine.
         del measured
         return replace(self, pools=pools)
 
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         files = self.options.custom_operators
-        # Only the storage knows what is a URL and what is a path.
-        read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
-        check = node_check(directory.path, read)
+        # URLs are not checked.
+        local_paths = [str(Path(path).absolute()) for path in (*paths, *files) if "://" not in path]
+        check = node_check(directory.path, local_paths)
         needs = self._needs()
         self.cluster.check_nodes(check, needs.values())
         memory = self.options.memory
@@ -168,7 +174,7 @@ class _OnRay:
 
 
 def _lacks_memory(options: Options, needs: Resources) -> str | None:
-    """What the option `memory` leaves of what an operator needs."""
+    """The message if the option `memory` is less than an operator needs; None: it is enough."""
     if options.memory is None or needs.memory <= parse_size(options.memory):
         return None
     return f"a worker may use {natural_size(parse_size(options.memory))} (memory): set memory to more"

@@ -1,4 +1,4 @@
-"""Gives tasks to workers, also one ahead, and takes them back."""
+"""Gives tasks to workers, up to one ahead, and takes them back."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,24 +11,24 @@ from jinx_pipeline.runlog.work_dir import crash_note_path, remove_part, signatur
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Lease
 
-# A worker that is to leave a task is ended after this long. It asks between batches, and another one would have to load
-# its models again.
+# A worker that has not left a cancelled task after this long is killed. It checks between batches, and a new worker
+# would have to load its models again.
 _GRACE_SECONDS = 10.0
-# A task that waits in a worker behind another is given to an idle one when that other has taken this long.
+# A task that waits in a worker is given to an idle worker when the task before it has taken this long.
 _RECALL_SECONDS = 0.2
 
 
 class TaskGiver:
     """The tasks that workers have.
 
-    A worker has up to two: the one that it is at, and the next one, so that it does not wait for the driver in between.
-    Only the first is to blame when it dies.
+    A worker has up to two tasks: the current one, and the next one, so that it does not wait for the driver in between.
+    Only the current task is to blame when it dies.
 
     Args:
-        scheduler: What is to be done.
-        workers: Who does it.
-        request: What a worker is sent for a lease.
-        discard: Removes what an attempt has written.
+        scheduler: Decides which tasks run.
+        workers: The workers.
+        request: Makes the request that a worker receives for a lease.
+        discard: Removes the files of an attempt.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TaskGiver:
         self._discard = discard
 
     def hand_out(self) -> None:
-        """Give tasks to workers that are idle, and then the next ones to those that are not."""
+        """Give tasks to idle workers, and then a next task to busy ones."""
         now = time.monotonic()
         for pool, idle in self._workers.idle.items():
             while idle:
@@ -53,25 +53,25 @@ class TaskGiver:
                 if lease is not None:
                     self._assign(worker, lease, now)
                 elif not self._recall(pool, now):
-                    break  # nor is there one for the others of this pool
+                    break  # there is no task for other workers of this pool either
             if not idle:
                 self._hand_out_ahead(pool, now)
 
     def _hand_out_ahead(self, pool: str, now: float) -> None:
-        """Only while there is one for each worker of the pool: the last tasks go to whoever is idle first."""
-        many = self._scheduler.waiting(pool) - self._workers.count(pool)
+        """Give next tasks only while every worker of the pool can have one: idle workers take the last tasks."""
+        surplus = self._scheduler.waiting(pool) - self._workers.count(pool)
         for worker in list(self._workers.single.get(pool, {})):
-            if many <= 0:
+            if surplus <= 0:
                 return
             current = self._workers.current(worker)
-            # Whoever does the last try of a row is to be blamed for no other task.
+            # During the last try of a row, no other task must be to blame.
             if current is None or current.lease.is_last_try or not self._workers.workers.takes_ahead(worker):
                 continue
             lease = self._scheduler.lease(worker, pool, now, is_ahead=True)
             if lease is None:
                 return
             self._assign(worker, lease, None)
-            many -= 1
+            surplus -= 1
 
     def _assign(self, worker: str, lease: Lease, begun: float | None) -> None:
         request = self._request(lease)
@@ -79,7 +79,7 @@ class TaskGiver:
         self._workers.workers.submit(worker, request)
 
     def _recall(self, pool: str, now: float) -> bool:
-        """Take a task that waits behind a long one, for a worker that is idle; returns whether there was any."""
+        """Take back a task that waits behind a long one, for an idle worker; returns whether there was one."""
         for worker in self._workers.double.get(pool, {}):
             current, waiting = self._workers.assignments[worker][:2]
             if waiting.kill_at is None and current.begun is not None and now - current.begun >= _RECALL_SECONDS:
@@ -89,7 +89,7 @@ class TaskGiver:
         return False
 
     def end(self, worker: str, attempt: int) -> Assignment | None:
-        """A worker has left a task, which is returned if it had it; its next one begins."""
+        """Record that a worker has left a task, and begin its next one; returns the task, if the worker had it."""
         ended = self._workers.end(worker, attempt)
         current = self._workers.current(worker)
         if ended is not None and current is not None and current.begun is not None:
@@ -97,31 +97,31 @@ class TaskGiver:
         return ended
 
     def abandon(self, losers: Sequence[Lease]) -> None:
-        """Workers whose task is done, or was divided, are to leave it: at their next batch, or else they are killed."""
+        """Cancel tasks that are done elsewhere or were divided; workers leave them at the next batch or are killed."""
         for lease in losers:
             self._workers.abandon(lease.worker, lease.attempt, time.monotonic() + _GRACE_SECONDS)
 
     def end_unwanted(self) -> None:
-        """End workers that have not left a task in time that is not wanted any more."""
+        """Kill workers that have not left a cancelled task in time."""
         now = time.monotonic()
         for worker in [worker for worker, kill_at in self._workers.unwanted.items() if kill_at <= now]:
             self.give_back(self._workers.kill(worker))
 
     def give_back(self, assignments: Sequence[Assignment]) -> None:
-        """These tasks are left without blame: what is still wanted of them is for other workers."""
+        """Give tasks back to the scheduler without blame; those that are not cancelled go to other workers."""
         for assignment in assignments:
             self._discard(assignment)
             if assignment.kill_at is None:
                 self._scheduler.give_back(assignment.lease.attempt)
 
     def cancel(self) -> None:
-        """End all workers that have tasks."""
+        """Kill all workers that have tasks."""
         for worker in list(self._workers.assignments):
             self.give_back(self._workers.kill(worker))
 
 
 def discard(path: str) -> None:
-    """Remove what an attempt has written."""
+    """Remove the files of an attempt."""
     remove_part(Path(path))
-    for written in (signatures_path(Path(path)), crash_note_path(Path(path)), stop_path(Path(path))):
-        written.unlink(missing_ok=True)
+    for file in (signatures_path(Path(path)), crash_note_path(Path(path)), stop_path(Path(path))):
+        file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What an engine is to the driver: workers that can be started, given a task, listened to and killed."""
+"""The interface between the driver and the workers of an engine: requests, events and `WorkerBackend`."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,14 +11,14 @@ from jinx_pipeline.worker.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A task as it travels to a worker: a few hundred bytes.
+    """A task as it is sent to a worker: a few hundred bytes.
 
     Attributes:
-        work: The key under which the worker was given the work.
-        source: Where the rows are.
+        work: The key of the work that the worker has loaded.
+        source: The source of the rows.
         task: Which rows.
-        attempt: The lease.
-        path: Where to put the part.
+        attempt: The number of the lease.
+        path: The path of the part to write.
         is_last_try: See `Lease`.
     """
 
@@ -35,8 +35,8 @@ class Ready:
     """A worker can take tasks.
 
     Attributes:
-        worker: Which.
-        node: Where it runs, if there are several nodes.
+        worker: The worker.
+        node: The node that it runs on, if there are several.
     """
 
     worker: str
@@ -45,7 +45,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A worker has done a task."""
+    """A worker has finished a task."""
 
     worker: str
     attempt: int
@@ -54,15 +54,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A worker lives, but could not do a task.
+    """A worker is alive, but could not finish a task.
 
     Attributes:
-        worker: Which.
-        attempt: The lease.
+        worker: The worker.
+        attempt: The number of the lease.
         cause: FAILED, MEMORY or THROTTLED.
         what: What happened.
         seconds: How long to wait.
-        operator: What it was busy with.
+        operator: The operator that it ran.
     """
 
     worker: str
@@ -75,7 +75,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A worker has left a task because it was told to."""
+    """A worker has left a task that was cancelled."""
 
     worker: str
     attempt: int
@@ -83,15 +83,15 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class FatalEvent:
-    """Something that no other task would survive either: a package is missing, the disk is full.
+    """An error that any other task would get as well, such as a missing package or a full disk.
 
     Attributes:
-        worker: Whom it happened to.
+        worker: The worker.
         what: What happened.
         trace: The traceback.
         host: The machine, if there are several.
-        operator: The operator that failed on all rows of the task, where other rows may fare better; else empty.
-        needs_repair: Whether a run that is resumed would end in the same way.
+        operator: The operator that failed on all rows of the task, if it may succeed on other rows; otherwise empty.
+        needs_repair: Whether a resumed run would stop for the same reason.
     """
 
     worker: str
@@ -104,13 +104,13 @@ class FatalEvent:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A worker is gone.
+    """A worker has died.
 
     Attributes:
-        worker: Which.
+        worker: The worker.
         cause: NODE, NODE_MEMORY, MEMORY, TIMEOUT or DIED.
-        what: What is known, such as the signal.
-        operator: What it was busy with, if that is known.
+        what: Details, such as the signal.
+        operator: The operator that it ran, if known.
     """
 
     worker: str
@@ -123,7 +123,7 @@ Event = Ready | Finished | Failed | Stopped | FatalEvent | Died
 
 
 def event_of(worker: str, answer: tuple[Any, ...]) -> Event:
-    """The event that an answer of a `TaskRunner` is."""
+    """The event for an answer of a `TaskRunner`."""
     kind = answer[0]
     if kind == "ready":
         return Ready(worker, answer[2] if len(answer) > 2 else "")  # noqa: PLR2004 - kind, process, node
@@ -148,41 +148,41 @@ class WorkerBackend(Protocol):
     """The workers of an engine.
 
     Attributes:
-        may_lack_room: Whether a worker may wait to start for what workers of another pool hold.
+        may_lack_room: Whether a worker may have to wait for resources that workers of another pool hold.
     """
 
     may_lack_room: bool
 
     def start(self, pool: str) -> str:
-        """Begin to start a worker; `Ready` follows. Returns its name."""
+        """Begin to start a worker, and return its name; `Ready` follows."""
         ...
 
     def load_work(self, key: str, work: Work) -> None:
-        """Make a work known; each worker is given it before its first task of it."""
+        """Register a work; each worker receives it before its first task."""
         ...
 
     def submit(self, worker: str, request: Request) -> None:
-        """Give a worker a task; while it is at another, it begins it afterwards."""
+        """Send a task to a worker, which begins it after its current one."""
         ...
 
     def takes_ahead(self, worker: str) -> bool:
-        """Whether a worker that is at a task may be sent the next one."""
+        """Whether a busy worker may be sent its next task."""
         ...
 
     def stop(self, worker: str, attempt: int) -> None:
-        """Ask a worker to leave a task, or not to begin it; `Stopped` follows, or what would have followed anyway."""
+        """Ask a worker to leave a task, or not to begin it; `Stopped` follows, or the normal answer."""
         ...
 
     def events(self, timeout: float) -> list[Event]:
-        """What has happened; waits up to `timeout` seconds for something."""
+        """The new events; waits up to `timeout` seconds for one."""
         ...
 
     def busy_with(self, worker: str) -> str:
-        """The operator that a worker is busy with; nothing if that is not known."""
+        """The operator that a worker runs; empty if unknown."""
         ...
 
     def kill(self, worker: str) -> None:
-        """End a worker whose task is not wanted any more; no event follows."""
+        """Kill a worker; no event follows."""
         ...
 
     def close(self) -> None:

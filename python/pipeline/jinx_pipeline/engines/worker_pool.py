@@ -1,4 +1,4 @@
-"""The workers of a run, and what each of them does; whatever node it is for."""
+"""The workers of a run and their tasks, of all nodes."""
 
 import time
 from collections import Counter
@@ -16,8 +16,8 @@ class Assignment:
     Attributes:
         lease: The lease.
         path: The part that it writes.
-        begun: Since when the worker is at it, as far as is known here; None: it waits behind another.
-        kill_at: It is not wanted any more, and its worker is ended then; None: it is wanted.
+        begun: When the worker began it, as far as the driver knows; None: it waits behind another task.
+        kill_at: When to kill its worker, if the task is cancelled; None: it is not cancelled.
     """
 
     lease: Lease
@@ -31,14 +31,14 @@ class WorkerPool:
     """The workers that were started and have not ended, over all nodes of a run.
 
     Attributes:
-        workers: The engine's.
+        workers: The workers of the engine.
         pool_of: The pool of each worker.
-        starting: Since when workers start that have not been ready yet.
-        idle: Those that wait for work, by pool, in the order in which they began to wait.
-        single: Those that have one task, by pool: another may be sent, so that they need not wait for it.
-        double: Those that have two, by pool.
-        assignments: The tasks of all that have some, in the order in which each worker does them.
-        unwanted: Workers with a task that is not wanted any more, and when the first of them is ended.
+        starting: Workers that have not been ready yet, with the time when they were started.
+        idle: Workers without a task, by pool, in the order in which they became idle.
+        single: Workers with one task, by pool; they may be sent a next one.
+        double: Workers with two tasks, by pool.
+        assignments: The tasks of each worker, in the order in which it runs them.
+        unwanted: Workers with cancelled tasks, with the time when to kill them.
     """
 
     workers: WorkerBackend
@@ -59,19 +59,19 @@ class WorkerPool:
         self._counts[pool] += 1
 
     def mark_idle(self, worker: str) -> None:
-        """A worker is ready."""
+        """Mark a worker as ready."""
         self.starting.pop(worker, None)
-        self._place(worker)
+        self._regroup(worker)
 
     def assign(self, worker: str, assignment: Assignment) -> None:
-        """A worker was given a task."""
+        """Record that a worker was sent a task."""
         self.assignments.setdefault(worker, []).append(assignment)
-        self._place(worker)
+        self._regroup(worker)
 
     def end(self, worker: str, attempt: int) -> Assignment | None:
-        """A worker has left a task; the next one of its tasks begins. Returns the task, if it had it."""
+        """Record that a worker has left a task, and begin its next one; returns the task, if the worker had it."""
         assignments = self.assignments.get(worker, [])
-        ended = next((one for one in assignments if one.lease.attempt == attempt), None)
+        ended = next((assignment for assignment in assignments if assignment.lease.attempt == attempt), None)
         if ended is None:
             return None
         assignments.remove(ended)
@@ -79,78 +79,78 @@ class WorkerPool:
             del self.assignments[worker]
         elif assignments[0].begun is None:
             assignments[0].begun = time.monotonic()
-        self._settle_unwanted(worker)
-        self._place(worker)
+        self._update_unwanted(worker)
+        self._regroup(worker)
         return ended
 
     def current(self, worker: str) -> Assignment | None:
-        """The task that a worker is at."""
+        """The current task of a worker."""
         return next(iter(self.assignments.get(worker, ())), None)
 
     def abandon(self, worker: str, attempt: int, kill_at: float) -> None:
-        """A task is not wanted any more: its worker is told, and ended if it has not left the task by then."""
-        for one in self.assignments.get(worker, ()):
-            if one.lease.attempt == attempt and one.kill_at is None:
-                one.kill_at = kill_at
+        """Cancel a task; its worker is killed at a given time unless it has left the task."""
+        for assignment in self.assignments.get(worker, ()):
+            if assignment.lease.attempt == attempt and assignment.kill_at is None:
+                assignment.kill_at = kill_at
                 self.workers.stop(worker, attempt)
-        self._settle_unwanted(worker)
+        self._update_unwanted(worker)
 
     def count(self, pool: str) -> int:
-        """How many workers a pool has, those that start included."""
+        """The number of workers of a pool, including those that are starting."""
         return self._counts[pool]
 
     def busy_count(self, pool: str) -> int:
-        """How many of them have a task."""
+        """The number of workers of a pool that have a task."""
         return self._busy_counts[pool]
 
     def starved(self, seconds: float) -> list[str]:
-        """Pools all of whose workers have been starting for so long."""
+        """Pools that only have starting workers, some of them for longer than this."""
         since = time.monotonic() - seconds
         live = {self.pool_of[worker] for worker in self.assignments} | {
-            pool for pool, some in self.idle.items() if some
+            pool for pool, workers in self.idle.items() if workers
         }
         late = {self.pool_of[worker] for worker, begun in self.starting.items() if begun <= since}
         return sorted(late - live)
 
     def waiting_on(self) -> dict[str, Any]:
-        """Who keeps the run waiting: workers that have not started, and the blocks and operators that others are at."""
+        """What the run waits for: workers that are starting, and the blocks and operators of busy workers."""
         return {
             "starting": list(self.starting),
-            "working": {worker: some[0].lease.task.block for worker, some in self.assignments.items()},
+            "working": {worker: tasks[0].lease.task.block for worker, tasks in self.assignments.items()},
             "operators": {worker: name for worker in self.assignments if (name := self.workers.busy_with(worker))},
         }
 
     def remove(self, worker: str) -> list[Assignment]:
-        """Forget a worker that is gone; returns the tasks that it had, in order."""
+        """Remove a worker that is gone; returns its tasks, in order."""
         self.starting.pop(worker, None)
         self.unwanted.pop(worker, None)
         ended = self.assignments.pop(worker, [])
         pool = self.pool_of[worker]
-        self._place(worker, is_gone=True)
+        self._regroup(worker, is_gone=True)
         del self.pool_of[worker]
         self._counts[pool] -= 1
         return ended
 
     def kill(self, worker: str) -> list[Assignment]:
-        """End a worker, and forget it; what it still has to say is not heard."""
+        """Kill and remove a worker; returns its tasks. Its later events are ignored."""
         self.workers.kill(worker)
         return self.remove(worker)
 
-    def _place(self, worker: str, *, is_gone: bool = False) -> None:
-        """Put a worker among those with no task, with one, or with more."""
+    def _regroup(self, worker: str, *, is_gone: bool = False) -> None:
+        """Put a worker into the group for its number of tasks."""
         pool, tasks = self.pool_of[worker], len(self.assignments.get(worker, ()))
         for number, by_pool in enumerate((self.idle, self.single, self.double)):
-            place = by_pool.setdefault(pool, {})
-            was_here, is_here = worker in place, tasks == number and not is_gone
-            if is_here:
-                place.setdefault(worker)
-            elif was_here:
-                del place[worker]
+            group = by_pool.setdefault(pool, {})
+            was_member, is_member = worker in group, tasks == number and not is_gone
+            if is_member:
+                group.setdefault(worker)
+            elif was_member:
+                del group[worker]
             if number:
-                self._busy_counts[pool] += is_here - was_here
+                self._busy_counts[pool] += is_member - was_member
 
-    def _settle_unwanted(self, worker: str) -> None:
-        times = [one.kill_at for one in self.assignments.get(worker, ()) if one.kill_at is not None]
+    def _update_unwanted(self, worker: str) -> None:
+        times = [task.kill_at for task in self.assignments.get(worker, ()) if task.kill_at is not None]
         if times:
             self.unwanted[worker] = min(times)
         else:

@@ -1,1 +1,1 @@
-"""Exchange by key: map tasks write keys in partitions, and a task reads one partition of every file."""
+"""Exchange by key: map tasks write keys in partitions, and later tasks read one partition of every file."""

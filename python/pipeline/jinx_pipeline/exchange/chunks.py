@@ -1,4 +1,4 @@
-"""Arrays that are too long for memory, as chunks one after another."""
+"""Arrays that are too long for memory, as sequences of chunks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
@@ -14,16 +14,16 @@ CHUNK = 1_000_000
 
 
 def chunk_bounds(count: int) -> Iterator[tuple[int, int]]:
-    """Where each chunk of so many positions begins and ends."""
+    """The start and end of each chunk of a number of positions."""
     for first in range(0, count, CHUNK):
         yield first, min(first + CHUNK, count)
 
 
 class Chunks:
-    """An array in chunks; it may be iterated several times, and is computed anew each time.
+    """An array in chunks; it can be iterated several times, and is computed each time.
 
     Args:
-        make: Gives the chunks.
+        make: Makes an iterator over the chunks.
     """
 
     def __init__(self, make: "Callable[[], Iterator[npt.NDArray[Any]]]") -> None:
@@ -33,12 +33,12 @@ class Chunks:
         return self._make()
 
     def array(self) -> "npt.NDArray[np.int64]":
-        """All of it, in memory."""
+        """The whole array, in memory."""
         return np.concatenate([np.empty(0, np.int64), *self])
 
 
 def whole(array: "npt.NDArray[Any]") -> Chunks:
-    """An array that is in memory, as one chunk."""
+    """An array in memory, as one chunk."""
     return Chunks(lambda: iter([array]))
 
 
@@ -53,15 +53,15 @@ def chosen(mask: "npt.NDArray[np.bool_]") -> Chunks:
 
 
 def by_range(tables: Sequence[pa.Table], column: str, count: int) -> Iterator[tuple[int, int, pa.Table]]:
-    """The rows of several tables by the ranges in which the positions in a column lie.
+    """The rows of several tables, grouped by ranges of the positions in a column.
 
     Args:
-        tables: Each in the order of the column.
-        column: Of positions below `count`.
-        count: Of all positions.
+        tables: Tables that are sorted by the column.
+        column: A column of positions below `count`.
+        count: The number of all positions.
 
     Yields:
-        The first position of a range, the first after it, and the rows of all tables in it, in the tables' order.
+        The start and end of a range, and the rows of all tables in it, table by table.
     """
     places = [table.column(column).combine_chunks().to_numpy() for table in tables]
     starts = [0] * len(tables)
@@ -76,11 +76,11 @@ def write_npy(file: IO[bytes], chunks: "Iterable[npt.NDArray[Any]]", dtype: Any 
     """Write an array as `np.save` does, chunk by chunk; returns its length.
 
     Args:
-        file: It can seek.
+        file: A seekable file.
         chunks: The array.
-        dtype: Of the array.
+        dtype: The dtype of the array.
     """
-    # The header is of the same length for any length of the array: numpy leaves room for its digits.
+    # The header has the same length for any length of the array: numpy leaves room for its digits.
     _write_header(file, 0, dtype)
     count = 0
     for chunk in chunks:

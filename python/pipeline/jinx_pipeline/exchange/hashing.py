@@ -1,4 +1,4 @@
-"""Partitions of keys by their hash: ranges of equal length of all 64-bit numbers."""
+"""Partitions of keys by hash: equal ranges of the 64-bit numbers."""
 
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def mixed(values: "Hashes") -> "Hashes":
-    """Numbers that are evenly distributed, whatever the values are; different values give different ones.
+    """Evenly distributed hashes of any values; different values have different hashes.
 
-    It is the last step of SplitMix64.
+    This is the last step of SplitMix64.
     """
     hashes = values.copy()
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -23,6 +23,6 @@ def mixed(values: "Hashes") -> "Hashes":
 
 
 def partition_bounds(ordered: "Hashes", partitions: int) -> "npt.NDArray[np.int64]":
-    """The places between which the partitions lie in hashes that are in order, `partitions + 1` of them."""
+    """The bounds of the partitions in sorted hashes: `partitions + 1` indices."""
     edges = np.array([-(-(number << 64) // partitions) for number in range(1, partitions)], np.uint64)
     return np.concatenate([[0], np.searchsorted(ordered, edges), [len(ordered)]]).astype(np.int64)

@@ -1,14 +1,14 @@
-"""A file with the keys of some samples, in sections that are read one by one.
+"""A file with the keys of some samples, in sections that can be read separately.
 
-A section holds a partition of the keys, as an Arrow record batch. Little-endian, one after another:
+A section holds a partition of the keys, as an Arrow record batch. The layout, little-endian:
 
 header     magic, samples, keys, number of sections, bytes of the schema
 index      offset and CRC-32 of each section, and the offset of the end
-schema     of all sections, as Arrow IPC
+schema     the schema of all sections, as Arrow IPC
 sections   Arrow IPC messages; nothing for an empty section
 
-Sections are read with `pread` and not mapped: the kernel reads no pages around them, and a file that was cut raises
-an error where a mapping would end the process.
+Sections are read with `pread` instead of a memory map: the kernel does not read pages around them, and a truncated file
+raises an error where a map would end the process.
 """
 
 import os
@@ -33,13 +33,13 @@ _HEADER = struct.Struct("<8sQQII")
 _INDEX = np.dtype([("offset", "<u8"), ("checksum", "<u4")])
 
 KeySource = Path | bytes
-"""A key file: its path, or what it holds."""
+"""A key file: its path, or its content."""
 
 
 class KeyFileError(ValueError):
     """A key file is missing or damaged."""
 
-    # No other try and no smaller task can read it.
+    # Neither another attempt nor a smaller task could read it.
     concerns_all_rows = True
 
     def __init__(self, source: KeySource, problem: str) -> None:
@@ -48,12 +48,12 @@ class KeyFileError(ValueError):
 
 
 class Header(NamedTuple):
-    """What a key file says first.
+    """The header of a key file.
 
     Attributes:
-        samples: Those that its keys belong to, with and without a key.
-        keys: In all sections together, but for samples.
-        sections: How many there are.
+        samples: The number of samples, with and without a key.
+        keys: The number of keys in all sections, without the section of sampled keys.
+        sections: The number of sections.
         schema_bytes: The size of the schema.
     """
 
@@ -67,10 +67,10 @@ class KeyFileWriter:
     """Writes a key file section by section; `close` completes it.
 
     Args:
-        file: Where to write; it can seek.
-        samples: Those that the keys belong to.
-        sections: How many will be written.
-        schema: Of all sections.
+        file: A seekable file.
+        samples: The number of samples that the keys belong to.
+        sections: The number of sections that will be written.
+        schema: The schema of all sections.
     """
 
     def __init__(self, file: IO[bytes], samples: int, sections: int, schema: pa.Schema) -> None:
@@ -84,7 +84,7 @@ class KeyFileWriter:
         file.seek(self._offset)
 
     def write(self, table: pa.Table, *, is_sample: bool = False) -> None:
-        """Write the next section; a sample has keys that are in others too."""
+        """Write the next section; `is_sample` marks sampled keys that are also in other sections."""
         data = pa.py_buffer(b"")
         if table.num_rows:
             (batch,) = table.combine_chunks().to_batches()
@@ -109,18 +109,18 @@ class KeyFileWriter:
 
 
 class _OpenKeyFile:
-    """A key file that is open."""
+    """An open key file."""
 
     def __init__(self, source: KeySource, read: Callable[[int, int], bytes | memoryview]) -> None:
         self._source, self._read = source, read
-        magic, *numbers = _HEADER.unpack(self._exactly(0, _HEADER.size))
+        magic, *numbers = _HEADER.unpack(self._read_exactly(0, _HEADER.size))
         if magic != _MAGIC:
-            raise KeyFileError(source, "is damaged: it does not begin like one")
+            raise KeyFileError(source, "is damaged: it does not begin like a key file")
         self.header = Header(*numbers)
 
     def schema(self) -> pa.Schema:
         """The schema of all sections."""
-        data = self._exactly(_HEADER.size + _INDEX.itemsize * (self.header.sections + 1), self.header.schema_bytes)
+        data = self._read_exactly(_HEADER.size + _INDEX.itemsize * (self.header.sections + 1), self.header.schema_bytes)
         try:
             return pa.ipc.read_schema(pa.py_buffer(data))
         except (pa.ArrowInvalid, OSError) as error:
@@ -130,22 +130,22 @@ class _OpenKeyFile:
         """Consecutive sections as one table, in one read."""
         if stop > self.header.sections:
             raise KeyFileError(self._source, f"is damaged: section {stop - 1} of {self.header.sections}")
-        entries = self._exactly(_HEADER.size + _INDEX.itemsize * first, _INDEX.itemsize * (stop - first + 1))
+        entries = self._read_exactly(_HEADER.size + _INDEX.itemsize * first, _INDEX.itemsize * (stop - first + 1))
         index = np.frombuffer(entries, _INDEX)
         offsets = index["offset"].tolist()
         if offsets != sorted(offsets):
             raise KeyFileError(self._source, "is damaged: its index is out of order")
-        data = memoryview(self._exactly(offsets[0], offsets[-1] - offsets[0]))
+        data = memoryview(self._read_exactly(offsets[0], offsets[-1] - offsets[0]))
         batches: list[pa.RecordBatch] = []
-        for at, (start, end) in enumerate(pairwise(offsets)):
+        for number, (start, end) in enumerate(pairwise(offsets)):
             part = data[start - offsets[0] : end - offsets[0]]
-            if crc32(part) != index["checksum"][at]:
-                raise KeyFileError(self._source, f"is damaged: section {first + at} has another checksum")
+            if crc32(part) != index["checksum"][number]:
+                raise KeyFileError(self._source, f"is damaged: section {first + number} has another checksum")
             if len(part):
                 batches.append(pa.ipc.read_record_batch(pa.py_buffer(part), schema))
         return pa.Table.from_batches(batches, schema)
 
-    def _exactly(self, offset: int, size: int) -> bytes | memoryview:
+    def _read_exactly(self, offset: int, size: int) -> bytes | memoryview:
         data = self._read(offset, size)
         if len(data) != size:
             raise KeyFileError(self._source, f"is damaged: it ends before byte {offset + size:,}")
@@ -153,11 +153,11 @@ class _OpenKeyFile:
 
 
 def read_at(descriptor: int, offset: int, size: int) -> bytes:
-    """Some bytes of a file; fewer at its end."""
-    found = os.pread(descriptor, size, offset)
-    while len(found) < size and (more := os.pread(descriptor, size - len(found), offset + len(found))):
-        found += more
-    return found
+    """Bytes of a file at an offset; fewer at its end."""
+    data = os.pread(descriptor, size, offset)
+    while len(data) < size and (chunk := os.pread(descriptor, size - len(data), offset + len(data))):
+        data += chunk
+    return data
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def _opened(source: KeySource) -> Generator[_OpenKeyFile]:
 
 @dataclass(frozen=True)
 class KeyFiles:
-    """The keys of samples that lie one after another, in files of the same sections.
+    """The keys of consecutive samples, in files with the same sections.
 
     Attributes:
         sources: The files, in the order of the samples.
@@ -193,18 +193,18 @@ class KeyFiles:
 
     def headers(self) -> list[Header]:
         """The header of each file."""
-        found: list[Header] = []
+        headers: list[Header] = []
         for source in self.sources:
             with _opened(source) as file:
-                found.append(file.header)
-        return found
+                headers.append(file.header)
+        return headers
 
     def sizes(self) -> list[int]:
         """The bytes of each file."""
         return [len(source) if isinstance(source, bytes) else source.stat().st_size for source in self.sources]
 
     def read(self, first: int, stop: int) -> Iterator[tuple[int, pa.Table]]:
-        """Consecutive sections of each file, with the number of samples before the file."""
+        """Consecutive sections of each file, with the number of samples in the files before it."""
         schema: pa.Schema | None = None
         start = 0
         for source in self.sources:
@@ -221,7 +221,7 @@ class KeyFiles:
 
     @contextmanager
     def held_open(self) -> Generator[Callable[[int], Iterator[tuple[int, pa.Table]]]]:
-        """Open all files once; gives a function that reads a section as `read` does."""
+        """Keep all files open; yields a function that reads a section as `read` does."""
         with ExitStack() as stack:
             files = [stack.enter_context(_opened(source)) for source in self.sources]
             yield partial(_sections, files, files[0].schema() if files else None)

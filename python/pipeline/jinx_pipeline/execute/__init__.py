@@ -1,1 +1,1 @@
-"""Runs the graph of a plan: its tasks on workers, its decisions here."""
+"""Runs the graph of a plan: tasks on workers, decisions in the driver process."""

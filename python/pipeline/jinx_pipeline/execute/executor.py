@@ -1,4 +1,4 @@
-"""Runs the graph of a plan: one driver for its tasks, and what is decided between them."""
+"""Runs the graph of a plan: one driver for its tasks, and the decisions between them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 
 class Outputs(Protocol):
-    """Writes the outputs, when their rows are complete."""
+    """Writes the outputs when their rows are complete."""
 
     @property
     def generation(self) -> int:
-        """How often they were written before."""
+        """How many times the outputs were written before."""
         ...
 
     def tasks(self, node: PlanNode, blocks: int) -> Tasks:
-        """The tasks of a `join` or `pack` node; what it comes after is complete.
+        """The tasks of a `join` or `pack` node, whose predecessors are complete.
 
         Args:
             node: The node.
@@ -57,22 +57,22 @@ class Outputs(Protocol):
         ...
 
     def committed(self, node: PlanNode, block: int) -> None:
-        """A task of such a node is committed, and that is on the disk."""
+        """Note that a task of such a node is committed and on disk."""
         ...
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is run.
+    """A recipe with all that is needed to run it.
 
     Attributes:
-        recipe: What to do.
-        plan: How.
-        inputs: On what.
-        ledger: What is committed and decided.
-        answers: Where the answers of models behind URLs are kept.
+        recipe: The recipe.
+        plan: Its plan.
+        inputs: The opened inputs.
+        ledger: What the run has committed and decided.
+        answers: The directory for answers of models behind URLs.
         first_block: The first block of the sources that is in no output yet.
-        outputs: Gives the tasks of nodes that write outputs; None: they have none.
+        outputs: Gives the tasks of nodes that write outputs; None: these nodes have no tasks.
     """
 
     recipe: Recipe
@@ -85,19 +85,19 @@ class Job:
 
 
 class Executor:
-    """Runs a plan, node by node as what they need is there; what an earlier run has committed is not done again.
+    """Runs a plan: each node begins when its inputs are complete. Work that an earlier run committed is not repeated.
 
     Args:
-        job: What is run.
+        job: The recipe and its plan.
         worker_pool: The workers.
-        counts: How many of each pool there may be.
-        progress: Who is told.
-        limits: Of the scheduler.
+        counts: The maximum number of workers of each pool.
+        progress: Reports events to the user.
+        limits: Limits of the scheduler.
         memory: Bytes that a task may use; None: no limit.
 
     Raises:
         GraphError: The nodes of the plan do not fit together.
-        RunLogError: The log has something of a node that the plan does not have.
+        RunLogError: The log has a record of a node that is not in the plan.
     """
 
     def __init__(
@@ -132,11 +132,12 @@ class Executor:
         self._key_tasks: dict[int, KeyTasks] = {}
         self._keys: dict[int, Keys] = {}
         self._has_begun = False
-        # How many nodes each one waits for, and who waits for it.
-        followed = {node.id: {stream.node for stream in node.after} for node in graph.nodes}
-        self._missing = Counter({node_id: len(after) for node_id, after in followed.items()})
+        # For each node, how many nodes it waits for, and which nodes wait for it.
+        predecessors = {node.id: {stream.node for stream in node.after} for node in graph.nodes}
+        self._missing = Counter({node_id: len(ids) for node_id, ids in predecessors.items()})
         self._followers = {
-            node.id: [other for other in graph.nodes if node.id in followed[other.id]] for node in graph.nodes
+            node.id: [follower for follower in graph.nodes if node.id in predecessors[follower.id]]
+            for node in graph.nodes
         }
 
     @property
@@ -148,7 +149,7 @@ class Executor:
         """Run until every node is finished.
 
         Raises:
-            StoppedError: Something happened that needs a person; everything committed is kept.
+            StoppedError: The run needs attention; everything committed is kept.
         """
         try:
             while not self.finished:
@@ -157,7 +158,7 @@ class Executor:
             self._driver.report()
 
     def step(self, timeout: float) -> None:
-        """Begin the nodes that have what they need; then as `Driver.step`.
+        """Begin the nodes whose inputs are complete; then do as `Driver.step`.
 
         Args:
             timeout: The longest wait in seconds.
@@ -169,7 +170,7 @@ class Executor:
             self._has_begun = True
             self._begin_source(self._graph.source)
         while finished := self._driver.take_finished():
-            # What they have made is on the disk, and told, before what comes of it.
+            # Their results are on disk and reported before other nodes use them.
             self._driver.report()
             for node in finished:
                 self._begin_followers(self._graph[node])
@@ -177,14 +178,14 @@ class Executor:
             self._driver.step(timeout)
 
     def cancel(self) -> None:
-        """End the tasks that workers have; everything committed is kept, and `step` would do the rest again."""
+        """End the running tasks; everything committed is kept, and `step` would run the other tasks again."""
         self._driver.cancel()
 
     def blocks(self, node: str) -> Mapping[int, int]:
-        """The blocks of a node of operators, by number, with the rows with which they begin."""
+        """The blocks of a node of operators: rows that each begins with, by block number."""
         return self._streams.blocks(node)
 
-    # What happens when a node is finished.
+    # After a node is finished.
 
     def _begin_followers(self, node: PlanNode) -> None:
         if node.kind == "map" and node.of_other:
@@ -202,15 +203,15 @@ class Executor:
                 begin[follower.kind](follower)
 
     def _begin_source(self, node: PlanNode) -> None:
-        """The sources of the recipe."""
+        """Begin the sources of the recipe."""
         plan, directory = self._job.plan, self._ledger.directory
         order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
         inputs = self._job.inputs
-        paths, contents = tuple(one.path for one in inputs), tuple(one.content for one in inputs)
+        paths, contents = tuple(source.path for source in inputs), tuple(source.content for source in inputs)
         self._begin_blocks(node, Source(paths, order=order, contents=contents, facts=facts), plan.blocks)
 
     def _begin_blocks(self, node: PlanNode, source: Source, rows: Sequence[int]) -> None:
-        """The blocks of a source or decision are known: those that read them begin."""
+        """Begin the nodes that read a source or decision, whose blocks are known now."""
         # Files with operators may have been edited while other nodes ran.
         refuse_other_recipe(self._job.recipe, self._job.plan, self._ledger.directory.work_dir)
         blocks = dict(enumerate(rows))
@@ -246,7 +247,7 @@ class Executor:
     # The dataset that a join adds.
 
     def _begin_other(self, place: int) -> None:
-        """Compute the keys of the dataset that an operator adds, in as many partitions as those of the samples."""
+        """Compute the keys of the dataset that a join adds, in as many partitions as the keys of the samples."""
         node = self._graph.find("source", place, of_other=True)
         if node is None:
             return
@@ -264,24 +265,24 @@ class Executor:
         self._driver.begin(node.id, blocks, {reader.id: MapWork(stage)})
 
     def _refuse_bad_rows_of_other(self, node: PlanNode) -> None:
-        """Refuse to join with a dataset of which a row cannot be read."""
+        """Refuse to join with a dataset that has an unreadable row."""
         bad: list[BadRow] = []
         for block in self._streams.blocks(node.id):
-            failed = [self._streams.named(node.id, one) for one in self._ledger.bad_rows_of(node.id, block)]
+            failed = [self._streams.named(node.id, row) for row in self._ledger.bad_rows_of(node.id, block)]
             if failed:
-                # They are no rows of the input, which the ledger counts.
+                # The ledger counts bad rows of the input, and these are of another dataset.
                 self._ledger.forget(node.id, block)
             bad += failed
         if not bad:
             return
         path = self._other_path(node.keys_of or 0)
-        first, others = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
+        first, suffix = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
         raise RepairError(
-            f"{first.place}, {first.operator or 'worker'}: {first.error}{others}; a join needs the keys of all rows: "
+            f"{first.place}, {first.operator or 'worker'}: {first.error}{suffix}; a join needs the keys of all rows: "
             f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
         )
 
-    # Looks at keys, and decisions.
+    # Tasks over keys, and decisions.
 
     def _begin_merge(self, node: PlanNode) -> None:
         tasks = self._tasks_over_keys(node.operators[0])
@@ -293,7 +294,7 @@ class Executor:
         if tasks is None:
             self._begin_key_work(node, None)
             return
-        merged, merged_other = (self._made_for("merge", place, of_other=of_other) for of_other in (False, True))
+        merged, merged_other = (self._parts_for("merge", place, of_other=of_other) for of_other in (False, True))
         self._keys[place] = keys = tasks.keys(merged, merged_other)
         self._begin_key_work(node, tasks.look(keys))
 
@@ -310,24 +311,24 @@ class Executor:
         self._driver.begin(node.id, tasks.blocks, {} if tasks.work is None else {node.id: tasks.work})
 
     def _tasks_over_keys(self, place: int) -> KeyTasks | None:
-        """The tasks over the keys of an operator; None: it has decided, or there are no keys."""
-        parts = [] if self._has_decided(place) else self._made_for("map", place)
+        """The tasks over the keys of an operator; None: its decision is made, or there are no keys."""
+        parts = [] if self._has_decided(place) else self._parts_for("map", place)
         if not parts:
             return None
         if place not in self._key_tasks:
-            operator, other_parts = self._partitioned(place), self._made_for("map", place, of_other=True)
+            operator, other_parts = self._partitioned(place), self._parts_for("map", place, of_other=True)
             self._key_tasks[place] = KeyTasks(operator, place, self._partitions(place), parts, other_parts)
         return self._key_tasks[place]
 
     def _begin_decision(self, node: PlanNode) -> None:
         place, rows = node.operators[0], node.after[0].node
-        made, looks = self._manifest_of(node, rows), self._made_for("look", place)
-        source = self._decisions.after(node.id, place, made, self._keys.pop(place, None), looks)
+        manifest, looks = self._manifest_of(node, rows), self._parts_for("look", place)
+        source = self._decisions.after(node.id, place, manifest, self._keys.pop(place, None), looks)
         self._key_tasks.pop(place, None)
         self._begin_blocks(node, source, _blocks_of(source, self._job.plan.rows_per_block))
 
     def _manifest_of(self, node: PlanNode, rows: str) -> Source:
-        """The rows of a node that are all there, as one source."""
+        """All rows of a finished node, as one source."""
         directory = self._ledger.directory
         manifest = directory.decisions / f"{node.id}.parts.npy"
         pieces = [piece for block in self._streams.blocks(rows) for piece in self._ledger.pieces(rows, block)]
@@ -337,8 +338,8 @@ class Executor:
         base = self._streams.source(rows) if self._graph[rows].has_base else Source()
         return Source(base.base, manifest=str(manifest), contents=base.contents, facts=base.facts)
 
-    def _made_for(self, kind: Kind, place: int, *, of_other: bool = False) -> list[Path]:
-        """The parts that a node of an operator has made, in order; none if there is no such node."""
+    def _parts_for(self, kind: Kind, place: int, *, of_other: bool = False) -> list[Path]:
+        """The parts that a node of an operator wrote, in order; none if there is no such node."""
         node, parts = self._graph.find(kind, place, of_other=of_other), self._ledger.directory.parts
         if node is None:
             return []
@@ -349,7 +350,7 @@ class Executor:
         return node is not None and self._ledger.decided(node.id) is not None
 
     def _partitions(self, place: int) -> Partitions:
-        """Into how many partitions the keys of an operator are written."""
+        """The partitions of the keys of an operator, as the log records them."""
         node, operator = self._graph.find("map", place), self._partitioned(place)
         settled = None if node is None else self._ledger.partitions(node.id)
         if settled is None:
@@ -369,9 +370,9 @@ class Executor:
     # Outputs.
 
     def _begin_output(self, node: PlanNode) -> None:
-        rows = next(rows for rows in self._graph.outputs() if rows.output == node.output)
+        last = next(rows for rows in self._graph.outputs() if rows.output == node.output)
         outputs = self._job.outputs
-        tasks = Tasks() if outputs is None else outputs.tasks(node, len(self.blocks(rows.id)))
+        tasks = Tasks() if outputs is None else outputs.tasks(node, len(self.blocks(last.id)))
         if tasks.blocks:
             self._progress.phase("output", "write", len(tasks.blocks))
         self._begin_tasks(node, tasks)
@@ -385,7 +386,7 @@ class Executor:
 
 
 def _blocks_of(source: Source, rows_per_block: int) -> list[int]:
-    """Rows or groups of each block of what a global operator has decided; its dataset is not opened."""
+    """Rows or groups of each block after the decision of a global operator; the dataset is not opened."""
     if source.bounds is not None:
         return cut_groups(np.load(source.bounds, mmap_mode="r"), rows_per_block)
     return cut(len(np.load(str(source.order), mmap_mode="r")), rows_per_block)

@@ -1,4 +1,4 @@
-"""Where the rows of each node of a plan are, while the plan is run."""
+"""The rows that each node of a running plan reads: in which files they are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from jinx_pipeline.schedule.task import Task
 
 @dataclass(frozen=True)
 class _Origin:
-    """What a source or a decision gives to the nodes that read it, or the tasks of a node that reads none.
+    """The blocks of a source or decision, or of a node that has tasks and reads no blocks.
 
     Attributes:
         source: The rows.
@@ -29,11 +29,11 @@ class _Origin:
 
 
 class StreamTable:
-    """Tells where the rows are that a task reads.
+    """Finds the rows that a task reads.
 
     Args:
         graph: The nodes.
-        ledger: What is committed.
+        ledger: The committed work.
         rows: The names of the rows of the sources.
     """
 
@@ -47,32 +47,32 @@ class StreamTable:
         self._origin_of = {node.id: graph.origin(node.id).id for node in graph.nodes}
 
     def add(self, node: PlanNode, source: Source, blocks: Mapping[int, int]) -> None:
-        """The blocks of a node that reads none are known.
+        """Add the blocks of a node that reads no blocks.
 
         Args:
             node: The node.
-            source: The rows that it gives to those that read it; nothing where its tasks know what they read.
+            source: The rows that it gives to its readers; empty if its tasks know what they read.
             blocks: Rows of each block.
         """
         firsts = accumulate(blocks.values(), initial=0)
         self._origins[node.id] = _Origin(source, blocks, dict(zip(blocks, firsts, strict=False)))
 
     def add_other_rows(self, node: PlanNode, rows: SourceRows) -> None:
-        """The names of the rows at a node that reads the dataset that a join adds."""
+        """Add the names of rows for a node that reads the dataset that a join adds."""
         self._other_rows[node.id] = rows
 
     def blocks(self, node: str) -> Mapping[int, int]:
-        """The blocks of a node: rows of each, as the source or decision has them."""
+        """The blocks of a node: rows of each, as its source or decision cut them."""
         return self._origins[self._origin_of[node]].blocks
 
     def source(self, node: str) -> Source:
-        """The rows of the source or decision whose blocks a node has."""
+        """The source or decision whose blocks a node reads."""
         return self._origins[self._origin_of[node]].source
 
-    # As `engines.driver.Streams`.
+    # Methods of `engines.driver.Streams`.
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
-        """What a task reads, and the task with its first row as that counts it."""
+        """The rows that a task reads, and the task with its first row counted in them."""
         reads = self._graph[task.node].reads
         origin = self._origins.get(reads[0].node if reads else task.node)
         if origin is not None:
@@ -82,11 +82,11 @@ class StreamTable:
         return Source(base.base, parts, contents=base.contents, facts=base.facts), task
 
     def named(self, node: str, bad: BadRow) -> BadRow:
-        """A row that was left out, with the name that people know it by."""
+        """A row that was left out, with its source and its number in it."""
         return self._other_rows.get(node, self._rows).named(bad)
 
     def counts(self, node: str) -> bool:
-        """Whether rows that are left out at a node count against the limit of the recipe."""
+        """Whether rows that a node leaves out count against the limit of the recipe."""
         return node not in self._other_rows
 
     def _parts_of(self, stream: Stream, block: int) -> list[str]:

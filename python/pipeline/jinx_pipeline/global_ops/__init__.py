@@ -1,1 +1,1 @@
-"""Global operators: decided once, over keys of all rows; media are never read."""
+"""Global operators, which decide once over the keys of all rows; they never read media."""

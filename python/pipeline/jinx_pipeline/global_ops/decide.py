@@ -1,4 +1,4 @@
-"""Decisions that one process takes, with the keys or signatures of all rows before it."""
+"""Decisions that a single process makes from the keys or signatures of all rows."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -27,10 +27,10 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
     """Run a global operator.
 
     Args:
-        operator: A deduplicator, selector, grouper, or an aggregator of everything.
-        source: The rows that it looks at, in at least one part.
-        roles: Where texts and media are.
-        ctx: Seed and threads.
+        operator: A deduplicator, selector, grouper, or an aggregator of all rows.
+        source: The rows, in at least one part.
+        roles: The columns of texts and media.
+        ctx: The context, with seed and threads.
     """
     if operator.kind == "deduplicator":
         return _duplicates(operator, SignatureFiles([signatures_path(Path(part)) for part in source.part_paths()]))
@@ -40,9 +40,9 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
         return Decision(all_positions(rows), whole(np.array([0, rows] if rows else [0])))
     columns = keys(operator, opened, roles)
     if isinstance(operator, Selector):
-        with _named(operator):
+        with _operator_named(operator):
             return Decision(operator.order(columns, rows, ctx))
-    with _named(operator):
+    with _operator_named(operator):
         groups = operator.checked_groups(columns, rows)
     lengths = [len(group) for group in groups]
     return Decision(Chunks(lambda: iter(groups)), whole(np.cumsum([0, *lengths], dtype=np.int64)))
@@ -51,15 +51,15 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
 def _duplicates(operator: Any, files: SignatureFiles) -> Decision:
     if isinstance(operator, PartDeduplicator):
         return Decision(all_positions(sum(len(table) for table in files)), keys=operator.repeated(files))
-    with _named(operator):
+    with _operator_named(operator):
         keep, originals = operator.checked_duplicates(files, sum(len(table) for table in files))
     later = np.flatnonzero(originals >= 0)
     return Decision(chosen(keep), repeats=[pa.table({"later": later, "first": originals[later]})])
 
 
 @contextmanager
-def _named(operator: Operator) -> Generator[None]:
-    """Say which operator raised; an error of the machine, and one that names it, stay what they are."""
+def _operator_named(operator: Operator) -> Generator[None]:
+    """Name the operator in its errors, except in errors of the machine and errors that name it already."""
     try:
         yield
     except (OSError, MemoryError):
@@ -71,11 +71,11 @@ def _named(operator: Operator) -> Generator[None]:
 
 
 def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list[Any]]:
-    """The columns that a selector or grouper looks at, of all rows."""
-    found: dict[str, list[Any]] = {path: [] for path in operator.reads}
+    """The columns that a selector or grouper reads, for all rows."""
+    columns: dict[str, list[Any]] = {path: [] for path in operator.reads}
     for first in range(0, len(source), _KEY_ROWS):
         positions = source.positions(first, min(_KEY_ROWS, len(source) - first))
         batch = Batch(source.dataset, positions, roles)
-        for path, values in found.items():
+        for path, values in columns.items():
             values.extend(batch.column(path))
-    return found
+    return columns

@@ -1,4 +1,4 @@
-"""The global operators of a run: each decides once, and what it decided is kept for resume."""
+"""The decisions of the global operators of a run: each is made once, and kept for resume."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -29,11 +29,11 @@ _PAIR = ("later", "first")
 
 @dataclass(frozen=True)
 class Decisions:
-    """What global operators decide, and what was decided in earlier runs.
+    """Makes the decisions of global operators, or takes those of an earlier process.
 
     Attributes:
-        recipe: With the operators.
-        ledger: Where it is recorded that they are complete.
+        recipe: The recipe with the operators.
+        ledger: Records the decisions.
         memory: Bytes that a task may use; None: no limit.
     """
 
@@ -46,60 +46,60 @@ class Decisions:
         return self.ledger.directory.decisions
 
     def settled(self, node: str, place: int, rows: int) -> Partitions:
-        """Into how many partitions the tasks of a node write the keys of an operator.
+        """The partitions of the keys of an operator, which are chosen and recorded in the first call.
 
         Args:
             node: The node whose tasks write the keys.
-            place: Of the operator in the recipe.
-            rows: That the node begins with.
+            place: The place of the operator in the recipe.
+            rows: The rows that the node begins with.
         """
         settled = self.ledger.partitions(node)
         if settled is None:
             operator = self.recipe.steps[place].operator
             if isinstance(operator, Partitioned):
-                # What some tasks have done in an earlier run is of use for the same numbers, whatever memory is now.
-                most = operator.keys_at_once(self.memory)
-                settled = Partitions(node, operator.partitions(rows, most), most)
+                # Recorded, because finished tasks of an earlier process need the same numbers, even if memory differs.
+                max_keys = operator.keys_at_once(self.memory)
+                settled = Partitions(node, operator.partitions(rows, max_keys), max_keys)
                 self.ledger.record(settled)
             else:
                 settled = Partitions(node, 1, 0)
         return settled
 
-    def after(self, node: str, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]) -> Source:
-        """The rows that remain, or groups of them.
+    def after(self, node: str, place: int, rows: Source, keys: Keys | None, looks: Sequence[Path]) -> Source:
+        """The rows after a decision, or groups of them.
 
         Args:
             node: The node that decides.
-            place: Of the operator in the recipe.
-            made: The rows that it looks at.
-            keys: Those of a `Partitioned` operator; None: there are none.
-            looks: What the looks at them have found.
+            place: The place of the operator in the recipe.
+            rows: The rows before the decision.
+            keys: The keys of a `Partitioned` operator; None: there are none.
+            looks: The results of the tasks over the keys.
 
         Raises:
-            RunLogError: The files of an earlier decision are not what was decided.
+            RunLogError: The files of an earlier decision have changed.
         """
         decided = self.ledger.decided(node)
         if decided is None:
-            decided = self._decide(node, place, made, keys, looks)
+            decided = self._decide(node, place, rows, keys, looks)
         else:
             self._verify(decided)
         order, bounds = self._folder / f"{node}.npy", self._folder / f"{node}.bounds.npy"
-        return replace(made, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
+        return replace(rows, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
 
     def edits_path(self, node: str) -> Path:
-        """Where a node that decides puts what an edit of each sample needs."""
+        """The file in which a decision stores the data for its edits of samples."""
         return self._folder / f"{node}.keys.npy"
 
     def _verify(self, decided: Decided) -> None:
-        """Refuse files that are not those of a decision of an earlier process."""
+        """Refuse files that differ from the recorded decision of an earlier process."""
         for name, digest in decided.files.items():
             path = self._folder / name
             if not path.exists() or _digest(np.load(path, mmap_mode="r")) != digest:
-                raise RunLogError(f"{path} is not what was decided; {START_OVER}")
+                raise RunLogError(f"{path} has changed since the decision was made; {START_OVER}")
 
-    def _decide(self, node: str, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]) -> Decided:
+    def _decide(self, node: str, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decided:
         started, cpu = time.perf_counter(), time.process_time()
-        decision = self._decision(place, made, keys, looks)
+        decision = self._decision(place, source, keys, looks)
         files: dict[str, str] = {}
         rows_out = self._publish(f"{node}.npy", decision.order, files)
         if decision.bounds is not None:
@@ -109,12 +109,12 @@ class Decisions:
             self._publish(self.edits_path(node).name, decision.keys, files)
         elif decision.keys is not None:
             self._publish(self.edits_path(node).name, [decision.keys], files, decision.keys.dtype)
-        rows = len(OpenSource(made))
+        rows = len(OpenSource(source))
         decided = Decided(
             node,
             place,
             files,
-            # Where an edit follows, it counts the rows that remain.
+            # If edits follow, they count the remaining rows.
             rows - rows_out if is_edited else rows,
             0 if is_edited else rows_out,
             time.perf_counter() - started,
@@ -125,29 +125,29 @@ class Decisions:
         self.ledger.record(decided)
         return decided
 
-    def _decision(self, place: int, made: Source, keys: Keys | None, looks: Sequence[Path]) -> Decision:
+    def _decision(self, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decision:
         operator: Any = self.recipe.steps[place].operator
-        if not made.part_paths():
+        if not source.part_paths():
             return Decision(Chunks(lambda: iter(())))
         if keys is not None:
             return operator.decide(keys, [read_table(path) for path in looks])
-        return decide(operator, made, self.recipe.roles, Context(seed=self.recipe.options.seed))
+        return decide(operator, source, self.recipe.roles, Context(seed=self.recipe.options.seed))
 
     def _publish(
         self, name: str, chunks: "Iterable[npt.NDArray[Any]]", files: dict[str, str], dtype: Any = np.int64
     ) -> int:
-        """Keep a part of a decision, and its digest in `files`; returns how many numbers it has."""
+        """Write a file of a decision, and add its digest to `files`; returns how many numbers it has."""
         path = self._folder / name
         count = publish_order(path, chunks, dtype)
         files[name] = _digest(np.load(path, mmap_mode="r"))
         return count
 
     def _pairs(self, decision: Decision) -> list[tuple[int, int]]:
-        """The first duplicates and what they repeat, for people to look at."""
-        most = self.recipe.options.trace
-        heads = [table.slice(0, most) for table in decision.repeats]
+        """The first duplicates with the rows that they repeat, as examples."""
+        limit = self.recipe.options.trace
+        heads = [table.slice(0, limit) for table in decision.repeats]
         pairs = [pair for head in heads for pair in zip(*(head[name].to_pylist() for name in _PAIR), strict=True)]
-        return sorted(pairs)[:most]
+        return sorted(pairs)[:limit]
 
 
 def _digest(values: "npt.NDArray[Any]") -> str:
@@ -158,6 +158,6 @@ def _digest(values: "npt.NDArray[Any]") -> str:
 
 
 def publish_order(path: Path, chunks: "Iterable[npt.NDArray[Any]]", dtype: Any = np.int64) -> int:
-    """Write positions or keys to a file that is there whole or not at all; returns how many there are."""
+    """Write positions or keys to a file atomically; returns how many there are."""
     with published(path) as file:
         return write_npy(file, chunks, dtype)

@@ -1,4 +1,4 @@
-"""The tasks over the keys of one operator: merges of key files, where that is better, and looks."""
+"""The tasks over the keys of one operator: merges of key files, if they help, and looks."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,14 +15,14 @@ from jinx_pipeline.runlog.work_dir import signatures_path
 
 
 class KeyTasks:
-    """Tells the tasks once all keys are written.
+    """Plans the tasks once all keys are written.
 
     Args:
-        operator: Whose keys these are.
-        place: Of the operator in the recipe.
-        settled: Into how many partitions they were written.
-        parts: The parts next to which the keys are.
-        other_parts: The same of the dataset that a join adds.
+        operator: The operator that the keys belong to.
+        place: The place of the operator in the recipe.
+        settled: The recorded partitions of the keys.
+        parts: The parts with the keys next to them.
+        other_parts: The same for the dataset that a join adds.
     """
 
     def __init__(
@@ -31,18 +31,18 @@ class KeyTasks:
         self._operator = operator
         self._place = place
         self._files, self._other = key_files(parts), key_files(other_parts)
-        # Temporary files go where the parts are.
+        # Temporary files go to the directory of the parts.
         self._folder = str(parts[0].parent)
         self._division = divide(
             self._files,
             self._other,
             kinds=operator.kinds,
             partitions=settled.count,
-            most=settled.keys_at_once,
+            max_keys=settled.keys_at_once,
         )
 
     def merge(self, *, of_other: bool) -> MergeKeysWork | None:
-        """The merge of key files; None: they are looked at as they are."""
+        """The merge of key files; None: they are read without a merge."""
         division = self._division
         runs = division.other_runs if of_other else division.runs
         if not runs:
@@ -53,18 +53,18 @@ class KeyTasks:
         return MergeKeysWork(operator, self._place, self._other, division, runs, self._edges)
 
     def keys(self, merged: Sequence[Path], merged_other: Sequence[Path]) -> Keys:
-        """The keys as looks read them.
+        """The keys for the looks.
 
         Args:
-            merged: What merges have made of the key files, if there were any.
-            merged_other: The same of the dataset that a join adds.
+            merged: The merged key files, if there were merges.
+            merged_other: The same for the dataset that a join adds.
         """
         if not self._division.runs:
             return Keys(self._files, self._division, self._folder, self._other)
         return Keys(KeyFiles(merged), self._division, self._folder, KeyFiles(merged_other))
 
     def look(self, keys: Keys) -> LookWork:
-        """The looks at all keys."""
+        """The looks over all keys."""
         return LookWork(self._operator, self._place, keys)
 
     @cached_property

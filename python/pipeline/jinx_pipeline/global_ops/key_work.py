@@ -1,4 +1,4 @@
-"""Work over the keys of all rows: looks at a partition, and before them merges of key files."""
+"""Work over the keys of all rows: looks at partitions, and merges of key files before them."""
 
 import time
 from abc import ABC, abstractmethod
@@ -21,12 +21,12 @@ from jinx_pipeline.worker.work import WorkerState
 
 @dataclass(frozen=True)
 class KeyWork(ABC):
-    """Several tasks over keys, one a row of the node; none of them can be left out.
+    """Tasks over keys; each task is a row of the node, and none can be left out.
 
     Attributes:
-        operator: Whose keys these are.
+        operator: The operator that the keys belong to.
         number: Its place in the recipe.
-        step: What the tasks do.
+        step: The name of the step, for events.
     """
 
     operator: Exchanged
@@ -41,17 +41,17 @@ class KeyWork(ABC):
 
     @property
     def label(self) -> str:
-        """Whose keys these are."""
+        """A readable description."""
         return f"{self.operator.name}, at the keys of all samples"
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
 
     @abstractmethod
     def write(self, file: IO[bytes], number: int) -> None:
-        """Do one of them, and write what comes of it."""
+        """Run a task, and write its result."""
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
         """As `Work.run`."""
@@ -62,17 +62,17 @@ class KeyWork(ABC):
             self.write(file, task.first)
             size = file.tell()
         seconds = time.perf_counter() - started
-        counted: dict[str, Any] = {"rows_in": 0, "rows_out": 0, "seconds": seconds, "peak_bytes": 0}
-        figures = OperatorFigures(self.operator.name, self.number, cpu_seconds=time.process_time() - cpu, **counted)
+        counts: dict[str, Any] = {"rows_in": 0, "rows_out": 0, "seconds": seconds, "peak_bytes": 0}
+        figures = OperatorFigures(self.operator.name, self.number, cpu_seconds=time.process_time() - cpu, **counts)
         return Receipt(path.name, 1, size, seconds, figures=[figures])
 
 
 @dataclass(frozen=True)
 class LookWork(KeyWork):
-    """Look at a partition of the keys, and write what is found there.
+    """Looks at partitions of the keys, and writes the results.
 
     Attributes:
-        operator: Whose decision it is.
+        operator: The operator that decides.
         keys: All keys.
     """
 
@@ -83,11 +83,11 @@ class LookWork(KeyWork):
 
     @property
     def count(self) -> int:
-        """As many as the keys are divided among."""
+        """The number of looks."""
         return self.keys.looks
 
     def write(self, file: IO[bytes], number: int) -> None:
-        """Write what a look finds, as Arrow IPC."""
+        """Write the result of a look, as Arrow IPC."""
         table = self.operator.look(self.keys, number).combine_chunks()
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
@@ -95,13 +95,13 @@ class LookWork(KeyWork):
 
 @dataclass(frozen=True)
 class MergeKeysWork(KeyWork):
-    """Merge some key files into one.
+    """Merges groups of key files, each into one file.
 
     Attributes:
         files: All key files.
-        division: Of the keys.
-        runs: Where the files begin that are merged into one, and the number of files.
-        edges: Where partitions begin, if that depends on the keys.
+        division: The division of the keys.
+        runs: The index of the first file of each merge, and the number of files.
+        edges: The edges of partitions, if they depend on the keys.
     """
 
     files: KeyFiles
@@ -113,10 +113,10 @@ class MergeKeysWork(KeyWork):
 
     @property
     def count(self) -> int:
-        """As many as files are written."""
+        """The number of merged files."""
         return len(self.runs) - 1
 
     def write(self, file: IO[bytes], number: int) -> None:
-        """Write a key file."""
+        """Write a merged key file."""
         files = self.files.part(self.runs[number], self.runs[number + 1])
         merge_keys(file, self.operator, files, self.division, self.edges)

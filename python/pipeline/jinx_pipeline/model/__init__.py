@@ -1,1 +1,1 @@
-"""Plain records that all layers share."""
+"""Records and errors that all layers share."""

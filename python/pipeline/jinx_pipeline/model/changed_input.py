@@ -1,12 +1,12 @@
-"""Errors of what a run reads and somebody has changed since it began."""
+"""The error for an input that has changed since the run began."""
 
 
 class ChangedInputError(RuntimeError):
-    """What a run reads is not what it was when the run began; the message says what it is, and the remedy.
+    """An input has changed since the run began; the message says which, and the remedy.
 
     Attributes:
-        concerns_all_rows: So that the run stops.
-        needs_repair: So that nobody is told to run again as it is.
+        concerns_all_rows: True, so that the run stops.
+        needs_repair: True, so that the user is not told to simply run again.
     """
 
     concerns_all_rows = True

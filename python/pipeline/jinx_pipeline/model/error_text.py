@@ -1,4 +1,4 @@
-"""What an error says, as text that can be kept: exceptions of users may hold anything, and may fail to say it."""
+"""Error messages as text that can be stored: user exceptions may contain anything, and `str` of them may fail."""
 
 import traceback
 
@@ -6,19 +6,19 @@ _MESSAGE_CHARACTERS, _TRACE_CHARACTERS = 2000, 2000
 
 
 def message_of(error: BaseException) -> str:
-    """Type, message and notes of an exception; what UTF-8 cannot hold is written with a backslash."""
+    """Type, message and notes of an exception; characters that UTF-8 cannot encode are written with a backslash."""
     try:
-        said = "; ".join(map(str, [error, *getattr(error, "__notes__", [])]))
-    except BaseException as another:  # noqa: BLE001 - whatever a user's `__str__` raises
-        said = f"<its message cannot be told: {type(another).__name__}>"
-    return plain_text(f"{type(error).__name__}: {said}"[:_MESSAGE_CHARACTERS])
+        message = "; ".join(map(str, [error, *getattr(error, "__notes__", [])]))
+    except BaseException as str_error:  # noqa: BLE001 - a user's `__str__` may raise anything
+        message = f"<no message: str() raised {type(str_error).__name__}>"
+    return plain_text(f"{type(error).__name__}: {message}"[:_MESSAGE_CHARACTERS])
 
 
 def trace_of(error: BaseException) -> str:
-    """The last lines of its traceback."""
+    """The end of the traceback of an exception."""
     return plain_text("".join(traceback.format_exception(error))[-_TRACE_CHARACTERS:])
 
 
 def plain_text(text: str) -> str:
-    """Text that UTF-8 can hold."""
+    """Text that UTF-8 can encode."""
     return text.encode(errors="backslashreplace").decode()

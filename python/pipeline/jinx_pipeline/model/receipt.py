@@ -1,4 +1,4 @@
-"""What workers report: finished tasks, what operators did in them, and rows that were left out."""
+"""The reports of workers: receipts of finished tasks, figures of operators, and rows that were left out."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +9,13 @@ class BadRow:
     """A row that is in no output because something failed on it.
 
     Attributes:
-        row: Its number in its source, from 0, where rows that cannot be read count, too; in the run log the number in
-            what the pipeline reads of all sources together.
-        operator: Which operator failed, or was running when the worker died; empty if that is not known.
+        row: Its number in its source, from 0, where unreadable rows count too; in the run log, its number among the
+            rows that the pipeline reads from all sources.
+        operator: The operator that failed, or that ran when the worker died; empty if unknown.
         error: The exception's type and message, or what happened to the worker.
-        trace: The last lines of the traceback.
+        trace: The end of the traceback.
         source: The source, as the recipe names it; empty in the run log.
-        counted: What `row` counts where it is no row of a source, such as "group".
+        counted: What `row` counts if it is not a row of a source, such as "group".
     """
 
     row: int
@@ -27,24 +27,24 @@ class BadRow:
 
     @property
     def place(self) -> str:
-        """Which row it is, for people."""
+        """A readable name of the row."""
         if self.counted:
-            return f"{self.counted} {self.row} of what the step before has made"
+            return f"{self.counted} {self.row} of the output of the step before"
         return f"{self.source}, row {self.row}" if self.source else f"row {self.row}"
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorFigures:
-    """What one operator did in one task.
+    """The figures of one operator in one task.
 
     Attributes:
         operator: Its name.
         number: Its place in the recipe.
-        rows_in: Rows it was given.
-        rows_out: Rows it passed on.
-        seconds: Wall time in it.
-        cpu_seconds: CPU time of the worker in it, all threads.
-        peak_bytes: The largest resident memory of the worker seen after it.
+        rows_in: Its input rows.
+        rows_out: Its output rows.
+        seconds: Its wall time.
+        cpu_seconds: Its CPU time, with all threads of the worker.
+        peak_bytes: The largest resident memory of the worker right after it ran.
     """
 
     operator: str
@@ -58,11 +58,11 @@ class OperatorFigures:
 
 @dataclass(frozen=True, slots=True)
 class PortPart:
-    """What a task has put out of a port.
+    """The output of a task at a port.
 
     Attributes:
-        part: Name of the part in `parts/`; None where no row came out.
-        rows: Rows in it.
+        part: The name of the part in `parts/`; None: no rows came out.
+        rows: Rows in the part.
     """
 
     part: str | None
@@ -71,17 +71,17 @@ class PortPart:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a worker reports of a finished task.
+    """The report of a worker on a finished task.
 
     Attributes:
-        part: Name of the part in `parts/` of what goes out of the port `out`; None where no row came out.
-        rows_out: Rows in it.
-        bytes_out: Bytes of it.
-        seconds: How long it took.
+        part: The name of the part in `parts/` with the rows of the port `out`; None: no rows came out.
+        rows_out: Rows in the part.
+        bytes_out: Bytes of the part.
+        seconds: How long the task took.
         bad: Rows that were left out.
-        figures: What each operator did.
-        traces: Before-and-after pairs and dropped rows, for the tracer.
-        ports: What goes out of other ports.
+        figures: The figures of each operator.
+        traces: Examples of changed and dropped rows.
+        ports: The output of other ports.
     """
 
     part: str | None
@@ -95,5 +95,5 @@ class Receipt:
 
     @property
     def rows_by_port(self) -> dict[str, int]:
-        """The rows that went out of each port."""
+        """The number of output rows of each port."""
         return {"out": self.rows_out, **{port: part.rows for port, part in self.ports.items()}}

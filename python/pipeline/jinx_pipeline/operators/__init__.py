@@ -1,4 +1,4 @@
-"""Operators: what is done to samples, with no knowledge of files and engines."""
+"""Operators, which process samples and know neither files nor engines."""
 
 from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
 from jinx_pipeline.operators.api.context import Context

@@ -1,4 +1,4 @@
-"""The size of blocks: it follows from the input alone, so that the blocks are the same for any number of workers."""
+"""The size of blocks, which depends only on the input, so that blocks are the same for any number of workers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES: Final = 64_000_000
 MAX_BLOCK_ROWS: Final = 20_000
 MIN_BLOCK_ROWS: Final = 500
-# So that a small input keeps all cores busy, too.
+# So that a small input keeps all cores busy too.
 MIN_BLOCKS: Final = 64
 
 
@@ -22,8 +22,8 @@ class SampleSize:
     """The mean size of a sample.
 
     Attributes:
-        row_bytes: What the input itself holds of it.
-        media_bytes: The files that it names as its images, audios or videos, where operators read them.
+        row_bytes: The size in the input itself.
+        media_bytes: The size of its image, audio and video files that operators read.
     """
 
     row_bytes: float = 1.0
@@ -31,17 +31,17 @@ class SampleSize:
 
     @property
     def bytes(self) -> float:
-        """Both together."""
+        """The sum of both."""
         return max(self.row_bytes + self.media_bytes, 1.0)
 
 
 @dataclass(frozen=True)
 class BlockSize:
-    """How many rows a block has.
+    """The number of rows of a block.
 
     Attributes:
-        rows: That many, but for the last block.
-        reason: Why, for people.
+        rows: The number of rows; the last block may have fewer.
+        reason: The readable reason.
     """
 
     rows: int
@@ -52,22 +52,22 @@ def block_size(rows: int, sample: SampleSize, option: int | None = None) -> Bloc
     """The size of blocks.
 
     Args:
-        rows: All rows that are read.
-        sample: How large they are.
-        option: The number of rows that the recipe asks for.
+        rows: The total number of rows.
+        sample: The mean size of a row.
+        option: The number of rows that the recipe requests.
     """
     if option is not None:
         return BlockSize(option, "set by block_rows")
     by_bytes = max(int(BLOCK_BYTES / sample.bytes), 1)
     for_all_cores = max(-(-rows // MIN_BLOCKS), MIN_BLOCK_ROWS)
-    most = min(by_bytes, for_all_cores, MAX_BLOCK_ROWS)
-    if most == by_bytes:
+    block_rows = min(by_bytes, for_all_cores, MAX_BLOCK_ROWS)
+    if block_rows == by_bytes:
         media = f", {natural_size(int(sample.media_bytes))} of it in media files" if sample.media_bytes else ""
         return BlockSize(
-            most, f"about {natural_size(BLOCK_BYTES)}, at {natural_size(int(sample.bytes))} a sample{media}"
+            block_rows, f"about {natural_size(BLOCK_BYTES)}, at {natural_size(int(sample.bytes))} a sample{media}"
         )
-    reason = "small enough for all cores to have some" if most == for_all_cores else "the most that a block has"
-    return BlockSize(most, reason)
+    reason = "small enough for all cores to have some" if block_rows == for_all_cores else "the most that a block has"
+    return BlockSize(block_rows, reason)
 
 
 def cut(rows: int, rows_per_block: int) -> list[int]:
@@ -76,10 +76,10 @@ def cut(rows: int, rows_per_block: int) -> list[int]:
 
 
 def cut_groups(bounds: "npt.NDArray[np.int64]", rows_per_block: int) -> list[int]:
-    """Groups of each block: as many as have no more rows together than a block, but one at least.
+    """Groups of each block: as many as fit into the rows of a block, but at least one.
 
     Args:
-        bounds: Where each group begins among the rows of all groups, and the end; int64 of shape (groups + 1,).
+        bounds: The first row of each group among the rows of all groups, and the end; int64 of shape (groups + 1,).
         rows_per_block: Rows of a block.
     """
     return list(_groups_of_blocks(bounds, rows_per_block))

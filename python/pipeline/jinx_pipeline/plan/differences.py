@@ -1,23 +1,23 @@
-"""What differs between a plan and what it would be now, for people."""
+"""Readable differences between a stored plan and the current one."""
 
 import json
 from typing import Any
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """What differs between two descriptions, as `path: old -> new`."""
+    """The differences between two descriptions, as `path: old -> new`."""
     if isinstance(old, dict) and isinstance(new, dict):
         names: list[Any] = list(dict.fromkeys([*old, *new]))  # pyright: ignore[reportUnknownArgumentType]
-        found = [
-            one
+        changes = [
+            change
             for name in names
             if name != "digest"
-            for one in differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))  # pyright: ignore[reportUnknownMemberType]
+            for change in differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))  # pyright: ignore[reportUnknownMemberType]
         ]
-        return found or (["the code of an operator, or data that it reads"] if old != new else [])
+        return changes or (["the code of an operator, or data that it reads"] if old != new else [])
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):  # pyright: ignore[reportUnknownArgumentType]
         pairs: list[tuple[Any, Any]] = list(zip(old, new, strict=True))  # pyright: ignore[reportUnknownArgumentType]
-        return [one for at, (a, b) in enumerate(pairs) for one in differences(a, b, f"{path}[{at}]")]
+        return [change for index, (a, b) in enumerate(pairs) for change in differences(a, b, f"{path}[{index}]")]
     if old == new:
         return []
     return [f"{path}: {_short(old)} -> {_short(new)}"]

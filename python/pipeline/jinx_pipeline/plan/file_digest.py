@@ -1,4 +1,4 @@
-"""The digest of a large file, which is not read again while nothing says that the file has changed."""
+"""The digest of a large file, which is read again only if its metadata has changed."""
 
 import json
 import time
@@ -9,17 +9,17 @@ from typing import Final
 
 from jinx_pipeline.runlog.work_dir import publish_text
 
-# A file that was changed so recently may be changed once more without its times saying so.
+# A file that changed this recently may change again without a change of its times.
 _SETTLED_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True)
 class FileDigest:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
-        size: Its bytes.
-        sha256: Their SHA-256, in hex.
+        size: Its size in bytes.
+        sha256: Its SHA-256, in hex.
     """
 
     size: int
@@ -27,28 +27,28 @@ class FileDigest:
 
 
 def file_digest(path: str, folder: Path) -> FileDigest:
-    """The digest of a file; it is read if it is not the file of the last call, or was touched since.
+    """The digest of a file; it is read again if it was replaced or touched since the last call.
 
-    The system sets the time of the last change of status itself, so that a file which takes the place of another with
-    its size and its time of modification is told from it.
+    The status change time (ctime) is set by the system, so it reveals a file that replaces another one of the same size
+    and modification time.
 
     Args:
         path: The file.
-        folder: Where digests are kept.
+        folder: The directory for stored digests.
     """
-    kept = folder / f"{sha256(str(Path(path).absolute()).encode(errors='surrogateescape')).hexdigest()[:16]}.digest"
+    stored = folder / f"{sha256(str(Path(path).absolute()).encode(errors='surrogateescape')).hexdigest()[:16]}.digest"
     state = _state(path)
     try:
-        record = json.loads(kept.read_text("utf-8"))
+        record = json.loads(stored.read_text("utf-8"))
         if record["state"] == state:
             return FileDigest(state["size"], record["sha256"])
     except (OSError, ValueError, LookupError, TypeError):
-        pass  # nothing is known
+        pass  # no stored digest
     digest = head_digest(path, state["size"])
     changed_at = max(state["modified"], state["changed"]) / 1e9
     if _state(path) == state and time.time() - changed_at > _SETTLED_SECONDS:
         folder.mkdir(parents=True, exist_ok=True)
-        publish_text(kept, json.dumps({"state": state, "sha256": digest}))
+        publish_text(stored, json.dumps({"state": state, "sha256": digest}))
     return FileDigest(state["size"], digest)
 
 
@@ -63,11 +63,11 @@ def head_digest(path: str, size: int) -> str:
 
 
 def _state(path: str) -> dict[str, int]:
-    found = Path(path).stat()
+    status = Path(path).stat()
     return {
-        "device": found.st_dev,
-        "file": found.st_ino,
-        "size": found.st_size,
-        "modified": found.st_mtime_ns,
-        "changed": found.st_ctime_ns,
+        "device": status.st_dev,
+        "file": status.st_ino,
+        "size": status.st_size,
+        "modified": status.st_mtime_ns,
+        "changed": status.st_ctime_ns,
     }

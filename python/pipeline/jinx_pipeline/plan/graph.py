@@ -1,7 +1,7 @@
-"""The graph of a plan: sources, chains of operators, looks at keys, decisions and outputs.
+"""The graph of a plan: sources, chains of operators, tasks over keys, decisions and outputs.
 
-The id of a node is a digest of what it makes: of its operators with their parameters and code, and of the ids of what
-it reads. A recipe that is edited has the same ids up to where it was edited.
+The id of a node is a digest of what it makes: of its operators with their parameters and code, and of the ids of the
+nodes that it reads. Editing a recipe changes the ids from the edited step on.
 """
 
 import json
@@ -16,12 +16,12 @@ from jinx_pipeline.schedule.graph import Graph, Node, Stream
 
 Kind = Literal["source", "map", "merge", "look", "decide", "join", "pack"]
 
-# Of an id: enough that no two of a million nodes are equal.
+# Digits of an id: enough for a million nodes without a collision.
 _DIGITS: Final = 12
 _PREFIX_CHARACTERS: Final = 24
-# Failures of a task whose rows cannot be left out, until the run stops.
+# After so many failures of a task whose rows cannot be left out, the run stops.
 _FATAL_STRIKES: Final = 5
-# Nodes that write outputs.
+# Kinds of nodes that write outputs.
 WRITERS: Final[tuple[Kind, ...]] = ("join", "pack")
 # Ports whose rows other nodes read block by block.
 ROW_PORTS: Final = ("out", "dropped", "failed")
@@ -36,16 +36,16 @@ class PlanNode:
         kind: `source`: rows of datasets; `map`: operators run on each block; `merge`: fewer and larger files of keys;
             `look`: tasks over the keys of all rows; `decide`: the driver decides which rows remain, in which order;
             `join`: tasks that put the parts of divided blocks together; `pack`: tasks that write an output.
-        reads: Whose blocks are its blocks, the rows of one after those of another.
-        after: What must be whole before it begins.
-        ports: `out`, `dropped` and `failed` hold rows, `keys` what a later look reads, `edits` what an operator needs
-            that edits each sample after its decision.
+        reads: Streams whose blocks are its blocks; their rows are concatenated.
+        after: Streams that must be complete before it begins.
+        ports: `out`, `dropped` and `failed` hold rows, `keys` the keys for a later `look`, `edits` what an operator
+            needs to edit each sample after its decision.
         operators: The places of its operators in the recipe, in the order in which they run.
         pool: The kind of worker.
         batch_rows: Rows that operators see at once.
-        group: The place of the operator that makes samples of the groups that it reads.
-        keys_of: The place of the operator whose keys go out of the port `keys`.
-        of_other: Whether it is about the dataset that a join adds.
+        group: The place of the operator that makes samples from groups.
+        keys_of: The place of the operator whose keys are written to the port `keys`.
+        of_other: Whether it belongs to the dataset that a join adds.
         has_base: Whether its rows are rows of the source, not new ones.
         output: The number of the output that it writes, or whose rows it makes.
     """
@@ -70,7 +70,7 @@ class PlanGraph:
     """All nodes of a plan.
 
     Attributes:
-        nodes: Each after those that it reads or follows.
+        nodes: The nodes, each after those that it reads or follows.
     """
 
     nodes: tuple[PlanNode, ...] = field(default=())
@@ -79,12 +79,12 @@ class PlanGraph:
         return self._by_id[node_id]
 
     def find(self, kind: Kind, place: int, *, of_other: bool = False) -> PlanNode | None:
-        """The node of a kind that is there for an operator that looks at all rows; None: there is none.
+        """The node of a kind that belongs to an operator that looks at all rows; None if there is none.
 
         Args:
-            kind: Which kind; `map`: the operators after which its keys are computed.
-            place: Of the operator in the recipe.
-            of_other: Whether it is about the dataset that a join adds.
+            kind: The kind; `map`: the node that computes the keys.
+            place: The place of the operator in the recipe.
+            of_other: Whether to find the node for the dataset that a join adds.
         """
         for node in self.nodes:
             places = (node.keys_of,) if kind == "map" else node.operators
@@ -98,7 +98,7 @@ class PlanGraph:
 
     @property
     def source(self) -> PlanNode:
-        """The sources of the recipe."""
+        """The node of the sources of the recipe."""
         return next(node for node in self.nodes if node.kind == "source" and not node.of_other)
 
     def outputs(self) -> list[PlanNode]:
@@ -113,29 +113,29 @@ class PlanGraph:
         return node
 
     def readers(self, origin: str) -> list[PlanNode]:
-        """The nodes that have the blocks of a source or decision."""
+        """The nodes that read the blocks of a source or decision."""
         return [node for node in self.nodes if node.reads and self.origin(node.id).id == origin]
 
     def of_generation(self, generation: int) -> "PlanGraph":
-        """The graph that writes its outputs once more: the nodes that write them have other ids for each generation."""
+        """The graph to write the outputs again: the ids of the nodes that write them differ for each generation."""
         if not generation:
             return self
-        written = {node.id: f"{node.id}-{generation}" for node in self.nodes if node.kind in WRITERS}
+        new_ids = {node.id: f"{node.id}-{generation}" for node in self.nodes if node.kind in WRITERS}
 
         def renamed(node: PlanNode) -> PlanNode:
-            after = tuple(Stream(written.get(stream.node, stream.node), stream.port) for stream in node.after)
-            return replace(node, id=written.get(node.id, node.id), after=after)
+            after = tuple(Stream(new_ids.get(stream.node, stream.node), stream.port) for stream in node.after)
+            return replace(node, id=new_ids.get(node.id, node.id), after=after)
 
         return PlanGraph(tuple(map(renamed, self.nodes)))
 
     def has(self, node_id: str) -> bool:
-        """Whether there is a node of this id, of whatever generation."""
+        """Whether there is a node with this id, of any generation."""
         plain, _, generation = node_id.rpartition("-")
         is_writer = plain in self._by_id and self[plain].kind in WRITERS
         return node_id in self._by_id or (is_writer and generation.isdigit())
 
     def scheduled(self) -> Graph:
-        """The same for the scheduler, which is given the blocks of sources and decisions when they are known.
+        """The graph for the scheduler, which receives the blocks of sources and decisions once they are known.
 
         Raises:
             GraphError: The nodes do not fit together.
@@ -163,8 +163,8 @@ def node_id(prefix: str, facts: Iterable[Any]) -> str:
     """The id of a node.
 
     Args:
-        prefix: For people; what no file name should have is left out of it.
-        facts: What determines the rows that it makes, as plain data.
+        prefix: A readable prefix; characters that a file name should not have are removed.
+        facts: Everything that determines the rows that the node makes, as plain data.
     """
     text = json.dumps([prefix, *facts], sort_keys=True, default=str)
     readable = re.sub(r"[^A-Za-z0-9_]+", "", prefix)[:_PREFIX_CHARACTERS] or "node"

@@ -1,4 +1,4 @@
-"""From a recipe to the graph of its plan: which operators run together, and what waits for all rows."""
+"""Builds the graph of a plan from a recipe: which operators run together, and which wait for all rows."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,14 +34,14 @@ def graph_of(
     Filters that commute are ordered by their speed.
 
     Args:
-        recipe: What to do.
-        findings: Of the probe; operators that lack in them are not moved.
-        memory: Bytes that a worker of each pool may use; those of a pool that is missing have no limit.
+        recipe: The recipe.
+        findings: Results of the probe; operators without results are not moved.
+        memory: Bytes that a worker of each pool may use; a pool that is missing has no limit.
         source: What determines the rows of the sources and their blocks, as plain data.
-        versions: Of the packages whose code makes the rows.
+        versions: Versions of the packages whose code makes the rows.
 
     Raises:
-        RecipeError: Its steps do not fit together.
+        RecipeError: The steps of the recipe do not fit together.
     """
     order = _checked_order(recipe)
     builder = _Builder(recipe, findings or Findings(), memory or {}, dict(versions or {}))
@@ -55,12 +55,12 @@ def graph_of(
 
 @dataclass
 class _Chain:
-    """Operators that have no node yet.
+    """Consecutive operators that have no node yet.
 
     Attributes:
-        reads: What the first of them reads.
-        places: Their places in the recipe.
-        group: The place of the operator that makes samples of the groups that it reads.
+        reads: The streams that the first operator reads.
+        places: The places of the operators in the recipe.
+        group: The place of the operator that makes samples from groups.
     """
 
     reads: tuple[Stream, ...]
@@ -69,7 +69,7 @@ class _Chain:
 
 
 class _Builder:
-    """Adds nodes, each after those that it reads or follows."""
+    """Adds nodes, each after the nodes that it reads or follows."""
 
     def __init__(self, recipe: Recipe, findings: Findings, memory: Mapping[str, int], versions: dict[str, str]) -> None:
         self.nodes: list[PlanNode] = []
@@ -81,23 +81,23 @@ class _Builder:
         self._pools = places_by_pool(recipe)
         self._readers = Counter(_plain(port) for ports in _all_inputs(recipe) for port in ports)
         self._ends: dict[StepPort, _Chain | Stream] = {}
-        # Of each node, the source or decision whose blocks it has, and whether its rows are rows of a source.
+        # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source.
         self._origins: dict[str, str] = {}
         self._has_base: dict[str, bool] = {}
 
     def add_source(self, facts: Sequence[Any]) -> None:
-        """The rows of all sources, one after another or mixed."""
+        """Add the node of the sources, whose rows are concatenated or mixed."""
         node = self._add(PlanNode(node_id("source", [*facts, self._versions]), "source"))
         self._ends[StepPort(None)] = Stream(node.id)
 
     def add_step(self, step: int) -> None:
-        """An operator."""
+        """Add an operator."""
         operator, inputs = self._operators[step], self._recipe.step_inputs[step]
         ports = tuple(port for port in ("dropped", "failed") if self._readers[StepPort(step, port)])
         if operator.kind in GLOBAL_KINDS:
-            self._ends[StepPort(step)] = self._decided(step, self._chain_of(inputs, step))
+            self._ends[StepPort(step)] = self._add_decision(step, self._chain_of(inputs, step))
         elif ports:
-            # What its operators before it drop is not this one's, so it has a node of its own.
+            # Rows that earlier operators drop must not reach its ports, so it has a node of its own.
             chain = _Chain(self._streams(inputs, step), [step])
             last = self._closed(chain, ports=("out", *ports))
             for port in last.ports:
@@ -108,7 +108,7 @@ class _Builder:
             self._ends[StepPort(step)] = chain
 
     def add_output(self, number: int, inputs: tuple[StepPort, ...]) -> None:
-        """The rows of an output, and the tasks that make it of them."""
+        """Add the node whose rows become an output, and the nodes that write the output."""
         last = self._closed(self._chain_of(inputs, None), output=number)
         after = (Stream(last.id),)
         for kind in WRITERS:
@@ -119,7 +119,7 @@ class _Builder:
     # Chains.
 
     def _chain_of(self, inputs: tuple[StepPort, ...], step: int | None) -> _Chain:
-        """The chain that an operator goes on with, or a new one."""
+        """The chain that an operator extends, or a new one."""
         first = _plain(inputs[0])
         end = self._ends[first]
         if len(inputs) == 1 and self._readers[first] == 1 and isinstance(end, _Chain):
@@ -133,7 +133,7 @@ class _Builder:
             if isinstance(end, _Chain):
                 end = self._ends[port] = Stream(self._closed(end).id)
             elif len(inputs) > 1 and self._origins[end.node] == end.node:
-                # Parts that lie one after another hold rows of their own.
+                # Only parts can be concatenated, so a source or decision gets a node that writes its rows as parts.
                 end = Stream(self._closed(_Chain((end,))).id)
             streams.append(end)
         origins = [self._origins[stream.node] for stream in streams]
@@ -142,18 +142,18 @@ class _Builder:
         return tuple(streams)
 
     def _refuse_other_blocks(self, inputs: tuple[StepPort, ...], origins: list[str], step: int | None) -> None:
-        other = next(at for at, origin in enumerate(origins) if origin != origins[0])
-        names = [_stream_name(self._recipe, inputs[at]) for at in (0, other)]
-        what = (
+        differing = next(index for index, origin in enumerate(origins) if origin != origins[0])
+        names = [_stream_name(self._recipe, inputs[index]) for index in (0, differing)]
+        message = (
             f"{_reader_name(self._recipe, step)} reads {names[0]} and {names[1]}, whose blocks differ: rows can only "
             "be put together again where no operator that looks at all rows comes between"
         )
-        raise RecipeError([(Place() if step is None else self._recipe.steps[step].place, what)])
+        raise RecipeError([(Place() if step is None else self._recipe.steps[step].place, message)])
 
     def _closed(
         self, chain: _Chain, *, ports: tuple[str, ...] = ("out",), keys_of: int | None = None, output: int | None = None
     ) -> PlanNode:
-        """Nodes for the operators of a chain, one for each kind of worker in turn; returns the last one."""
+        """Add nodes for the operators of a chain, a new one where the pool or batch size changes; returns the last."""
         runs = self._runs(chain, keys_of)
         for places in runs[:-1]:
             node = self._add_map(chain, places)
@@ -161,7 +161,7 @@ class _Builder:
         return self._add_map(chain, runs[-1], ports=ports, keys_of=keys_of, output=output)
 
     def _runs(self, chain: _Chain, keys_of: int | None) -> list[tuple[int, ...]]:
-        """Operators that need the same workers and batches: groups are made by the first, keys computed by the last."""
+        """Runs of operators with the same workers and batch size: the first makes groups, the last computes keys."""
         steps, ordered = self._recipe.steps, _reordered(self._recipe, chain.places, self._findings)
         places = [*([] if chain.group is None else [chain.group]), *ordered, *([] if keys_of is None else [keys_of])]
         runs: list[tuple[int, ...]] = []
@@ -197,28 +197,28 @@ class _Builder:
         return self._add(replace(node, id=node_id(name, self._map_facts(node))))
 
     def _batch_rows(self, pool: str, places: Sequence[int]) -> int:
-        chosen = [self._operators[place] for place in places]
-        wanted = self._recipe.steps[places[0]].batch_rows if places else None
-        wanted = wanted or self._recipe.options.batch_rows
-        rows = wanted or min((operator.batch_size for operator in chosen), default=1000)
-        if wanted is None and not any(operator.depends_on_batch for operator in chosen):
+        operators = [self._operators[place] for place in places]
+        option = self._recipe.steps[places[0]].batch_rows if places else None
+        option = option or self._recipe.options.batch_rows
+        rows = option or min((operator.batch_size for operator in operators), default=1000)
+        if option is None and not any(operator.depends_on_batch for operator in operators):
             rows = self._findings.batch_rows(places, self._pools.get(pool, []), rows, self._memory.get(pool))
         return rows
 
-    # What looks at all rows.
+    # Operators that look at all rows.
 
-    def _decided(self, step: int, chain: _Chain) -> _Chain | Stream:
-        """Keys of all rows, looks at them, and the decision; returns what comes after it."""
+    def _add_decision(self, step: int, chain: _Chain) -> _Chain | Stream:
+        """Add the nodes for the keys of all rows, the tasks over them and the decision; returns what follows it."""
         operator, group = self._operators[step], chain.group
         makes_groups = group is not None and self._operators[group].kind == "grouper" and not chain.places
         if operator.kind == "aggregator" and makes_groups:
-            chain.group = step  # it takes the groups as they are
+            chain.group = step  # the aggregator reads the groups themselves
             return chain
         is_keyed = isinstance(operator, Keyed)
         rows = self._closed(chain, keys_of=step if is_keyed else None)
         after: tuple[Stream, ...] = (Stream(rows.id),)
         if isinstance(operator, Partitioned):
-            after = (*after, Stream(self._look(step, operator, rows).id))
+            after = (*after, Stream(self._add_look(step, operator, rows).id))
         is_edited = isinstance(operator, Edits)
         ports = ("out", "edits") if is_edited else ("out",)
         facts = [operator.digest, _ids(after), asdict(self._recipe.roles), self._recipe.options.seed]
@@ -236,18 +236,18 @@ class _Builder:
         reads = (Stream(decide.id),)
         if operator.kind in {"grouper", "aggregator"}:
             return _Chain(reads, group=step)
-        # Its last phase edits the samples.
+        # Its last phase edits samples.
         return _Chain(reads, [step]) if is_edited else reads[0]
 
-    def _look(self, step: int, operator: Partitioned, rows: PlanNode) -> PlanNode:
-        """The tasks over the keys of an operator, and those that compute the keys of the dataset that a join adds."""
+    def _add_look(self, step: int, operator: Partitioned, rows: PlanNode) -> PlanNode:
+        """Add the nodes of tasks over the keys of an operator, and those for the keys of the dataset of a join."""
         keys = [Stream(rows.id, "keys")]
         if operator.other is not None:
             source = self._other_source(step)
             keys.append(Stream(self._other_keys(step, source).id, "keys"))
-        whole = tuple(keys)
-        merged = [self._key_node("merge", step, whole, of_other=at > 0) for at in range(len(keys))]
-        return self._key_node("look", step, (*whole, *(Stream(node.id) for node in merged)))
+        after = tuple(keys)
+        merged = [self._key_node("merge", step, after, of_other=number > 0) for number in range(len(keys))]
+        return self._key_node("look", step, (*after, *(Stream(node.id) for node in merged)))
 
     def _key_node(self, kind: Any, step: int, after: tuple[Stream, ...], *, of_other: bool = False) -> PlanNode:
         operator = self._operators[step]
@@ -279,9 +279,9 @@ class _Builder:
     # Ids.
 
     def _map_facts(self, node: PlanNode) -> list[Any]:
-        """What determines the rows that a node of operators makes."""
+        """Everything that determines the rows that a node of operators makes."""
         recipe, operators = self._recipe, self._operators
-        # In the order of the recipe: whichever filter runs first, the same rows remain.
+        # In the order of the recipe: the order in which filters run does not change which rows remain.
         places = sorted(node.operators)
         depends_on_batch = any(operators[place].depends_on_batch for place in places)
         return [
@@ -299,9 +299,9 @@ class _Builder:
         ]
 
     def _add(self, node: PlanNode) -> PlanNode:
-        """Add a node; of branches that do the same, the second one gets another id."""
-        times = sum(other.id.startswith(node.id) for other in self.nodes)
-        node = replace(node, id=f"{node.id}-{times + 1}") if times else node
+        """Add a node; its id gets a number if another branch does the same."""
+        equal = sum(earlier.id.startswith(node.id) for earlier in self.nodes)
+        node = replace(node, id=f"{node.id}-{equal + 1}") if equal else node
         self._origins[node.id] = self._origins[node.reads[0].node] if node.reads else node.id
         self._has_base[node.id] = node.has_base
         self.nodes.append(node)
@@ -309,7 +309,7 @@ class _Builder:
 
 
 def node_resources(recipe: Recipe, node: PlanNode) -> Resources:
-    """What a worker of a node must have."""
+    """The resources that a worker of a node must have."""
     places = [*node.operators] if node.kind in {"map", "merge", "look"} else []
     places += [place for place in (node.group, node.keys_of) if place is not None]
     return reduce(Resources.at_least, (recipe.steps[place].resources for place in places)) if places else Resources()
@@ -320,7 +320,7 @@ def _ids(streams: Sequence[Stream]) -> list[str]:
 
 
 def _plain_export(recipe: Recipe) -> Any:
-    """What determines the bytes of an output besides its rows."""
+    """Everything besides its rows that determines the bytes of an output."""
     export = recipe.export
     if export is None:
         return None
@@ -328,7 +328,7 @@ def _plain_export(recipe: Recipe) -> Any:
 
 
 def _plain(port: StepPort) -> StepPort:
-    """The rows that a filter keeps are those that go out."""
+    """The port with `kept` replaced by `out`: the rows that a filter keeps are those that it passes on."""
     return StepPort(port.step) if port.port == "kept" else port
 
 
@@ -337,7 +337,7 @@ def _all_inputs(recipe: Recipe) -> list[tuple[StepPort, ...]]:
 
 
 def _reordered(recipe: Recipe, chain: Sequence[int], findings: Findings) -> list[int]:
-    """The fastest first within each run of filters that commute."""
+    """The operators, with the fastest first within each run of filters that commute."""
     if not recipe.options.reorder:
         return list(chain)
     rates = {place: measured.rows_per_second for place, measured in findings.operators.items()}
@@ -349,14 +349,14 @@ def _reordered(recipe: Recipe, chain: Sequence[int], findings: Findings) -> list
     return ordered
 
 
-# Whether steps fit together.
+# Checks that steps fit together.
 
 
 def _checked_order(recipe: Recipe) -> list[int]:
     """The steps, each after those that it reads.
 
     Raises:
-        RecipeError: They have a cycle, or one reads what nobody makes, or nobody reads one.
+        RecipeError: There is a cycle, a step reads what no step makes, or a step is not read.
     """
     problems = [
         problem

@@ -1,4 +1,4 @@
-"""Inputs: what is opened as it is, what is converted first, and how a changed input is told from a grown one."""
+"""Inputs: opens or converts sources, and distinguishes a changed input from one that has grown."""
 
 import json
 import os
@@ -24,22 +24,22 @@ from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.sample.content_identity import content_digest, content_identity, refuse_replaced
 
-# Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
+# These are converted first: a broken line is then lost alone, and workers need not index or scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
 # The suffix of the directory of a conversion until it is done.
 UNFINISHED: Final = ".work"
 
 Convert = Callable[[str, Path, Path], None]
-"""Converts a source to a dataset, and puts the rows that cannot be read into a file, if there are any."""
+"""Converts a source to a dataset, and writes its unreadable rows to a file, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A row of a source that cannot be read.
+    """An unreadable row of a source.
 
     Attributes:
-        samples_before: How many samples of the source before it can be read.
+        samples_before: The number of readable samples before it.
         reason: What is wrong with it.
     """
 
@@ -52,12 +52,12 @@ class Input:
     """A dataset to read.
 
     Attributes:
-        path: Where it is, absolute.
-        identity: What it holds, as `content_identity` says, or what identifies the source of a conversion.
-        rows: Its samples.
-        source: The path as the recipe has it.
-        content: The `content_digest` of what lies at the path.
-        rejected: Of a source that was converted: rows that cannot be read, in order.
+        path: The absolute path.
+        identity: The `content_identity` of the dataset, or the identity of the converted source.
+        rows: The number of samples.
+        source: The path in the recipe.
+        content: The `content_digest` of the dataset at the path.
+        rejected: Unreadable rows of a converted source, in order.
     """
 
     path: str
@@ -69,28 +69,28 @@ class Input:
 
     @cached_property
     def bytes(self) -> int:
-        """As `bytes_of`; every shard is opened to tell them."""
+        """As `bytes_of`; this opens every shard."""
         return bytes_of(jinx.open(self.path).info())
 
 
 def bytes_of(info: DatasetInfo) -> int:
-    """The bytes of a dataset's files; of the files that a view shows, those of the rows that it selects."""
+    """The bytes of a dataset's files; of the base of a view, only the share of the rows that it selects."""
     shown = sum(base.bytes * base.selected // max(base.samples, 1) for base in info.bases)
     return info.bytes + info.sidecar_bytes + shown
 
 
 def find_inputs(recipe: Recipe, inputs_dir: Path, convert: Convert) -> list[Input]:
-    """As `find_input`, of all sources; an error says where the recipe names the source."""
-    found: list[Input] = []
+    """As `find_input`, for all sources; errors name the place of the source in the recipe."""
+    inputs: list[Input] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):
-            found.append(find_input(source, inputs_dir, convert))
-    return found
+            inputs.append(find_input(source, inputs_dir, convert))
+    return inputs
 
 
 @contextmanager
 def named_at(place: Place | None) -> Generator[None]:
-    """Put the place of a source before the message that it does not exist, or is not one dataset."""
+    """Prefix an error about a source with its place in the recipe."""
     try:
         yield
     except (FileNotFoundError, ValueError) as error:
@@ -101,15 +101,15 @@ def named_at(place: Place | None) -> Generator[None]:
 
 
 def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
-    """Open a source, converting it first if it has no block identity.
+    """Open a source, after converting it if necessary.
 
     Args:
         source: The source.
-        inputs_dir: Where converted inputs are kept, by fingerprint.
+        inputs_dir: The directory for converted inputs, by fingerprint.
         convert: Converts a source.
 
     Raises:
-        FileNotFoundError: The file does not exist; the message names the nearest one.
+        FileNotFoundError: The file does not exist; the message names a similar one.
         JinxError: It cannot be read.
     """
     if not needs_conversion(source.path):
@@ -122,17 +122,17 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
         inputs_dir.mkdir(parents=True, exist_ok=True)
         convert(source.path, target, rejects)
     shutil.rmtree(target.with_name(f"{target.name}{UNFINISHED}"), ignore_errors=True)
-    made = _described(str(target))
+    dataset = _described(str(target))
     identity = (
-        {"format": "converted", "samples": made.rows, "source": fingerprint}
+        {"format": "converted", "samples": dataset.rows, "source": fingerprint}
         if digest is None
-        else {"format": "jsonl", "samples": made.rows, "bytes": digest.size, "sha256": digest.sha256}
+        else {"format": "jsonl", "samples": dataset.rows, "bytes": digest.size, "sha256": digest.sha256}
     )
-    return Input(made.path, identity, made.rows, source.path, made.content, _rejected(rejects))
+    return Input(dataset.path, identity, dataset.rows, source.path, dataset.content, _rejected(rejects))
 
 
 def content_of(path: str) -> dict[str, Any]:
-    """What a source holds, told without converting it: another file, or the same file changed, gives another value.
+    """The identity of a source without converting it; it differs for another file, and after a change of the file.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -146,10 +146,10 @@ def content_of(path: str) -> dict[str, Any]:
 
 
 def needs_conversion(path: str) -> bool:
-    """Whether a source is converted before it is read: it is not JINX, a saved view or MDS.
+    """Whether a source must be converted before it is read: it is not JINX, a saved view or MDS.
 
     Raises:
-        ValueError: It is a pipe or a device, which cannot be read twice and may have no end.
+        ValueError: It is a pipe or a device, which cannot be read twice and may be endless.
     """
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         raise ValueError(f"{path}: this is a pipe or a device; a regular file is needed")
@@ -160,21 +160,21 @@ def needs_conversion(path: str) -> bool:
     except UnsupportedError:
         return True
     except JinxError:
-        # A directory or pattern of other files; whether they can be read, the conversion says.
+        # A directory or pattern of other files; the conversion reports whether they can be read.
         return not path.endswith(".jinx") and not (Path(path) / "jinx.json").exists()
     return False
 
 
 def columns_told_by(path: str) -> set[str] | None:
-    """The columns of a source that is converted first, where a look at its first samples tells all of them.
+    """All columns of a source that is converted first, if its first samples show them.
 
     Returns:
-        The names; None if later samples may have others, no sample can be read, or only over a network.
+        The names; None if later samples may have other columns, no sample can be read, or the source is remote.
     """
     if "://" in path:
         return None
     names: set[str] = set()
-    # A sample that cannot be read costs that sample alone when the source is converted.
+    # Unreadable samples are left out when the source is converted.
     with suppress(JinxError):
         for number, sample in enumerate(jinx.stream(path)):
             if number == _FIRST_SAMPLES:
@@ -188,30 +188,30 @@ def _rejected(path: Path) -> list[Rejected]:
     if not path.exists():
         return []
     records = map(json.loads, path.read_bytes().splitlines())
-    return [Rejected(one["samples_before"], one["reason"]) for one in records]
+    return [Rejected(record["samples_before"], record["reason"]) for record in records]
 
 
 def _described(path: str) -> Input:
     dataset = jinx.open(path)
-    where = path if any(one in path for one in "*?[") else str(Path(path).absolute())
-    return Input(where, content_identity(dataset), len(dataset), path, content_digest(dataset))
+    absolute = path if any(wildcard in path for wildcard in "*?[") else str(Path(path).absolute())
+    return Input(absolute, content_identity(dataset), len(dataset), path, content_digest(dataset))
 
 
 def refuse_replaced_inputs(inputs: Iterable[Input]) -> None:
-    """Refuse inputs that are not what they were when they were found.
+    """Refuse inputs that have changed since they were opened.
 
     Raises:
-        ReplacedError: One is not.
+        ReplacedError: An input has changed.
     """
-    for one in inputs:
-        refuse_replaced(one.path, one.content)
+    for source in inputs:
+        refuse_replaced(source.path, source.content)
 
 
 def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
     """Refuse an output, or a working directory, that would become part of an input.
 
     Raises:
-        ValueError: It lies in an input, or a pattern of inputs matches it.
+        ValueError: It is inside an input, or a pattern of inputs matches it.
     """
     if recipe.export is None:
         return
@@ -221,11 +221,11 @@ def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
 
 
 def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
-    """Refuse an output that would replace an input, or what an input shows.
+    """Refuse an output that would replace an input, or a file that an input shows.
 
     Args:
         recipe: The recipe.
-        paths: Its inputs as they are opened: converted where they need it.
+        paths: The paths of its inputs, after conversion.
 
     Raises:
         ValueError: The output is an input, or a directory that holds one.
@@ -233,17 +233,17 @@ def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
     if recipe.export is None:
         return
     named = [source.path for source in recipe.sources]
-    found = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a string
+    files = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a string
     shown = [file for path in paths for file in files_of(jinx.open(path))]
-    refuse_input(recipe.export.path, [*named, *found, *shown])
+    refuse_input(recipe.export.path, [*named, *files, *shown])
 
 
 def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
-    """Whether an input only has more samples at its end than before.
+    """Whether samples were appended to an input, and nothing else changed.
 
     Args:
-        old: Its identity then.
-        new: Its identity now.
+        old: Its previous identity.
+        new: Its current identity.
         path: The source.
     """
     if old["format"] != new["format"] or new["samples"] <= old["samples"]:
@@ -260,13 +260,13 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
 
 
 def _fingerprint(path: str) -> str:
-    """Of a source that has no identity of its own: names, sizes and times of its files, or what a server says of it."""
+    """A digest of a source without an identity: of names, sizes and times of its files, or of a server's answer."""
     if "://" in path:
         return sha256(repr(url_facts(path)).encode()).hexdigest()[:16]
-    found = Path(path)
-    if found.is_dir():
-        files = sorted(file for file in found.rglob("*") if file.is_file())
+    root = Path(path)
+    if root.is_dir():
+        files = sorted(file for file in root.rglob("*") if file.is_file())
     else:
-        files = sorted(map(Path, glob(path, recursive=True))) or [found]  # noqa: PTH207 - the pattern is a string
+        files = sorted(map(Path, glob(path, recursive=True))) or [root]  # noqa: PTH207 - the pattern is a string
     facts = [(os.path.abspath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]  # noqa: PTH100
     return sha256(repr(facts).encode()).hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""A manifest: the parts that hold the rows of a node, and how many rows each has.
+"""A manifest lists the parts that hold the rows of a node, with their numbers of rows.
 
-A file of a NumPy array, so that a worker reads what it needs of it, whatever the number of parts.
+It is a file with a NumPy array, so that a worker reads only what it needs, for any number of parts.
 """
 
 import os
@@ -21,8 +21,8 @@ def write_manifest(file: IO[bytes], folder: Path, parts: Sequence[tuple[Path, in
     """Write a manifest.
 
     Args:
-        file: Where to.
-        folder: The directory of that file; the paths are relative to it, so that both may move together.
+        file: The file to write.
+        folder: The directory of the file; the paths are relative to it, so that both can be moved together.
         parts: The path of each part and its number of rows, in order.
     """
     names = [os.path.relpath(path, folder).encode() for path, _ in parts]
@@ -46,7 +46,7 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """Rows of all parts together."""
+        """The total number of rows."""
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def paths(self) -> list[str]:
@@ -57,7 +57,7 @@ class Manifest:
         """The parts that hold some rows.
 
         Args:
-            positions: Of the rows, in all parts one after another; int64 of shape (n,).
+            positions: The positions of the rows in all parts concatenated; int64 of shape (n,).
         """
         chosen = np.unique(np.searchsorted(self._ends, positions, side="right"))
         starts = np.concatenate([[0], self._ends])[chosen]
@@ -70,12 +70,12 @@ class Manifest:
 
 @dataclass(frozen=True)
 class PartSlice:
-    """A few of the parts of a manifest.
+    """Some parts of a manifest.
 
     Attributes:
         paths: Their paths, in order.
         starts: The position of the first row of each in all parts of the manifest; int64 of shape (n,).
-        shifts: By how much a position in all parts exceeds that in these parts alone; int64 of shape (n,).
+        shifts: The difference between a position in all parts and in these parts; int64 of shape (n,).
     """
 
     paths: list[str]
@@ -83,9 +83,9 @@ class PartSlice:
     shifts: "Positions"
 
     def local(self, positions: "Positions") -> "Positions":
-        """The positions in these parts one after another of rows that they hold.
+        """The positions of rows in these parts concatenated.
 
         Args:
-            positions: In all parts of the manifest.
+            positions: Their positions in all parts of the manifest.
         """
         return positions - self.shifts[np.searchsorted(self.starts, positions, side="right") - 1]

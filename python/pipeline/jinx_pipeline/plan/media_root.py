@@ -1,4 +1,4 @@
-"""Where relative paths of media start from, if the recipe does not say."""
+"""The default `media_root`, to which relative paths of media are relative."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ from jinx_pipeline.recipe.model import Recipe
 
 
 def with_media_root(recipe: Recipe) -> Recipe:
-    """The recipe with the folder of its input as `media_root`; the working directory where inputs lie in several."""
+    """The recipe with the directory of its input as `media_root`, or the working directory for several directories."""
     if recipe.roles.media_root is not None:
         return recipe
     folders = {_folder(source.path) for source in recipe.sources}
@@ -16,13 +16,13 @@ def with_media_root(recipe: Recipe) -> Recipe:
 
 
 def _folder(path: str) -> Path | None:
-    """The folder of a file, a directory itself, and of a pattern what comes before it; None for a URL."""
+    """The directory of a file or pattern, or a directory itself; None for a URL."""
     if "://" in path:
         return None
-    found = Path(path).absolute()
-    if found.exists():
-        return found if found.is_dir() else found.parent
-    for part in found.parents:
-        if not any(one in part.name for one in "*?[") and part.is_dir():
-            return part
+    absolute = Path(path).absolute()
+    if absolute.exists():
+        return absolute if absolute.is_dir() else absolute.parent
+    for parent in absolute.parents:
+        if not any(wildcard in parent.name for wildcard in "*?[") and parent.is_dir():
+            return parent
     return None

@@ -1,4 +1,4 @@
-"""Mixing sources: how many samples of each, chosen with a seed."""
+"""Mixes sources: chooses samples of each by weight, with a seed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int) -> "npt.NDArray[np.int64] | None":
-    """Which rows of all sources, one after another, are read; None for all, in order.
+    """The rows to read, counted over all sources in order; None: all rows, in order.
 
-    With weights, as many samples are taken as the smallest source allows for these shares, a cap counting as its size.
-    Which ones is chosen with the seed; they keep their order.
+    With weights, the mixture has as many samples as the scarcest source allows for these shares; `max_samples` counts
+    as the size of a source. The seed chooses the samples, which keep their order.
 
     Raises:
         ValueError: No source has a weight, or one that has a weight has no samples.
@@ -26,10 +26,10 @@ def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int)
     ]
     if sources and not any(source.weight for source in sources):
         raise ValueError("no source has a weight above 0")
-    wanted = list(available)
+    counts = list(available)
     if len({source.weight for source in sources}) > 1:
-        for source, have in zip(sources, available, strict=True):
-            if source.weight > 0 and not have:
+        for source, count in zip(sources, available, strict=True):
+            if source.weight > 0 and not count:
                 raise ValueError(
                     f"{source.path} has weight {source.weight:g} and no samples, so the mixture would have none; "
                     "remove it, or give it weight 0"
@@ -38,15 +38,15 @@ def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int)
         whole = min(
             count * total / source.weight for source, count in zip(sources, available, strict=True) if source.weight > 0
         )
-        wanted = [
-            min(round(whole * source.weight / total), have) for source, have in zip(sources, available, strict=True)
+        counts = [
+            min(round(whole * source.weight / total), count) for source, count in zip(sources, available, strict=True)
         ]
-    if wanted == list(rows):
+    if counts == list(rows):
         return None
-    dice = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     chosen: list[npt.NDArray[np.int64]] = []
     first = 0
-    for want, count in zip(wanted, rows, strict=True):
-        chosen.append(first + np.sort(dice.choice(count, size=want, replace=False)).astype(np.int64))
-        first += count
+    for count, source_rows in zip(counts, rows, strict=True):
+        chosen.append(first + np.sort(generator.choice(source_rows, size=count, replace=False)).astype(np.int64))
+        first += source_rows
     return np.concatenate(chosen) if chosen else None

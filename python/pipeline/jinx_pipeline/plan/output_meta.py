@@ -1,6 +1,6 @@
-"""The `meta` of an output: what the inputs say, and the recipe, the versions and the inputs that it was made of.
+"""The `meta` of an output: inherited from the inputs, with the recipe, versions and inputs that it was made from.
 
-Nothing in it depends on when, where or how the recipe was run, so that the same recipe gives the same bytes.
+Nothing in it depends on when, where or how the recipe was run, so the same recipe gives the same bytes.
 """
 
 import warnings
@@ -17,7 +17,7 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.content_identity import content_identity
 
 MEMBER: Final = "jinx_pipeline"
-# Kinds of operators that change columns, also where they do not say which.
+# Operators of these kinds may change any column if they do not declare which.
 _EDITING = frozenset({"mapper", "splitter", "aggregator"})
 
 
@@ -27,40 +27,40 @@ def output_meta(
     """The `meta` of an output.
 
     Args:
-        recipe: What is run.
-        inputs: On what.
-        versions: Of the packages whose code makes the rows.
-        inherited: What the inputs say of the rows that the output keeps. Lengths are said to be of other values of the
+        recipe: The recipe.
+        inputs: Its inputs.
+        versions: Versions of the packages whose code makes the rows.
+        inherited: The `meta` of the inputs whose rows the output keeps. Lengths in it are marked as outdated for the
             columns that an operator changes.
     """
-    made_of = {
+    provenance = {
         "recipe": {
             "name": None if recipe.file is None else Path(recipe.file).name,
             "digest": recipe.content_digest,
             "operators": [step.operator.name for step in recipe.steps],
         },
         "versions": versions,
-        "inputs": [_identified(one) for one in inputs],
+        "inputs": [_identified(source) for source in inputs],
     }
     edited = _edited(recipe, columns_counted(inherited))
-    return {**meta_after(inherited, edited), MEMBER: made_of}
+    return {**meta_after(inherited, edited), MEMBER: provenance}
 
 
 def _edited(recipe: Recipe, known: Sequence[str]) -> list[str]:
-    """The columns that operators may change: those that they say, or of one that says none, all that are known."""
+    """The columns that operators may change: those that they declare, or all known ones if they declare none."""
     edited: list[str] = []
     for step in recipe.steps:
         operators: list[Any] = getattr(step.operator, "operators", [step.operator])
-        for one in operators:
-            edited += recipe.roles.columns(one.writes)
-            if one.kind in _EDITING and not one.writes:
+        for operator in operators:
+            edited += recipe.roles.columns(operator.writes)
+            if operator.kind in _EDITING and not operator.writes:
                 edited += known
     return edited
 
 
 def with_inputs(meta: dict[str, Any], inputs: Sequence[Input]) -> dict[str, Any]:
-    """The same for other inputs."""
-    return {**meta, MEMBER: {**meta[MEMBER], "inputs": [_identified(one) for one in inputs]}}
+    """A `meta` with its inputs replaced."""
+    return {**meta, MEMBER: {**meta[MEMBER], "inputs": [_identified(source) for source in inputs]}}
 
 
 def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, Any]:
@@ -68,22 +68,22 @@ def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, An
 
     Args:
         dataset: The dataset; None: there is none.
-        folder: Where an empty copy may be written.
+        folder: A directory for a temporary empty copy.
     """
     if dataset is None:
         return {}
     with TemporaryDirectory(dir=folder) as temporary, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whether Arrow schemas differ, the copies of rows tell
+        warnings.simplefilter("ignore")  # copies of rows warn about different Arrow schemas
         with jinx.Writer(Path(temporary) / "empty.jinx") as writer:
             writer.copy(dataset, [])
         return jinx.open(Path(temporary) / "empty.jinx").info().meta
 
 
 def _identified(source: Input) -> dict[str, Any]:
-    """An input by what it holds: not by its path, nor by times of its files."""
+    """What identifies the content of an input: neither its path nor the times of its files."""
     identity = source.identity
     if "sha256" in identity:
         return {name: identity[name] for name in ("format", "samples", "bytes", "sha256")}
     ids: list[Any] = content_identity(jinx.open(source.path))["ids"]
-    whole = ids[0] if len(ids) == 1 else sha256(repr(ids).encode()).hexdigest()
-    return {"format": identity["format"], "samples": source.rows, "id": whole}
+    content_id = ids[0] if len(ids) == 1 else sha256(repr(ids).encode()).hexdigest()
+    return {"format": identity["format"], "samples": source.rows, "id": content_id}

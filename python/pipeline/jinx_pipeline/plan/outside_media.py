@@ -1,4 +1,4 @@
-"""How large the media files are that samples name: a look at some of them, before blocks are cut."""
+"""Estimates the size of the media files that samples name, from a few samples, before blocks are cut."""
 
 import stat
 from collections.abc import Iterator
@@ -16,22 +16,22 @@ from jinx_pipeline.sample.media import Media, MediaError
 from jinx_pipeline.sample.roles import ROLES, Role
 
 _SAMPLES: Final = 64
-# Samples with embedded media are read for their paths: so much of them at most.
+# Samples with embedded media are read to find paths, up to this many bytes.
 _READ_BYTES: Final = 16_000_000
-# Over a network, each takes a while.
+# Enough for an estimate: on a network disk, each file takes a while.
 _FILES: Final = 256
 _SEED: Final = 0
 
 
 def outside_media_bytes(recipe: Recipe, source: OpenSource, rows: int, row_bytes: float) -> float:
-    """The mean size of the media files of a sample that operators may read; those behind URLs do not count.
+    """The mean size of the media files of a sample that operators may read; files behind URLs do not count.
 
-    The same files are looked at in each run, whatever time that takes: blocks follow from it.
+    Every run checks the same files, however long it takes, because the size of blocks depends on the result.
 
     Args:
         recipe: The recipe, with its `media_root`.
         source: The input.
-        rows: How many rows are read of it.
+        rows: The number of rows that the run reads.
         row_bytes: The mean size of a row.
     """
     roles = _media_roles(recipe, source)
@@ -39,19 +39,19 @@ def outside_media_bytes(recipe: Recipe, source: OpenSource, rows: int, row_bytes
         return 0.0
     samples = min(_SAMPLES, rows, max(int(_READ_BYTES / max(row_bytes, 1.0)), 1))
     chosen = np.random.default_rng(_SEED).choice(rows, size=samples, replace=False)
-    size = files = looked_at = 0
+    size = files = samples_read = 0
     for row in chosen.tolist():
-        looked_at += 1
+        samples_read += 1
         for medium in _media(recipe, source, row, roles):
             size += _file_bytes(medium)
             files += 1
         if files >= _FILES:
             break
-    return size / looked_at
+    return size / samples_read
 
 
 def _media_roles(recipe: Recipe, source: OpenSource) -> list[Role]:
-    """The media that operators say they read; all where one does not say what it reads, such as a function."""
+    """The media roles that operators declare to read; all roles if an operator declares nothing, such as a function."""
     names = set(source.dataset.column_names)
     operators = [step.operator for step in recipe.steps]
     may_read_all = any(not operator.reads for operator in operators if operator.kind in FusedOp.LOCAL)
@@ -64,7 +64,7 @@ def _media_roles(recipe: Recipe, source: OpenSource) -> list[Role]:
 
 
 def _media(recipe: Recipe, source: OpenSource, row: int, roles: list[Role]) -> Iterator[Media]:
-    """The media of a row; none of one that cannot be read, which the run will say."""
+    """The media of a row; none if the row cannot be read, which the run reports later."""
     batch = Batch(source.samples, source.positions(row, 1), recipe.roles)
     with suppress(JinxError, MediaError, ValueError, TypeError, KeyError):
         for role in roles:
@@ -72,10 +72,10 @@ def _media(recipe: Recipe, source: OpenSource, row: int, roles: list[Role]) -> I
 
 
 def _file_bytes(medium: Media) -> int:
-    """The size of a medium's file; 0 where there is none."""
+    """The size of a medium's file; 0 if there is none."""
     with suppress(OSError, MediaError, ValueError):
         file = medium.file
-        found = None if file is None else file.stat()
-        if found is not None and stat.S_ISREG(found.st_mode):
-            return found.st_size
+        status = None if file is None else file.stat()
+        if status is not None and stat.S_ISREG(status.st_mode):
+            return status.st_size
     return 0

@@ -1,4 +1,4 @@
-"""Division of a source that is converted: pieces follow from its files alone, so that they are the same in any run."""
+"""Divides a source for conversion; the pieces depend only on its files, so they are the same in every run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from jinx._convert.inputs import find_inputs
 from jinx._convert.splits import splits_of
 
 PIECE_BYTES: Final = 128_000_000
-# Files whose name says that each line is a sample.
+# Suffixes of files in which each line is a sample.
 LINES: Final = (".jsonl", ".ndjson", ".jsonlines")
 _CHUNK: Final = 1 << 20
 
@@ -21,9 +21,9 @@ class Piece:
 
     Attributes:
         path: The file.
-        format: What it holds, as `jinx.convert` names it.
-        start: Where the range begins.
-        stop: Where it ends; None: the piece is the whole file.
+        format: The format, as `jinx.convert` names it.
+        start: The first byte of the range.
+        stop: The end of the range; None: the piece is the whole file.
     """
 
     path: str
@@ -33,9 +33,9 @@ class Piece:
 
 
 def pieces_of(source: str) -> list[Piece]:
-    """The pieces of a source, in order; one or none if it cannot be divided.
+    """The pieces of a source, in order; empty if it cannot be divided.
 
-    A file is one piece, as are a compressed file and a tar archive; a large file of JSON lines is divided at line ends.
+    Each file is one piece, also if it is compressed or an archive; a large file of JSON lines is divided at line ends.
 
     Raises:
         FileNotFoundError: The source does not exist.
@@ -45,7 +45,7 @@ def pieces_of(source: str) -> list[Piece]:
         return []
     inputs = find_inputs([source])
     if Path(source).is_dir() and len(splits_of(source, inputs.files)) > 1:
-        return []  # each split becomes a dataset, which a source is not; the conversion says so
+        return []  # each split would be a dataset of its own; the conversion reports it
     return [piece for file in inputs.files for piece in _of_file(file, cast("FormatName", inputs.format))]
 
 
@@ -57,7 +57,7 @@ def _of_file(path: str, kind: FormatName) -> list[Piece]:
 
 
 def _begins_with_object(path: str) -> bool:
-    """Whether a file of lines holds no array over many lines, and no other encoding than UTF-8."""
+    """Whether a file begins with a JSON object in UTF-8, not with an array or in another encoding."""
     with Path(path).open("rb") as file:
         return file.read(_CHUNK).lstrip()[:1] == b"{"
 
@@ -75,7 +75,7 @@ def lines_of(file: IO[bytes], start: int, stop: int) -> Iterator[bytes]:
 
 
 def _line_start(file: IO[bytes], place: int) -> int:
-    """The first place, from one on, where a line begins; the end of the file if there is none."""
+    """The first offset from `place` on where a line begins; the end of the file if there is none."""
     if place == 0:
         return 0
     place -= 1

@@ -1,4 +1,4 @@
-"""The plan: which operators run together, on which blocks; fixed once, so that resume and every engine agree."""
+"""The plan: which operators run together, on which blocks. It is made once, so that resume and every engine agree."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,23 +27,23 @@ from jinx_pipeline.sample.roles import Roles
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run.
+    """The plan of a run.
 
     Attributes:
-        recipe: As `Recipe.described`.
-        digest: Of the recipe.
-        inputs: Identity of each input.
-        paths: Where the inputs are.
-        rows: Samples of the inputs together.
+        recipe: The recipe, as `Recipe.described`.
+        digest: The digest of the recipe.
+        inputs: The identity of each input.
+        paths: The path of each input.
+        rows: The total number of samples of the inputs.
         blocks: Rows of each block of the sources.
-        rows_per_block: Of the blocks of the sources, and of those after a decision.
-        graph: What is done with them.
-        output: Where the output goes, absolute.
-        versions: Of the packages whose code makes the rows.
-        order: The name of the file in `decisions/` with the rows that are read; None: all, in order.
-        facts: The name of the file in `decisions/` with what the footers of the inputs say together; None: nothing.
-        meta: What the output keeps as its `meta`: that of the inputs, and what it was made of.
-        findings: Of the probe.
+        rows_per_block: Rows of a block of the sources, or after a decision.
+        graph: The nodes.
+        output: The absolute path of the output.
+        versions: Versions of the packages whose code makes the rows.
+        order: The name of the file in `decisions/` with the rows to read; None: all rows, in order.
+        facts: The name of the file in `decisions/` with the combined facts of the footers; None: there is none.
+        meta: The `meta` of the output: inherited from the inputs, with what the output was made from.
+        findings: The results of the probe.
     """
 
     recipe: dict[str, Any]
@@ -67,11 +67,11 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Plan":
-        """The plan that `to_dict` has described."""
+        """The plan from the plain data of `to_dict`."""
         return msgspec.convert(data, cls, str_keys=True)
 
     def grown(self, by: Grown) -> "Plan":
-        """The plan with the rows that its input has gained."""
+        """The plan with the rows that were appended to its input."""
         blocks = [*self.blocks, *by.blocks]
         return replace(
             self, inputs=by.inputs, paths=by.paths, rows=by.rows, blocks=blocks, facts=by.facts, meta=by.meta
@@ -92,14 +92,14 @@ def make_plan(
     """Divide a recipe into the nodes of a graph, and its input into blocks.
 
     Args:
-        recipe: What to do.
+        recipe: The recipe.
         inputs: The opened inputs.
-        rows: Samples that are read of them.
-        findings: Of the probe.
-        memory: Bytes that a worker of each pool may use; those of a pool that is missing have no limit.
-        sample: How large a sample is; None: as large as what the inputs hold of it.
-        order: The name of the file with the rows that are read; None: all, in order.
-        versions: Of the packages whose code makes the rows.
+        rows: The number of samples to read.
+        findings: The results of the probe.
+        memory: Bytes that a worker of each pool may use; a pool that is missing has no limit.
+        sample: The mean size of a sample; None: its size in the inputs.
+        order: The name of the file with the rows to read; None: all rows, in order.
+        versions: Versions of the packages whose code makes the rows.
 
     Raises:
         RecipeError: The steps of the recipe do not fit together.
@@ -107,17 +107,17 @@ def make_plan(
     findings = findings or Findings()
     sample = sample or SampleSize(mean_row_bytes(inputs))
     rows_per_block = block_size(rows, sample, recipe.options.block_rows).rows
-    identities = [one.identity for one in inputs]
-    source = [identities, order, rows_per_block]
+    identities = [source.identity for source in inputs]
+    source_facts = [identities, order, rows_per_block]
     return Plan(
         recipe.described(),
         recipe.digest,
         identities,
-        [one.path for one in inputs],
+        [source.path for source in inputs],
         rows,
         cut(rows, rows_per_block),
         rows_per_block,
-        graph_of(recipe, findings, memory, source=source, versions=versions),
+        graph_of(recipe, findings, memory, source=source_facts, versions=versions),
         versions=versions or {},
         order=order,
         findings=findings,
@@ -125,13 +125,13 @@ def make_plan(
 
 
 def pools_of_plan(recipe: Recipe, plan: Plan) -> dict[str, Resources]:
-    """What a worker of each pool must have that a plan uses; as `pools_of`, which knows no nodes."""
+    """As `pools_of`, with the resources that the nodes of a plan combine."""
     needs = [node_resources(recipe, node) for node in plan.graph.nodes if node.pool is not None]
     return {**pools_of(recipe), **{resources.pool: resources for resources in needs}}
 
 
 def with_pools(recipe: Recipe, plan: Plan) -> Plan:
-    """The plan with the workers that the recipe wants now: a resumed run may give an operator more."""
+    """The plan with the current resources of the recipe: a resumed run may give an operator more."""
     nodes = [
         node if node.pool is None else replace(node, pool=node_resources(recipe, node).pool)
         for node in plan.graph.nodes
@@ -142,25 +142,27 @@ def with_pools(recipe: Recipe, plan: Plan) -> Plan:
 def joined_paths(recipe: Recipe) -> list[str]:
     """The datasets that a recipe reads besides its sources."""
     operators = [step.operator for step in recipe.steps]
-    return [one.other[0] for one in operators if isinstance(one, Partitioned) and one.other is not None]
+    return [
+        operator.other[0] for operator in operators if isinstance(operator, Partitioned) and operator.other is not None
+    ]
 
 
 def mean_row_bytes(inputs: list[Input]) -> float:
-    """The mean size of what inputs hold of a sample."""
+    """The mean size of a sample in the inputs."""
     rows = sum(source.rows for source in inputs)
     return sum(source.bytes for source in inputs) / rows if rows else 1.0
 
 
 def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None], columns: list[str] | None) -> None:
-    """Refuse what can never run, before anything starts.
+    """Refuse a recipe that can never run, before anything starts.
 
     Args:
-        recipe: It.
-        lacks: Says what machines have in place of such resources; None: one has them.
-        columns: Columns of the input; None: it has no sample, and none is missed.
+        recipe: The recipe.
+        lacks: Returns what the machines have, if none has these resources; None: one has them.
+        columns: Columns of the input; None: it has no samples, so columns are not checked.
 
     Raises:
-        RecipeError: With the place of each such operator.
+        RecipeError: An operator can never run; the error has the place of each.
     """
     problems = [
         *_unmet_resources(recipe, lacks),
@@ -172,12 +174,12 @@ def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None
 
 
 def refuse_missing_files(recipe: Recipe) -> None:
-    """Refuse operators whose models, word lists or other files are not there, before anything starts.
+    """Refuse operators whose models, word lists or other files do not exist, before anything starts.
 
-    On Ray they are needed on the nodes of the cluster, about which this machine says nothing.
+    On Ray, the files must be on the nodes of the cluster, and are not checked here.
 
     Raises:
-        RecipeError: With the place of each such operator.
+        RecipeError: A file does not exist; the error has the place of each operator.
     """
     if recipe.options.engine != "local":
         return
@@ -193,9 +195,9 @@ def refuse_missing_files(recipe: Recipe) -> None:
 
 def _unmet_resources(recipe: Recipe, lacks: Callable[[Resources], str | None]) -> Iterator[tuple[Place, str]]:
     for step in recipe.steps:
-        there = lacks(step.resources)
-        if there is not None:
-            yield step.place, f"{step.operator.name} needs {step.resources}; {there}"
+        problem = lacks(step.resources)
+        if problem is not None:
+            yield step.place, f"{step.operator.name} needs {step.resources}; {problem}"
 
 
 def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place, str]]:
@@ -217,7 +219,7 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
         if isinstance(operator, Aggregator) and operator.columns_made is not None:
             known = set(operator.columns_made)
         elif operator.kind in {"aggregator", "splitter"} or (operator.kind == "mapper" and not operator.writes):
-            return  # which columns it makes is known when it runs
+            return  # its columns are unknown until it runs
 
 
 def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
@@ -225,15 +227,15 @@ def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
         return
     for step in recipe.steps:
         if step.operator.kind in {"grouper", "aggregator"}:
-            what = f"{step.operator.name} makes new samples, and a view only shows those of the input"
-            yield step.place, f"{what}; export with kind: jinx"
+            problem = f"{step.operator.name} makes new samples, and a view only shows those of the input"
+            yield step.place, f"{problem}; export with kind: jinx"
 
 
 def _missing(operator: Operator, name: str, column: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(column, known, n=1, cutoff=0.6)
-    dotted = next((one for one in known if one.startswith(f"{column}.")), None)
+    dotted = next((name for name in known if name.startswith(f"{column}.")), None)
     advice = f"did you mean {near[0]!r}?" if near else f"there are: {some_of(known)}"
     if dotted is not None:
         advice = f"a name with a dot is quoted: '\"{dotted}\"'"
@@ -246,13 +248,13 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
 
 
 def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str, Any] | None = None) -> Stage:
-    """What a node of operators does, as workers run it.
+    """The stage that workers run for a node of operators.
 
     Args:
         recipe: The recipe.
         node: The node.
-        edits: The file in which the decision that it reads has put what its edit needs.
-        meta: Of the output.
+        edits: The file with the data that the decision before it wrote for its edits.
+        meta: The `meta` of the output.
     """
     operators = [step.operator for step in recipe.steps]
     if node.of_other:
@@ -264,7 +266,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     chosen = [operators[place] for place in node.operators]
     needs = node_resources(recipe, node)
     return Stage(
-        [one.editor(edits) if isinstance(one, Edits) else one for one in chosen],
+        [operator.editor(edits) if isinstance(operator, Edits) else operator for operator in chosen],
         list(node.operators),
         recipe.roles,
         output="rows" if wants_rows or not node.has_base else "view",
@@ -274,7 +276,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
         signatures=None if node.keys_of is None else operators[node.keys_of],
         ports=tuple(port for port in node.ports if port in {"dropped", "failed"}),
         keep_stats=not is_output or export is None or export.keep_stats,
-        stat_order=tuple(name for one in operators if isinstance(one, Filter) for name in one.stats),
+        stat_order=tuple(name for operator in operators if isinstance(operator, Filter) for name in operator.stats),
         measure_only=recipe.measure_only,
         known_stats=recipe.known_stats,
         pool=needs.pool,
@@ -286,7 +288,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
 
 
 def _other_stage(recipe: Recipe, operator: Operator, node: PlanNode) -> Stage:
-    """The keys of the dataset that a join adds."""
+    """The stage that computes the keys of the dataset that a join adds."""
     if not isinstance(operator, Partitioned) or operator.other is None:
         raise TypeError(f"{operator.name} adds no other dataset")
     return Stage(
@@ -303,17 +305,17 @@ def _other_stage(recipe: Recipe, operator: Operator, node: PlanNode) -> Stage:
 
 def writer_options(recipe: Recipe, export: Export | None, meta: dict[str, Any] | None) -> dict[str, Any]:
     """Keywords of `jinx.Writer` for the output."""
-    found: dict[str, Any] = {} if meta is None else {"meta": meta}
+    options: dict[str, Any] = {} if meta is None else {"meta": meta}
     if export is not None and export.shard_size is not None:
-        found["shard_size"] = export.shard_size
-    leaves = stat_paths([step.operator for step in recipe.steps])
-    if leaves and (export is None or export.keep_stats):
-        found["indexed"] = leaves
-    return found
+        options["shard_size"] = export.shard_size
+    paths = stat_paths([step.operator for step in recipe.steps])
+    if paths and (export is None or export.keep_stats):
+        options["indexed"] = paths
+    return options
 
 
 def stat_paths(operators: list[Operator]) -> list[str]:
-    """The numeric statistics that these operators add, as paths for the index."""
+    """The paths of the numeric statistics that operators add, for the index."""
     from jinx_pipeline.operators.api.batch import STATS
 
     return [

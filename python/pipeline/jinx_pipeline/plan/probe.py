@@ -1,4 +1,4 @@
-"""Which operators the probe runs, what it tells of each, and the batches and workers that follow from it."""
+"""The probe in the plan: which operators it runs, its findings, and the batch sizes and workers that follow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,27 +11,27 @@ from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.model import Recipe
 
-# A shorter input has been read before a probe is done.
+# A shorter input is processed before a probe would be finished.
 MIN_ROWS: Final = 2_000
 PROBE_ROWS: Final = 256
-# After these the samples are others than those of the input.
+# After these operators the samples are no longer those of the input.
 _ENDS: Final = frozenset({"grouper", "aggregator", "join"})
-# Rows of the same input differ: a batch may need so many times what was measured.
+# Rows of the same input differ: a batch may need this many times the measured memory.
 _HEADROOM: Final = 2
-# Texts that operators have changed in a block, until they are written.
+# The texts that operators changed in a block, which are held until they are written.
 _BLOCK_BYTES: Final = 64_000_000
-# Operators that see fewer rows at once lose more time than a worker more would win.
+# With fewer rows at once, operators lose more time than another worker would gain.
 _FEW_ROWS: Final = 8
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the probe has found out about an operator.
+    """The measurements of an operator.
 
     Attributes:
-        rows_per_second: How fast one worker is with it.
-        row_bytes: Memory that it takes for each row of a batch.
-        held_bytes: Memory that it keeps: packages and models.
+        rows_per_second: The speed of one worker.
+        row_bytes: Memory for each row of a batch.
+        held_bytes: Memory that it keeps, for packages and models.
     """
 
     rows_per_second: float
@@ -41,11 +41,11 @@ class Measured:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the probe has found out.
+    """The results of the probe.
 
     Attributes:
-        operators: By the place of the operator in the recipe; those that failed on a row, ended the process or took
-            too long lack.
+        operators: The measurements by the place of the operator in the recipe; operators that failed on a row, ended
+            the process or took too long are missing.
         start_bytes: Memory of a worker that has run nothing yet; 0: nothing was measured.
     """
 
@@ -53,53 +53,53 @@ class Findings:
     start_bytes: int = 0
 
     def least_bytes(self, pool: Sequence[int]) -> int:
-        """Memory that a worker needs: all that its operators hold, and a small batch; 0: nothing was measured.
+        """Memory that a worker needs for everything that its operators hold and a small batch; 0: not measured.
 
         Args:
             pool: The places of all operators of its pool.
         """
         return self._needed(pool, pool, _FEW_ROWS) if self.start_bytes else 0
 
-    def batch_rows(self, places: Sequence[int], pool: Sequence[int], most: int, memory: int | None) -> int:
-        """How many rows some operators see at once.
+    def batch_rows(self, places: Sequence[int], pool: Sequence[int], max_rows: int, memory: int | None) -> int:
+        """The batch size for some operators.
 
         Args:
-            places: Of the operators in the recipe.
-            pool: The places of all operators of their pool: a worker keeps what those of other stages hold.
-            most: How many they take well.
+            places: The places of the operators in the recipe.
+            pool: The places of all operators of their pool: a worker also keeps the memory of other stages.
+            max_rows: The largest useful batch size.
             memory: Bytes that a worker may use; None: no limit.
         """
-        rows = most
+        rows = max_rows
         while memory is not None and rows >= 2 * _FEW_ROWS and self._needed(places, pool, rows) > memory:
             rows //= 2
         return rows
 
     def _needed(self, places: Sequence[int], pool: Sequence[int], rows: int) -> int:
-        """Bytes of memory of a worker of a pool that runs some of its operators on batches of so many rows."""
-        row_bytes = sum(one.row_bytes for place, one in self.operators.items() if place in places)
-        held = sum(one.held_bytes for place, one in self.operators.items() if place in pool)
-        return self.start_bytes + held + _BLOCK_BYTES + _HEADROOM * rows * row_bytes
+        """Bytes of memory that a worker of a pool needs to run some operators with a batch size."""
+        row_bytes = sum(measured.row_bytes for place, measured in self.operators.items() if place in places)
+        held_bytes = sum(measured.held_bytes for place, measured in self.operators.items() if place in pool)
+        return self.start_bytes + held_bytes + _BLOCK_BYTES + _HEADROOM * rows * row_bytes
 
 
 def probed_places(recipe: Recipe) -> list[int]:
-    """The operators that the probe runs: each sees samples alone, is no code of a script, and has something to do.
+    """The operators to probe: those that work on single samples, are not code of a script, and compute something.
 
-    On Ray without a bound for memory only the order of filters follows, so none after the last that could be moved.
+    On Ray without a memory limit, the probe only decides the order of filters, so it ends at the last movable filter.
     """
-    found: list[int] = []
+    probed: list[int] = []
     for place, step in enumerate(recipe.steps):
         if step.operator.kind in _ENDS:
             break
         is_probed = step.operator.kind in FusedOp.LOCAL and step.operator.may_probe
         if is_probed and not _is_measured(recipe, step.operator):
-            found.append(place)
+            probed.append(place)
     options = recipe.options
     is_bounded = options.engine != "ray" or options.memory is not None
-    return found if is_bounded else [place for place in found if place <= _last_moving(recipe, found)]
+    return probed if is_bounded else [place for place in probed if place <= _last_moving(recipe, probed)]
 
 
 def _last_moving(recipe: Recipe, measured: Sequence[int]) -> int:
-    """The place of the last filter next to another one with which the planner may exchange it; -1: there is none."""
+    """The place of the last filter that the planner may swap with the one before it; -1: there is none."""
     if not recipe.options.reorder:
         return -1
     moving = {place for place in measured if may_move(recipe.steps[place].operator)}
@@ -107,7 +107,7 @@ def _last_moving(recipe: Recipe, measured: Sequence[int]) -> int:
 
 
 def _is_measured(recipe: Recipe, operator: Operator) -> bool:
-    """Whether the input has the statistics of a filter, so that it computes nothing."""
+    """Whether the input has all statistics of a filter, so that it computes nothing."""
     if not isinstance(operator, Filter):
         return False
     return all(recipe.known_stats.get(name) == operator.stats_digest for name in operator.stats)
@@ -115,25 +115,25 @@ def _is_measured(recipe: Recipe, operator: Operator) -> bool:
 
 def findings_from(data: Mapping[str, Any]) -> Findings:
     """Findings from JSON, as `asdict` gives them."""
-    operators = {int(place): Measured(**one) for place, one in data["operators"].items()}
+    operators = {int(place): Measured(**fields) for place, fields in data["operators"].items()}
     return Findings(operators, data["start_bytes"])
 
 
 def pools_of(recipe: Recipe) -> dict[str, Resources]:
-    """What a worker of each pool must have; the first pool is for work that is of no operator."""
+    """The resources of a worker of each pool; the first pool is for work that belongs to no operator."""
     resources = [Resources(), *(step.resources for step in recipe.steps)]
-    return {one.pool: one for one in resources}
+    return {needs.pool: needs for needs in resources}
 
 
 def measured_bytes(recipe: Recipe, findings: Findings) -> dict[str, int]:
-    """Memory that a worker of each pool needs, as it was measured; nothing of a pool where nothing was."""
+    """The measured memory that a worker of each pool needs; pools that were not measured are missing."""
     needed = {pool: findings.least_bytes(places) for pool, places in places_by_pool(recipe).items()}
     return {pool: size for pool, size in needed.items() if size}
 
 
 def places_by_pool(recipe: Recipe) -> dict[str, list[int]]:
-    """The places of operators by the pool that runs them."""
-    found: dict[str, list[int]] = {}
+    """The places of operators, by pool."""
+    places: dict[str, list[int]] = {}
     for place, step in enumerate(recipe.steps):
-        found.setdefault(step.resources.pool, []).append(place)
-    return found
+        places.setdefault(step.resources.pool, []).append(place)
+    return places

@@ -1,4 +1,4 @@
-"""Where the rows of a stage come from, small enough to travel with every task."""
+"""The rows that a stage reads, described in a form small enough to send with every task."""
 
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Rows of a dataset, of parts that tasks made, or of groups of them.
+    """Rows of a dataset or of parts, or groups of such rows.
 
     Attributes:
-        base: Paths of the dataset that the rows are rows of; none where the parts hold rows of their own.
-        parts: Saved views over the base, or datasets, one after another; without them, the base itself.
-        manifest: A file that lists the parts where there may be many; see `plan/manifest.py`.
-        order: A file of positions in it (.npy), in the order that a global operator decided; None: all, in order.
-        bounds: A file of n + 1 places in `order` between which n groups lie; None: no groups.
-        contents: The `content_digest` of each of the base, by which a worker that opens it later knows it again.
-        facts: A file of what the footers of the base say together, so that only shards whose rows are read are opened.
+        base: Paths of the dataset that contains the rows; empty if the parts hold the rows themselves.
+        parts: Saved views over the base, or datasets, which are concatenated; empty: the base itself.
+        manifest: A file that lists the parts if there may be many; see `plan/manifest.py`.
+        order: A file of positions (.npy), in the order that a global operator decided; None: all rows, in order.
+        bounds: A file of n + 1 offsets into `order`, which delimit n groups; None: no groups.
+        contents: The `content_digest` of each path of the base, which a worker checks when it opens the base.
+        facts: A file with the combined facts of the footers of the base, so that only the shards that are read are
+            opened.
     """
 
     base: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class Source:
 
     @property
     def has_parts(self) -> bool:
-        """Whether the rows are in parts, and not in the base itself."""
+        """Whether the rows are in parts instead of the base itself."""
         return bool(self.parts) or self.manifest is not None
 
     def part_paths(self) -> tuple[str, ...]:
@@ -55,10 +56,10 @@ class Source:
 
 
 class BaseDataset:
-    """The dataset beneath parts: opened once, however many parts show its rows.
+    """The dataset under the parts, opened once for any number of parts.
 
     Args:
-        source: Rows of this dataset.
+        source: A source whose base is this dataset.
     """
 
     def __init__(self, source: Source) -> None:
@@ -87,11 +88,11 @@ class BaseDataset:
 
 
 class OpenSource:
-    """A source with its files open.
+    """A source with open files.
 
     Args:
-        source: Where the rows are.
-        opened: Another one over the same base, with the same order, whose files it uses.
+        source: The source.
+        opened: Another open source with the same base and order, whose open files are shared.
     """
 
     def __init__(self, source: Source, opened: "OpenSource | BaseDataset | None" = None) -> None:
@@ -105,22 +106,22 @@ class OpenSource:
         self.bounds: Positions | None = None if source.bounds is None else np.load(source.bounds, mmap_mode="r")
 
     def slice(self, first: int, rows: int) -> "OpenSource":
-        """The source for some of its rows, or groups, alone: it opens no other parts than those that hold them.
+        """The source for some of its rows or groups; it only opens the parts that hold them.
 
         Args:
-            first: The first row or group; they keep their numbers and positions.
-            rows: How many.
+            first: The first row or group; all keep their numbers and positions.
+            rows: The number of rows or groups.
         """
         return self if self._manifest is None else _Slice(self, self._manifest, first, rows)
 
     @property
     def base(self) -> "jinx.Dataset | None":
-        """The dataset beneath; None where the parts hold rows of their own."""
+        """The base dataset; None if the parts hold the rows themselves."""
         return self._base.dataset if self.source.base else None
 
     @cached_property
     def dataset(self) -> "jinx.Dataset":
-        """What `local` positions count in."""
+        """The dataset that `local` positions refer to."""
         import jinx
 
         if not self.parts:
@@ -139,7 +140,7 @@ class OpenSource:
 
     @cached_property
     def samples(self) -> DatasetSource:
-        """The same for batches, which share what it has read."""
+        """The samples for batches, which share the values that are read."""
         return DatasetSource(self.dataset)
 
     def __len__(self) -> int:
@@ -150,13 +151,13 @@ class OpenSource:
         return len(self.dataset) if self._manifest is None else self._manifest.rows
 
     def positions(self, first: int, rows: int) -> "Positions":
-        """The positions of some rows: where they lie in the base, or in all parts one after another."""
+        """The positions of some rows in the base, or in all parts concatenated."""
         if self._order is None:
             return np.arange(first, first + rows, dtype=np.int64)
         return np.array(self._order[first : first + rows], dtype=np.int64)
 
     def local(self, positions: "Positions") -> "Positions":
-        """Positions in `dataset` of rows, from those that `positions` gives."""
+        """The positions in `dataset` for positions from `positions`."""
         return positions
 
     def group(self, number: int) -> "Positions":
@@ -179,29 +180,29 @@ class OpenSource:
         return self.dataset.column(ID)
 
     def input_rows(self, positions: "Positions") -> "Positions":
-        """The rows of the base that rows come from; the positions themselves where there is no base."""
+        """The rows of the base for positions; without a base, the positions themselves."""
         return positions if self._rows is None else self._rows[self.local(positions)]
 
     def other_ids(self, positions: "Positions") -> list[str] | None:
-        """As `ids`; None where they are the positions."""
+        """As `ids`; None if the ids are the positions."""
         return None if self._rows is None else self.ids(positions)
 
     def ids(self, positions: "Positions") -> list[str]:
-        """The ids of samples: the number of the input's row, and after a splitter ordinals below it."""
+        """The ids of samples: the row number of the input, with ordinals appended by splitters."""
         rows = self.input_rows(positions).tolist()
         if self._ids is None:
             return [str(row) for row in rows]
-        return [self._ids[at] or str(row) for at, row in zip(self.local(positions).tolist(), rows, strict=True)]
+        return [self._ids[index] or str(row) for index, row in zip(self.local(positions).tolist(), rows, strict=True)]
 
     def own_columns(self) -> list[str]:
-        """Columns that the parts have next to those of the base, or in place of them."""
+        """Columns that the parts store themselves, in addition to those of the base or in place of them."""
         if not self.source.has_parts or self.base is None:
             return []
         own = self.dataset.info().own_columns
         return [name for name in own if name not in PRIVATE]
 
     def hidden_columns(self) -> list[str]:
-        """Columns of the base that some part does not show: they were removed from all its rows."""
+        """Columns of the base that some part hides, because they were removed from all its rows."""
         if self.base is None or not self.parts:
             return []
         shown = set(self.base.column_names).intersection(*(part.column_names for part in self.parts))
@@ -209,7 +210,7 @@ class OpenSource:
 
 
 class _Slice(OpenSource):
-    """Some rows or groups of a source with a manifest; positions count in all parts of the manifest."""
+    """Some rows or groups of a source with a manifest; positions refer to all parts of the manifest."""
 
     def __init__(self, whole: OpenSource, manifest: Manifest, first: int, rows: int) -> None:
         start, stop = first, first + rows
@@ -247,7 +248,7 @@ class _SlicedSamples(DatasetSource):
 
 
 class SourceCache:
-    """The sources and base datasets that a worker has open; the least recently used one is closed."""
+    """The open sources and base datasets of a worker; the least recently used one is closed."""
 
     def __init__(self, size: int = 4) -> None:
         self._sources: LeastRecentlyUsed[Source, OpenSource] = LeastRecentlyUsed(size)
@@ -264,10 +265,10 @@ V = TypeVar("V")
 
 
 class LeastRecentlyUsed(Generic[K, V]):
-    """A few values by key; the least recently used one is dropped.
+    """A cache that drops the least recently used value.
 
     Args:
-        size: How many.
+        size: The maximum number of values.
     """
 
     def __init__(self, size: int) -> None:
@@ -275,7 +276,7 @@ class LeastRecentlyUsed(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of a key; `make` gives one that is not there."""
+        """The value of a key; `make` creates a missing one."""
         if key in self._values:
             self._values.move_to_end(key)
             return self._values[key]

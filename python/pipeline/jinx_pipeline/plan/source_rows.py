@@ -1,4 +1,4 @@
-"""Rows as their sources number them: those that could not be read count, too."""
+"""Row numbers as in the sources, where unreadable rows count too."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from typing import Final
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.inputs import Input
 
-# In place of an operator's name, for rows of the sources.
+# Stands for the operator in reports of unreadable rows of the sources.
 READING: Final = "reading the input"
 
 
 class SourceRows:
-    """Tells which row of which source a row of the pipeline's input is.
+    """Maps a row of the pipeline's input to its source and its number there.
 
     Args:
         inputs: The inputs, in order.
@@ -22,22 +22,22 @@ class SourceRows:
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         self._inputs = inputs
-        self._firsts = [0, *accumulate(one.rows for one in inputs)]
+        self._firsts = [0, *accumulate(source.rows for source in inputs)]
 
     def named(self, bad: BadRow) -> BadRow:
         """A row that was left out, with its source and its number there."""
-        at = min(bisect_right(self._firsts, bad.row), len(self._inputs)) - 1
-        if bad.row < 0 or at < 0 or bad.counted:
+        index = min(bisect_right(self._firsts, bad.row), len(self._inputs)) - 1
+        if bad.row < 0 or index < 0 or bad.counted:
             return bad
-        one = self._inputs[at]
-        row = bad.row - self._firsts[at]
-        before = bisect_right(one.rejected, row, key=lambda rejected: rejected.samples_before)
-        return replace(bad, row=row + before, source=one.source)
+        source = self._inputs[index]
+        row = bad.row - self._firsts[index]
+        before = bisect_right(source.rejected, row, key=lambda rejected: rejected.samples_before)
+        return replace(bad, row=row + before, source=source.source)
 
     def unreadable(self) -> list[BadRow]:
         """Rows of the sources that cannot be read."""
         return [
-            BadRow(rejected.samples_before + before, READING, rejected.reason, source=one.source)
-            for one in self._inputs
-            for before, rejected in enumerate(one.rejected)
+            BadRow(rejected.samples_before + before, READING, rejected.reason, source=source.source)
+            for source in self._inputs
+            for before, rejected in enumerate(source.rejected)
         ]

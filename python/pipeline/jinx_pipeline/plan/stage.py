@@ -1,4 +1,4 @@
-"""A stage of the plan: operators that run one after another, and what becomes of the rows."""
+"""A stage of the plan: consecutive operators, and how their output is written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,31 +10,31 @@ from jinx_pipeline.sample.roles import Roles
 
 @dataclass(frozen=True)
 class Stage:
-    """Operators that run one after another on the rows of a task, and what becomes of the rows.
+    """Consecutive operators that run on the rows of a task, and how their output is written.
 
     Attributes:
-        operators: In the order in which they run.
+        operators: The operators, in the order in which they run.
         numbers: The place of each in the recipe.
-        roles: Where texts and media are.
+        roles: The columns of texts and media.
         output: `"view"`: positions and changed columns; `"rows"`: the samples themselves.
         writer: Keywords for `jinx.Writer`, with output `"rows"`.
         batch_rows: Rows that operators see at once.
-        group: With a source of groups: makes the samples of one group, before the operators run.
-        signatures: A deduplicator whose signatures of the remaining rows go next to the part.
-        partitions: Into how many partitions the keys are written that are such signatures.
+        group: For a source of groups: makes the samples of a group, before the operators run.
+        signatures: An operator over keys; its keys of the remaining rows are written next to the part.
+        partitions: The number of partitions of these keys.
         ports: The ports besides `out` whose rows are written: `dropped`, `failed`.
         keep_stats: Whether statistics become a column of the output.
-        stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
+        stat_order: All statistics of the recipe, in the order of the output, in whatever order the filters run.
         measure_only: Filters add their statistics and drop nothing.
         known_stats: Statistics in the input by name, with the digest of the filter that computed them.
         pool: The pool of the workers that run it.
-        has_time_limit: Whether `row_seconds` is for its operators: how long one takes whose model is on a GPU or in
-            memory, only its author knows.
-        seed: Of the run.
-        threads: Of one worker.
-        trace: How many changed and dropped rows to keep of each operator in one task, for people to look at.
-        media_dir: Where operators put media files that they make; None: in the samples.
-        answers_dir: Where the answers of models behind URLs are kept.
+        has_time_limit: Whether `row_seconds` applies: not to operators with models on a GPU or in memory, whose time
+            only their author knows.
+        seed: The seed of the run.
+        threads: Threads of one worker.
+        trace: How many examples of changed and dropped rows to keep for each operator in one task.
+        media_dir: The directory for media files that operators make; None: they are stored in the samples.
+        answers_dir: The directory for answers of models behind URLs.
     """
 
     operators: list[Operator]
@@ -61,5 +61,5 @@ class Stage:
 
 
 def may_move(operator: Operator) -> bool:
-    """Whether the planner may change its place among others that may move, by their speed."""
+    """Whether the planner may reorder an operator among others that may move, by their speed."""
     return operator.commutes and not operator.depends_on_batch

@@ -1,1 +1,1 @@
-"""The output of a run, made of its parts."""
+"""Makes the output of a run from its parts."""

@@ -1,4 +1,4 @@
-"""The place of an output, looked at before any work: what would prevent it is reported at once."""
+"""Checks the path of an output before any work, so that problems are reported at once."""
 
 import os
 from collections.abc import Generator
@@ -17,15 +17,15 @@ def refuse_place(export: Export) -> None:
     """Refuse an output that could not be written after all the work; nothing is changed.
 
     Raises:
-        FileExistsError: It exists, and is not to be replaced.
-        OSError: Its directory is missing or cannot be written.
-        ValueError: What is there cannot be replaced: a directory in place of a file, or one that holds other files.
+        FileExistsError: The path exists, and may not be replaced.
+        OSError: Its directory is missing or not writable.
+        ValueError: The existing path cannot be replaced: a directory instead of a file, or one with other files.
     """
     if not export.overwrite:
         refuse_existing(export.path)
     path = Path(export.path)
     if export.kind in {"jinx", "view"}:
-        # The writer looks at everything that it needs when it is opened.
+        # Opening a writer checks everything that it needs.
         jinx.Writer(path, overwrite=True).abort()
         return
     if export.kind == "mds":
@@ -37,10 +37,10 @@ def refuse_place(export: Export) -> None:
 
 
 def refuse_below_file(path: str) -> None:
-    """Refuse an output or working directory whose name leads through a file.
+    """Refuse an output or working directory with a file among its parent directories.
 
     Raises:
-        NotADirectoryError: It does.
+        NotADirectoryError: A parent is a file.
     """
     for folder in Path(path).parents:
         if folder.exists() and not folder.is_dir():
@@ -48,10 +48,10 @@ def refuse_below_file(path: str) -> None:
 
 
 def refuse_folder_of(path: Path) -> None:
-    """Refuse a file whose directory is missing or cannot be written.
+    """Refuse a file whose directory is missing or not writable.
 
     Raises:
-        OSError: It is.
+        OSError: The directory is missing or not writable.
     """
     folder = path.absolute().parent
     if not folder.is_dir():
@@ -62,11 +62,11 @@ def refuse_folder_of(path: Path) -> None:
 
 @contextmanager
 def claimed_output(export: Export, work_dir: Path) -> Generator[None]:
-    """Hold the place of an output for one run.
+    """Lock the path of an output for one run.
 
     Raises:
-        RuntimeError: Another run is about to write it.
-        OSError: Its directory is missing or cannot be written.
+        RuntimeError: Another run writes this output.
+        OSError: Its directory is missing or not writable.
     """
     out = Path(export.path)
     refuse_folder_of(out)

@@ -1,4 +1,4 @@
-"""What lies in the place of an output, told without reading a sample."""
+"""Identifies the content at the path of an output without reading samples."""
 
 import json
 import os
@@ -15,12 +15,12 @@ Identity = dict[str, Any]
 
 
 def identity_of(export: Export) -> Identity | None:
-    """What lies in the place of an output: other contents give another value; None: nothing.
+    """The identity of the content at the path of an output: different contents differ in it; None: there is nothing.
 
-    It is the same wherever the files are, so that it tells of an output before it has its name.
+    It does not depend on the path, so it also identifies an output before it is moved to its path.
 
     Args:
-        export: Where, and of which kind.
+        export: The path and kind of the output.
     """
     out = Path(export.path)
     if not os.path.lexists(out):
@@ -46,13 +46,13 @@ def identity_of(export: Export) -> Identity | None:
 
 
 def _refuse_other_sizes(folder: Path, listed: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse shards that are gone or were cut, which only their reader would see."""
+    """Refuse shards that are missing or truncated, which otherwise only their reader would notice."""
     for shard in listed:
         path = folder / shard["name"]
         files = {path: shard["bytes"], path.with_suffix(".binx"): shard["sidecar_bytes"]}
         for file, size in files.items():
             if size and file.stat().st_size != size:
-                raise ValueError(f"{file.name} has another size than jinx.json says")
+                raise ValueError(f"{file.name} does not have the size that jinx.json says")
 
 
 def _digest(facts: Any) -> str:

@@ -1,4 +1,4 @@
-"""Outputs that are one file, or of another format than JINX: written from all parts, in the order of the input."""
+"""Writes outputs that are one file or not JINX, from all parts in the order of the input."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ from jinx_pipeline.recipe.model import Export
 
 # Rows whose missing columns are looked up at a time.
 _COPIED_ROWS = 10_000
-# Names that `jinx.convert` has for formats.
+# The names of formats in `jinx.convert`, where they differ.
 _FORMATS = {"webdataset": "tar"}
 
 
@@ -32,8 +32,8 @@ def write_output(export: Export, folder: Path, source: OpenSource, writer: Mappi
     """Write an output of one of these kinds.
 
     Args:
-        export: What, and where it will be moved to.
-        folder: The directory to write it in, under its own name, which files hold as well.
+        export: The kind of the output, and its final path.
+        folder: The directory to write to; the output has its final name there, since files may contain it.
         source: All parts.
         writer: Keywords of `jinx.Writer`.
     """
@@ -65,7 +65,7 @@ def _copy_all(writer: jinx.Writer, source: OpenSource) -> None:
             {name: sample[name] for name in moved if name in sample and name not in names}
             for sample, names in zip(samples, absent, strict=True)
         ]
-        # Rows one after another that have the same columns.
+        # Consecutive rows with the same columns.
         rows = zip(positions, absent, own, strict=True)
         for (names, present), group in groupby(rows, lambda row: (row[1], list(row[2]))):
             run = list(group)
@@ -75,10 +75,10 @@ def _copy_all(writer: jinx.Writer, source: OpenSource) -> None:
 
 
 def _moved_columns(source: OpenSource) -> list[str]:
-    """The columns that come last in every sample, if some parts have them of their own and others do not.
+    """The columns to put last in every sample, because they are own columns in some parts and not in others.
 
-    Which part a sample is in must not show in the order of its columns: a part has its own columns last, and removes
-    one of the base that none of its samples has.
+    The order of the columns of a sample must not depend on its part: a part has its own columns last, and drops a
+    column of the base that none of its samples has.
     """
     counts = Counter(name for part in source.parts for name in part._roots()[2] if name not in PRIVATE)
     removed = [name for name in source.hidden_columns() if name in source.dataset.column_names]
@@ -92,12 +92,12 @@ def _private(dataset: "jinx.Dataset") -> list[str]:
 
 
 def _write_view(export: Export, target: Path, source: OpenSource, writer: Mapping[str, Any]) -> "jinx.WriteResult":
-    """A saved view: which rows of the input remain, and the columns that they have of their own."""
+    """Write a saved view: the remaining rows of the input, and their own columns."""
     base = source.base
     if base is None:
-        raise ValueError("a view shows rows of the input, and these are new ones; export with kind: jinx")
+        raise ValueError("a view shows rows of the input, and these rows are new; export with kind: jinx")
     if not source.parts:
-        # A view of no sample shows nothing of any file; a dataset without samples is the same to its readers.
+        # For readers, a dataset without samples is the same as a view of no samples.
         with jinx.Writer(target, overwrite=True, meta=writer["meta"]) as output:
             return output.close()
     dataset = source.dataset
@@ -107,8 +107,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         view = view.with_columns({name: dataset.column(name) for name in uneven})
     if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
         view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
-    # What the inputs say of themselves is found in them. Of which values lengths were counted, the plan says: parts
-    # have the columns that an input which is a view has of its own, whether they were changed or not.
+    # The inputs hold their own `meta`. Which values the lengths were counted of is in the plan: if the input is a view,
+    # parts have its own columns, whether they changed or not.
     planned = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
     meta = {**kept_meta(view), **planned}
     place = str(Path(export.path).absolute())
@@ -116,10 +116,9 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
 
 
 def _uneven_columns(source: OpenSource) -> list[str]:
-    """The columns that some parts have of their own, or have removed, and others have in the base, or not at all.
+    """The columns that are own or dropped columns in some parts, and not in others.
 
-    A view has its own columns for all rows: that of a row of the base is written too, and that of a row without one is
-    null.
+    A view stores an own column for all rows: values of the base are written too, and missing values are null.
     """
     counts = Counter(name for part in source.parts for name in part._roots()[2])
     own = [name for name, count in counts.items() if count < len(source.parts) and name not in PRIVATE]
@@ -133,17 +132,17 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
         options["shard_size"] = export.shard_size
     with TemporaryDirectory(prefix=".whole.", dir=target.parent) as folder:
         if not source.parts:
-            with suppress(MismatchError):  # a column of the base mixes kinds, which matters to no sample
+            with suppress(MismatchError):  # a column of the base mixes types, which does not matter without samples
                 if source.base is not None:
                     return jinx.convert(source.dataset, target, **options)
-            # No file tells the columns of samples that would have been new ones.
+            # The columns of new samples are unknown if there are none.
             with jinx.Writer(Path(folder) / "none.jinx") as writer:
                 writer.close()
             return jinx.convert(Path(folder) / "none.jinx", target, **options)
         dataset = source.dataset
         hidden = _private(dataset)
         if ABSENT in hidden or _moved_columns(source):
-            # Of a view, a column that some samples lack is null in them.
+            # In a view, a column is null in the samples that lack it.
             with jinx.Writer(Path(folder) / "whole") as writer:
                 _copy_all(writer, source)
                 writer.close()
@@ -151,6 +150,6 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
         if hidden:
             dataset = dataset.drop_columns(hidden)
         if COUNTED in meta and export.kind == "parquet" and len(dataset):
-            # As for a view, the plan says it.
+            # As for a view, this is in the plan.
             dataset = with_lengths_text(dataset, json.dumps(meta[COUNTED]))
         return jinx.convert(dataset, target, **options)

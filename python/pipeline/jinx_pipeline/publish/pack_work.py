@@ -1,4 +1,4 @@
-"""Writing the output as work: shards of a directory side by side, any other output by one task."""
+"""The work of writing the output: shards of a directory in parallel, any other output in one task."""
 
 import time
 from collections.abc import Generator, Mapping
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# In place of an operator's name.
+# Stands for the operator in the activity of the worker.
 _WRITING = "writing the output"
 
 
 class OutputError(Exception):
-    """The output cannot be written, by whatever worker; its message says why."""
+    """No worker can write the output; the message says why."""
 
     concerns_all_rows = True
     needs_repair = True
@@ -35,13 +35,13 @@ class OutputError(Exception):
 class PackWork:
     """Joins parts that hold samples: block n is written from the parts of group n.
 
-    A group of no rows is a directory without samples, which keeps what the base says of its columns.
+    A group without rows becomes a directory without samples that keeps the column descriptions of the base.
 
     Attributes:
         writer: Keywords of `jinx.Writer`.
         bounds: The first row of each group in all parts, and the number of all rows; int64 of shape (groups + 1,).
-        prefix: Of the paths of what is written, in place of the directory of parts; empty: written there.
-        label: What is written, for people.
+        prefix: The prefix of the paths to write, in place of the directory of parts; empty: that directory.
+        label: A readable description.
     """
 
     writer: Mapping[str, Any]
@@ -59,26 +59,26 @@ class PackWork:
         worker.busy_with(_WRITING, 0)
         target = placed(path, self.prefix)
         first, end = self.bounds[task.block : task.block + 2].tolist()
-        with _same_for_all():
+        with _output_errors():
             rows = worker.sources.get(source)
             if first == end:
-                done = write_empty(target, rows.dataset if source.base else None, self.writer)
+                result = write_empty(target, rows.dataset if source.base else None, self.writer)
             else:
-                done = write_shard(target, rows.slice(first, end - first).source.parts, self.writer)
-        return Receipt(path.name, done.samples, done.bytes, time.perf_counter() - started)
+                result = write_shard(target, rows.slice(first, end - first).source.parts, self.writer)
+        return Receipt(path.name, result.samples, result.bytes, time.perf_counter() - started)
 
 
 @dataclass(frozen=True)
 class ExportWork:
-    """Writes an output that is one file, or of another format, in its one task.
+    """Writes an output that is one file or not JINX, in a single task.
 
     Two workers cannot write one file of these formats: JINX, a view, Parquet and tar end in an index of all samples,
-    and joining JSON lines would write them twice. In MDS, all samples decide together how a column is stored.
+    and joining JSON lines would write them twice. In MDS, all samples together decide how a column is stored.
 
     Attributes:
-        export: What, and where it will be moved to.
+        export: The kind of the output, and its final path.
         writer: Keywords of `jinx.Writer`.
-        prefix: Of the path of the directory in which it is written.
+        prefix: The prefix of the path of the directory to write to.
     """
 
     export: Export
@@ -96,21 +96,21 @@ class ExportWork:
         started = time.perf_counter()
         worker.busy_with(_WRITING, 0)
         target = placed(path, self.prefix)
-        with _same_for_all():
+        with _output_errors():
             rows = worker.sources.get(source)
             target.mkdir()
-            done = write_output(self.export, target, rows, self.writer)
-        return Receipt(path.name, done.samples, done.bytes, time.perf_counter() - started)
+            result = write_output(self.export, target, rows, self.writer)
+        return Receipt(path.name, result.samples, result.bytes, time.perf_counter() - started)
 
 
 def placed(path: Path, prefix: str) -> Path:
-    """Where something goes instead of the directory of parts."""
+    """The path with a prefix in place of the directory of parts."""
     return Path(f"{prefix}{path.name}") if prefix else path
 
 
 @contextmanager
-def _same_for_all() -> Generator[None]:
-    """Errors of what is written would be the same in every other worker."""
+def _output_errors() -> Generator[None]:
+    """Raise errors of the data as `OutputError`, because any other worker would get them as well."""
     try:
         yield
     except (JinxError, ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Giving a complete output its name, in one step; nothing of it is read or copied where the disk is the same."""
+"""Moves a complete output to its path in one step; on the same disk, nothing is read or copied."""
 
 import errno
 import os
@@ -13,16 +13,16 @@ _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
 
 
 def put_in_place(export: Export, staged: Path, *, replaces: bool) -> None:
-    """Give an output its name.
+    """Move an output to its path.
 
     Args:
-        export: Where it goes, and of which kind it is.
-        staged: The output, next to its place.
-        replaces: Whether what lies there may be replaced.
+        export: The path and kind of the output.
+        staged: The complete output, next to its path.
+        replaces: Whether an existing output may be replaced.
 
     Raises:
-        FileExistsError: Something lies there, and it may not.
-        ValueError: A directory there holds other files than those of a dataset.
+        FileExistsError: The path exists and may not be replaced.
+        ValueError: The path is a directory with other files than those of a dataset.
     """
     out = Path(export.path)
     is_taken = os.path.lexists(out)
@@ -54,12 +54,12 @@ def _rename_directory(staged: Path, out: Path) -> None:
 
 
 def _name_file(staged: Path, out: Path) -> None:
-    """Rename a file, but never onto another one."""
+    """Rename a file, but never replace another one."""
     try:
         os.link(staged, out)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links
+    except OSError:  # a file system without hard links
         staged.rename(out)
     else:
         staged.unlink()
@@ -76,11 +76,11 @@ def _replace_mds(staged: Path, out: Path) -> None:
 
 
 def hidden_directory(export: Export, run: str) -> Path:
-    """Where a run makes an output: next to its place, so that it needs only a name there."""
+    """The directory where a run makes an output: next to the path of the output, so that a rename completes it."""
     out = Path(export.path).absolute()
     return out.with_name(f".{out.name}.{run}")
 
 
 def remove_hidden(export: Export, run: str) -> None:
-    """Remove what a run has left next to its output."""
+    """Remove the leftovers of a run next to its output."""
     shutil.rmtree(hidden_directory(export, run), ignore_errors=True)

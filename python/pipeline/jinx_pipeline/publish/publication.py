@@ -1,9 +1,9 @@
-"""The output of a run: written by workers from its parts, and recognised again by what the run log says of it.
+"""Publishes the output of a run: workers write it from the parts, and the run log identifies it later.
 
-Three records tell how far it is: `Publishing`, before anything is written; `Built`, when the output is complete next to
-its place; and `Published`. Each carries the generation of the publication, since an output that grows, or was removed,
-is published more than once. What workers have written is committed as the output of any task, to nodes of the
-generation. This process gives files their names and writes the manifest of a directory; it reads no sample.
+Three records tell the state: `Publishing`, before anything is written; `Built`, when the output is complete next to its
+path; and `Published`. Each has the generation of the publication, since an output that grows or was removed is
+published more than once. The results of workers are committed like those of any task, to nodes of the generation. The
+driver only renames files and writes the manifest of a directory; it reads no samples.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _ADVICE = "choose another name, or replace it with overwrite=True (--overwrite)"
 
 
 class LostOutputError(RuntimeError):
-    """The output is gone, or replaced, and the parts that it was made of are gone, too."""
+    """The output is gone or replaced, and the parts that it was made of are gone too."""
 
 
 @dataclass
@@ -35,13 +35,13 @@ class Publication:
     The executor asks for its tasks when the rows are complete (`execute.executor.Outputs`); `finish` does the rest.
 
     Attributes:
-        export: What and where.
-        ledger: What is committed and recorded.
+        export: The kind and path of the output.
+        ledger: The committed work and other records.
         writer: Keywords of `jinx.Writer`.
-        base: The dataset whose rows the parts are; none where they hold rows of their own.
-        graph: Of the plan.
-        rows: Rows of the input that are then in the output or left out.
-        first_block: The first block that is not in the output.
+        base: The dataset whose rows the parts show; empty if the parts hold the rows themselves.
+        graph: The graph of the plan.
+        rows: Rows of the input that are in the output or left out afterwards.
+        first_block: The first block that is not yet in the output.
     """
 
     export: Export
@@ -58,15 +58,15 @@ class Publication:
 
     @property
     def is_pending(self) -> bool:
-        """Whether an earlier process has begun it and not recorded its end."""
+        """Whether an earlier process began to publish and did not record the end."""
         return self._pending() is not None
 
     def published(self) -> Published | None:
-        """What was recorded of the output, if that is what lies in its place; None: it is to be made.
+        """The record of the output, if it describes what is at its path; None: the output must be written.
 
         Raises:
-            FileExistsError: Another output lies there, and it is not to be replaced.
-            LostOutputError: It is gone or to be replaced, and so are the parts that it was made of.
+            FileExistsError: Another output is at the path, and may not be replaced.
+            LostOutputError: The output is gone or replaced, and the parts that it was made of are gone too.
         """
         recorded = self.ledger.published
         if recorded is None:
@@ -77,27 +77,27 @@ class Publication:
         if present is not None and not self.export.overwrite:
             raise FileExistsError(f"{self.export.path} is not the output that this run has written; {_ADVICE}")
         if self.ledger.has_lost_parts(self._rows_node.id, range(recorded.end_block)):
-            what = "is gone" if present is None else "has been replaced"
-            raise LostOutputError(f"{self.export.path} was written, and {what}, with its parts")
+            state = "is gone" if present is None else "has been replaced"
+            raise LostOutputError(f"{self.export.path} was written, and {state}, with its parts")
         return None
 
-    # As `execute.executor.Outputs`.
+    # Methods of `execute.executor.Outputs`.
 
     @property
     def generation(self) -> int:
-        """How often the output was published before."""
+        """How many times the output was published before."""
         begun, before = self._pending(), self.ledger.published
         if begun is not None:
             return begun.generation
         return 0 if before is None else before.generation + 1
 
     def tasks(self, node: PlanNode, blocks: int) -> Tasks:
-        """The tasks of a node that writes the output, which has so many blocks.
+        """The tasks of a node that writes the output, which has the given number of blocks.
 
         Raises:
-            FileExistsError: Somebody else has put another output there meanwhile.
+            FileExistsError: Another output has appeared at the path meanwhile.
         """
-        begun = self._begun(blocks)
+        begun = self._ensure_begun(blocks)
         if self._is_built(begun):
             return Tasks()
         self._refuse_other_output(begun)
@@ -105,15 +105,15 @@ class Publication:
         return output.join_tasks() if node.kind == "join" else output.pack_tasks()
 
     def committed(self, node: PlanNode, block: int) -> None:
-        """A task of such a node is committed, and that is on the disk."""
+        """Note that a task of such a node is committed and on disk."""
         if self._staged is not None:
             self._staged.committed(node.kind, block)
 
     def finish(self) -> Published:
-        """Give the output its name; all tasks are committed.
+        """Move the output to its path, after all tasks are committed.
 
         Raises:
-            FileExistsError: Somebody else has put another output there meanwhile.
+            FileExistsError: Another output has appeared at the path meanwhile.
             LostOutputError: The output that was made is gone.
         """
         begun = self._pending()
@@ -129,10 +129,10 @@ class Publication:
             built = Built(begun.generation, staged)
             self.ledger.record(built)
         self._put_in_place(begun, built, output.staged())
-        # Before it is recorded: nobody looks for what is left once it is.
+        # Before the record is written, since leftovers are not looked for afterwards.
         output.remove_parts()
         remove_hidden(self.export, self.ledger.directory.run)
-        # What a killed process was writing lies under other hidden names.
+        # Leftovers of killed processes have other hidden names.
         _core.clean(str(Path(self.export.path).absolute().parent))
         samples, size = output.facts()
         facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
@@ -142,14 +142,14 @@ class Publication:
 
     @property
     def is_directory(self) -> bool:
-        """Whether it is a directory of shards, which takes more after what it holds."""
+        """Whether the output is a directory of shards, to which more can be appended."""
         return self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
 
-    def _begun(self, blocks: int) -> Publishing:
+    def _ensure_begun(self, blocks: int) -> Publishing:
         begun = self._pending()
         if begun is None:
             before = self.ledger.published
-            # Only this, and nothing that appears meanwhile, is replaced without being asked to.
+            # Without `overwrite`, only this is replaced, and nothing that appears meanwhile.
             replaces = None if before is None else identity_of(self.export)
             is_append = before is not None and self.first_block > 0
             begun = Publishing(self.generation, self.first_block, blocks, self.rows, is_append, replaces)
@@ -177,7 +177,7 @@ class Publication:
 
     def _put_in_place(self, begun: Publishing, built: Built, staged: Path | None) -> None:
         if identity_of(self.export) == built.output:
-            return  # an earlier process came as far as this
+            return  # an earlier process has done it
         out = self.export.path
         if staged is None or not staged.exists():
             raise LostOutputError(f"{out} was written, and is gone or has been replaced, with its parts")
@@ -189,7 +189,7 @@ class Publication:
             raise FileExistsError(f"{out} has appeared while this run made it; {_ADVICE}") from None
 
     def _refuse_other_output(self, begun: Publishing) -> bool:
-        """Refuse an output that is not to be replaced; returns whether what lies there may be."""
+        """Refuse an existing output that may not be replaced; returns whether it may be."""
         present = identity_of(self.export)
         is_ours = present is not None and present == begun.replaces
         if begun.append and not is_ours:

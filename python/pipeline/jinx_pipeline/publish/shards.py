@@ -1,4 +1,4 @@
-"""Directories of shards, made of directories of samples: by size, and without reading a sample."""
+"""Makes directories of shards from directories of samples: grouped by size, without reading samples."""
 
 import os
 import shutil
@@ -8,21 +8,21 @@ from typing import Any, Final
 
 import jinx
 
-# Without a size that the user asked for, a part that is at least this large becomes a shard as it is: nothing is
-# written twice. Smaller ones are joined, since shards of a few megabytes are slow to open and to list.
+# Without a requested size, a part of at least this size becomes a shard unchanged, so nothing is written twice. Smaller
+# parts are joined, since shards of a few megabytes are slow to open and to list.
 SMALLEST_SHARD: Final = 16_000_000
 
 
 def groups_of(sizes: Sequence[int], shard_size: int | None) -> Iterator[range]:
-    """Which parts become one shard together, from their sizes alone.
+    """The parts that become one shard, for each shard; they follow from the sizes alone.
 
-    With a size that was asked for, a shard holds as many parts as fit into it; all of them but those that fill one
-    alone are then written twice, once by the task and once into the shard. Blocks as large as shards would avoid that,
-    and cost more: the rows of a block are in memory until it is written, and are lost with its worker.
+    With a requested size, a shard holds as many parts as fit into it; parts that do not fill a shard alone are then
+    written twice, once by the task and once into the shard. Blocks as large as shards would avoid that and cost more:
+    the rows of a block are in memory until it is written, and are lost with its worker.
 
     Args:
         sizes: Bytes of each part.
-        shard_size: The size that was asked for; None: a shard ends as soon as it has `SMALLEST_SHARD`.
+        shard_size: The requested size; None: a shard ends as soon as it has `SMALLEST_SHARD`.
     """
     first = size = 0
     for number, added in enumerate(sizes):
@@ -36,7 +36,7 @@ def groups_of(sizes: Sequence[int], shard_size: int | None) -> Iterator[range]:
 
 
 def write_shard(path: Path, parts: Sequence[str | Path], writer: Mapping[str, Any]) -> "jinx.WriteResult":
-    """Copy the samples of parts to one directory, as they are stored."""
+    """Copy the stored samples of parts to one directory."""
     with jinx.Writer(path, overwrite=True, **writer) as output:
         for part in parts:
             output.copy(jinx.open(part))
@@ -44,7 +44,7 @@ def write_shard(path: Path, parts: Sequence[str | Path], writer: Mapping[str, An
 
 
 def write_empty(path: Path, base: "jinx.Dataset | None", writer: Mapping[str, Any]) -> "jinx.WriteResult":
-    """Write a directory without samples, with what a base says of its columns."""
+    """Write a directory without samples that keeps the column descriptions of a base."""
     with jinx.Writer(path, overwrite=True, **writer) as output:
         if base is not None:
             output.copy(base, [])
@@ -52,21 +52,21 @@ def write_empty(path: Path, base: "jinx.Dataset | None", writer: Mapping[str, An
 
 
 def place_of(directory: Path, number: int, count: int) -> Path:
-    """Where `assemble` puts a part."""
+    """The path to which `assemble` moves a part."""
     return directory / f".part-{number:05}-of-{count:05}"
 
 
 def is_assembled(directory: Path) -> bool:
-    """Whether an earlier call of `assemble` came to its end; it may have left what is of no use any more."""
+    """Whether an earlier call of `assemble` made the dataset; temporary directories may still be there."""
     return (directory / "jinx.json").exists()
 
 
 def assemble(directory: Path, parts: Sequence[Path]) -> None:
-    """Make one dataset of parts, which are moved into it; resumes what an earlier process has begun.
+    """Move parts into a directory and merge them to one dataset; resumes an interrupted call.
 
     Args:
         directory: The dataset.
-        parts: Directories on the same disk, in order; those that were moved before need not exist.
+        parts: Directories on the same disk, in order; those that are already moved need not exist.
     """
     if not is_assembled(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -75,12 +75,12 @@ def assemble(directory: Path, parts: Sequence[Path]) -> None:
             if not place.exists():
                 part.rename(place)
         jinx.merge(directory)
-    for left in directory.glob(".part-*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in directory.glob(".part-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def link_dataset(source: Path, target: Path) -> None:
-    """Give the files of a directory of shards second names, in a new directory; copies where there are no links."""
+    """Hard-link the files of a directory of shards into a new directory, or copy them if links are not supported."""
     building = target.with_name(f"{target.name}.new")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
@@ -96,7 +96,7 @@ def link_dataset(source: Path, target: Path) -> None:
 
 
 def can_rename(folder: Path, target: Path) -> bool:
-    """Whether what is in one directory can be renamed into another one."""
+    """Whether files of one directory can be renamed into another one."""
     probe = folder / f".{target.name}.probe"
     probe.touch()
     try:

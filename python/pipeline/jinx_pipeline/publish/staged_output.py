@@ -1,4 +1,4 @@
-"""What workers write of an output, next to its place: the tasks for it, and what becomes of what they have written."""
+"""An output that workers write next to its path: the tasks for it, and the assembly of their results."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class StagedOutput(ABC):
-    """What one publication writes.
+    """The output of one publication.
 
     Args:
-        export: What and where.
-        ledger: What is committed.
+        export: The kind and path of the output.
+        ledger: The committed work.
         writer: Keywords of `jinx.Writer`.
-        base: The dataset whose rows the parts are; none where they hold rows of their own.
+        base: The dataset whose rows the parts show; empty if the parts hold the rows themselves.
         rows: The node whose parts become the output.
-        writers: The nodes that write it, by kind.
-        begun: Which blocks.
+        writers: The nodes that write the output, by kind.
+        begun: The record that begins the publication, with its blocks.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class StagedOutput(ABC):
         self._begun = begun
         self._parts = ledger.directory.parts
         self._hidden = hidden_directory(export, ledger.directory.run)
-        # Parts that are of no use once a task is committed.
+        # Parts to remove once a task is committed.
         self._used: dict[tuple[Kind, int], list[Path]] = {}
 
     @abstractmethod
@@ -68,32 +68,32 @@ class StagedOutput(ABC):
 
     @abstractmethod
     def pack_tasks(self) -> Tasks:
-        """The tasks that write the output; those of `join_tasks` are committed."""
+        """The tasks that write the output, after those of `join_tasks`."""
 
     @abstractmethod
     def complete(self) -> Path | None:
-        """Make one output of what the tasks have written; returns where it is until it has its name."""
+        """Make one output from the results of the tasks; returns its temporary path."""
 
     @abstractmethod
     def staged(self) -> Path | None:
-        """Where it is, or was, until it has its name."""
+        """The temporary path of the output."""
 
     @abstractmethod
     def facts(self) -> tuple[int, int]:
-        """Samples and bytes of the output, which has its name."""
+        """Samples and bytes of the output, which is at its final path."""
 
     @abstractmethod
     def remove_parts(self) -> None:
-        """Remove the parts whose samples are in the output, and which no later publication needs."""
+        """Remove the parts whose samples are in the output and that no later publication needs."""
 
     def committed(self, kind: Kind, block: int) -> None:
-        """A task is committed for good: remove the parts that are of no use any more."""
+        """Remove the parts that are no longer needed once a task is committed."""
         for path in self._used.pop((kind, block), ()):
             remove_part(path)
 
     @cached_property
     def _blocks(self) -> list[list[Piece]]:
-        """The pieces of each block that has any."""
+        """The pieces of each block that has a part."""
         numbers = range(self._begun.first_block, self._begun.end_block)
         blocks = ([piece for piece in self._ledger.pieces(self._rows.id, number) if piece.part] for number in numbers)
         return [pieces for pieces in blocks if pieces]
@@ -102,7 +102,7 @@ class StagedOutput(ABC):
         return self._parts / str(piece.part)
 
     def _source(self, kind: Kind, parts: Sequence[tuple[Path, int]], base: tuple[str, ...] = ()) -> Source:
-        """Parts with their rows, as a source of any number of them."""
+        """A source that consists of parts with the given numbers of rows."""
         path = self._ledger.directory.decisions / f"{self._writers[kind].id}.parts.npy"
         with published(path) as file:
             write_manifest(file, path.parent, parts)
@@ -114,47 +114,47 @@ class StagedOutput(ABC):
 
 
 class StagedFile(StagedOutput):
-    """One file, or another format than JINX: one task writes it."""
+    """An output that is one file or not JINX, which one task writes."""
 
     def join_tasks(self) -> Tasks:
-        """Nothing: the parts are read one after another."""
+        """No tasks: the parts are read one after another."""
         return Tasks()
 
     def pack_tasks(self) -> Tasks:
-        """The one task."""
+        """The task that writes the output."""
         parts = [(self._path(piece), piece.rows_out) for block in self._blocks for piece in block]
-        # Parts that are no views hold the samples themselves.
+        # Parts that are not views hold the samples themselves.
         base = self._base if not parts or parts[0][0].suffix == ".jinx" else ()
         self._hidden.mkdir(exist_ok=True)
         work = ExportWork(self._export, self._writer, f"{self._hidden}/")
         return Tasks(work, {0: 1}, self._source("pack", parts, base))
 
     def complete(self) -> Path | None:
-        """Where it was written."""
+        """As `staged`."""
         return self.staged()
 
     def staged(self) -> Path | None:
-        """Where it was written."""
+        """The path to which the task wrote."""
         piece = self._written("pack", 0)
         return None if piece is None else self._hidden / str(piece.part) / Path(self._export.path).name
 
     def facts(self) -> tuple[int, int]:
-        """As the worker has reported them."""
+        """Samples and bytes, as the worker reported them."""
         piece = self._written("pack", 0)
         return (0, 0) if piece is None else (piece.rows_out, piece.bytes_out)
 
     def remove_parts(self) -> None:
-        """Keep the parts: they are written again with those of rows that the input may gain."""
+        """Keep the parts: if the input grows, the output is written again with them."""
 
 
 class StagedDirectory(StagedOutput):
-    """A directory of shards, or what is added to one."""
+    """A directory of shards, or shards that are appended to one."""
 
     def join_tasks(self) -> Tasks:
         """A task for each block that was divided.
 
-        How a block was divided depends on what happened to its workers. The bytes of the joined part do not, nor does
-        its size, from which the shards follow.
+        How a block was divided depends on failures of workers. The bytes of the joined part do not, and neither does
+        its size, which determines the shards.
         """
         divided = [pieces for pieces in self._blocks if len(pieces) > 1]
         if not divided or is_assembled(self.staged()):
@@ -166,13 +166,13 @@ class StagedDirectory(StagedOutput):
         return Tasks(work, dict.fromkeys(range(len(parts)), 1), source)
 
     def pack_tasks(self) -> Tasks:
-        """A task for each shard that is not a part as it is."""
+        """A task for each shard that is not simply a renamed part."""
         staged, parts, groups = self.staged(), self._joined, self._groups
         if is_assembled(staged):
             return Tasks()
         Path(self._prefix).mkdir(parents=True, exist_ok=True)
         if not groups and not self._begun.append:
-            # A directory of no samples keeps what the inputs say of their columns.
+            # A directory without samples keeps the column descriptions of the inputs.
             work = PackWork(self._writer, _bounds([[]]), self._prefix)
             return Tasks(work, {0: 1}, self._source("pack", [], self._base))
         are_renamed = can_rename(self._parts, self._hidden)
@@ -184,16 +184,17 @@ class StagedDirectory(StagedOutput):
         ]
         if not packed:
             return Tasks()
-        self._used |= {("pack", number): [self._path(parts[at]) for at in groups[number]] for number in packed}
-        work = PackWork(self._writer, _bounds([[parts[at].rows_out for at in group] for group in groups]), self._prefix)
+        self._used |= {("pack", number): [self._path(parts[index]) for index in groups[number]] for number in packed}
+        rows = [[parts[index].rows_out for index in group] for group in groups]
+        work = PackWork(self._writer, _bounds(rows), self._prefix)
         source = self._source("pack", [(self._path(part), part.rows_out) for part in parts])
         return Tasks(work, dict.fromkeys(packed, 1), source)
 
     def complete(self) -> Path:
-        """Make one dataset of the shards."""
+        """Make one dataset from the shards."""
         staged, out = self.staged(), Path(self._export.path)
         if is_assembled(staged):
-            assemble(staged, [])  # removes what an earlier process could not
+            assemble(staged, [])  # removes leftovers of an earlier process
             return staged
         written = [self._written("pack", number) for number in range(max(len(self._groups), 1))]
         places = [None if piece is None else Path(f"{self._prefix}{piece.part}") for piece in written]
@@ -213,16 +214,16 @@ class StagedDirectory(StagedOutput):
         return staged
 
     def staged(self) -> Path:
-        """Where the shards become one dataset."""
+        """The directory where the shards become one dataset."""
         return self._hidden / "whole"
 
     def facts(self) -> tuple[int, int]:
-        """As the manifest of the directory says."""
+        """Samples and bytes, from the manifest of the directory."""
         info = jinx.open(self._export.path).info()
         return info.samples, info.bytes + info.sidecar_bytes
 
     def remove_parts(self) -> None:
-        """Remove the parts whose samples are in shards; a process that ended may have left some."""
+        """Remove the parts whose samples are in shards, including leftovers of earlier processes."""
         for pieces in self._blocks:
             for piece in pieces:
                 remove_part(self._path(piece))
@@ -241,12 +242,12 @@ class StagedDirectory(StagedOutput):
 
     @cached_property
     def _groups(self) -> list[range]:
-        """Which of them become one shard."""
+        """The indices of the parts that become one shard, for each shard."""
         size = self._export.shard_size
         sizes = [part.bytes_out for part in self._joined]
         return list(groups_of(sizes, None if size is None else parse_size(size)))
 
 
 def _bounds(groups: Sequence[Sequence[int]]) -> "npt.NDArray[np.int64]":
-    """The first row of each group, from the rows of its parts, and the number of all rows."""
+    """The first row of each group, and the total number of rows, from the rows of the parts of each group."""
     return np.cumsum([0, *(sum(rows) for rows in groups)], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Writing JINX with Ray Data: tasks write parts, and the driver publishes those that count."""
+"""Writes JINX with Ray Data: tasks write parts, and the driver publishes one part of each task."""
 
 import os
 import secrets
@@ -22,11 +22,11 @@ _ray_block: Any = require("ray.data.block", extra="ray", what="jinx_pipeline.ray
 
 
 class JinxDatasink(_ray_data.Datasink):
-    """What `ds.write_datasink` writes to; the output is there whole or not at all.
+    """The sink for `ds.write_datasink`; the output appears atomically.
 
-    A task that is retried writes another part with the same number. When all tasks have ended, one part of each number
-    is published, in the order of the numbers. That is the order of the dataset if
-    `DataContext.get_current().execution_options.preserve_order` is set, and otherwise that of arrival.
+    A retried task writes another part with the same number. When all tasks have ended, one part of each number is
+    published, in the order of the numbers. This is the order of the dataset if
+    `DataContext.get_current().execution_options.preserve_order` is set, and otherwise the order of arrival.
 
     Args:
         path: The output, on storage that every node sees: `out.jinx`, or a directory of shards.
@@ -54,12 +54,12 @@ class JinxDatasink(_ray_data.Datasink):
         """Write a part; returns the number of its task, and its name if it has rows."""
         part = self._parts / f"{ctx.task_idx:06}-{secrets.token_hex(6)}"
         tables = (_ray_block.BlockAccessor.for_block(block).to_arrow() for block in blocks)
-        with jinx.Writer(part, **self._writer) as made:
+        with jinx.Writer(part, **self._writer) as writer:
             for table in tables:
                 for batch in table.to_batches(max_chunksize=1000):
-                    made.write_many(batch.to_pylist())
-            done = made.close()
-        return ctx.task_idx, part.name if done.samples else None
+                    writer.write_many(batch.to_pylist())
+            result = writer.close()
+        return ctx.task_idx, part.name if result.samples else None
 
     def on_write_complete(self, write_result: Any) -> None:
         """Publish one part of each number."""
@@ -85,7 +85,7 @@ class JinxDatasink(_ray_data.Datasink):
             shards.append(parts[group[0]])
             if len(group) > 1:
                 shards[-1] = self._parts / f"shard-{len(shards)}"
-                write_shard(shards[-1], [parts[at] for at in group], self._writer)
+                write_shard(shards[-1], [parts[index] for index in group], self._writer)
         assemble(whole, shards)
         return whole
 

@@ -1,4 +1,4 @@
-"""Reading JINX with Ray Data."""
+"""Reads JINX with Ray Data."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ _BATCH_BYTES = 32 << 20
 
 
 class JinxDatasource(_ray_data.Datasource):
-    """What `ray.data.read_datasource` reads; every task reads its own rows.
+    """The source for `ray.data.read_datasource`; every task reads its own rows.
 
     Args:
         path: A dataset, a saved view, or several of them, on storage that every node sees.
-        columns: Only these columns.
-        blobs: What binary columns hold: `"bytes"`, or `"references"` of about 100 bytes, which `load_blobs` turns into
-            bytes where they are needed, so that media do not travel through the object store.
+        columns: The columns to read; None: all.
+        blobs: The values of binary columns: `"bytes"`, or `"references"` of about 100 bytes, which `load_blobs` turns
+            into bytes when they are needed, so that media do not pass through the object store.
 
     Raises:
         FileNotFoundError: There is nothing at the path.
@@ -44,8 +44,8 @@ class JinxDatasource(_ray_data.Datasource):
         super().__init__()
         if blobs not in ("bytes", "references"):
             raise ValueError(f"blobs is 'bytes' or 'references', not {blobs!r}")
-        several = [path] if isinstance(path, str | os.PathLike) else path
-        self._paths = tuple(one if "://" in one else str(Path(one).absolute()) for one in map(os.fsdecode, several))
+        paths = [path] if isinstance(path, str | os.PathLike) else path
+        self._paths = tuple(name if "://" in name else str(Path(name).absolute()) for name in map(os.fsdecode, paths))
         dataset = _opened(self._paths)
         self._names = list(dataset.column_names) if columns is None else list(columns)
         self._binary: list[str] = []
@@ -66,16 +66,16 @@ class JinxDatasource(_ray_data.Datasource):
         """Tasks of consecutive rows."""
         del data_context
         count = max(1, min(parallelism, self._rows))
-        edges = [self._rows * at // count for at in range(count + 1)]
-        made: list[Any] = []
+        edges = [self._rows * task // count for task in range(count + 1)]
+        tasks: list[Any] = []
         for first, last in pairwise(edges):
             size = self._bytes * (last - first) // max(self._rows, 1)
             metadata = _ray_block.BlockMetadata(
                 num_rows=last - first, size_bytes=size, exec_stats=None, input_files=self._paths
             )
             task = _Read(self._paths, tuple(self._names), frozenset(self._binary), first, last)
-            made.append(_ray_data.ReadTask(task, metadata, per_task_row_limit=per_task_row_limit))
-        return made
+            tasks.append(_ray_data.ReadTask(task, metadata, per_task_row_limit=per_task_row_limit))
+        return tasks
 
 
 class _Read:
@@ -113,7 +113,7 @@ class _Read:
 
 
 def _references(paths: tuple[str, ...], rows: Sequence[int]) -> "pa.Array":
-    """What stands for the blobs of some rows, in whatever column."""
+    """References to the blobs of some rows, the same for any column."""
     import pyarrow as pa
 
     kind = pa.struct([("jinx", pa.list_(pa.string())), ("row", pa.int64())])
@@ -121,7 +121,7 @@ def _references(paths: tuple[str, ...], rows: Sequence[int]) -> "pa.Array":
 
 
 def load_blobs(batch: "pa.Table", columns: Sequence[str]) -> "pa.Table":
-    """Bytes in place of references: `ds.map_batches(load_blobs, batch_format="pyarrow", fn_kwargs={"columns": [...]})`.
+    """Replace references by bytes: `ds.map_batches(load_blobs, batch_format="pyarrow", fn_kwargs={"columns": [...]})`.
 
     Args:
         batch: An Arrow table.
@@ -134,16 +134,16 @@ def load_blobs(batch: "pa.Table", columns: Sequence[str]) -> "pa.Table":
 
     for name in columns:
         references = batch[name].to_pylist()
-        if not all(isinstance(one, dict) and one.keys() == {"jinx", "row"} for one in references):
+        if not all(isinstance(value, dict) and value.keys() == {"jinx", "row"} for value in references):
             raise ValueError(f"column {name!r} does not hold references; read it with blobs='references'")
         values: list[Any] = [None] * len(references)
         places: dict[tuple[str, ...], list[int]] = {}
-        for at, one in enumerate(references):
-            places.setdefault(tuple(one["jinx"]), []).append(at)
-        for paths, ats in places.items():
-            found = _opened(paths).take([references[at]["row"] for at in ats], [name])
-            for at, sample in zip(ats, found, strict=True):
-                values[at] = sample.get(name)
+        for index, reference in enumerate(references):
+            places.setdefault(tuple(reference["jinx"]), []).append(index)
+        for paths, indices in places.items():
+            samples = _opened(paths).take([references[index]["row"] for index in indices], [name])
+            for index, sample in zip(indices, samples, strict=True):
+                values[index] = sample.get(name)
         batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(values))
     return batch
 

@@ -1,1 +1,1 @@
-"""Recipes: what is to be done, read from YAML or built in Python, and checked before anything starts."""
+"""Recipes: read from YAML or built in Python, and checked before anything starts."""

@@ -1,4 +1,4 @@
-"""The line of something in a recipe, and the error that names it."""
+"""Places in a recipe, and the error that names them."""
 
 from dataclasses import dataclass
 
@@ -32,12 +32,13 @@ class Place:
 
 
 class RecipeError(ValueError):
-    """What is wrong with a recipe: one line for each mistake.
+    """A recipe has mistakes; the message has a line for each.
 
     Attributes:
         problems: The place and the message of each.
     """
 
     def __init__(self, problems: list[tuple[Place, str]]) -> None:
-        super().__init__("\n".join(f"{place}: {what}" if str(place) else what for place, what in problems))
+        lines = (f"{place}: {problem}" if str(place) else problem for place, problem in problems)
+        super().__init__("\n".join(lines))
         self.problems = problems

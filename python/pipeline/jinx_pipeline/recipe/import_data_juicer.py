@@ -1,11 +1,11 @@
-"""Recipes of Data-Juicer and MLDataForge as ours, with what could not be taken over."""
+"""Imports recipes of Data-Juicer and MLDataForge, and reports what could not be taken over."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Keys of Data-Juicer's recipes that say how to run, not what to do: ours has other means for them.
+# Keys of Data-Juicer's recipes that concern running; our recipes have other options for it.
 _OF_THE_RUN = [
     "project_name",
     "executor_type",
@@ -36,7 +36,7 @@ _OF_THE_RUN = [
     "auto_num",
     "hpo_config",
 ]
-# Keys that may change the result, with the values with which they do not.
+# Keys that may change the result, with the default values that do not.
 _WITH_DEFAULTS: dict[str, Any] = {
     "suffixes": [],
     "eoc_special_token": "<|__dj__eoc|>",
@@ -46,7 +46,7 @@ _WITH_DEFAULTS: dict[str, Any] = {
     "keep_hashes_in_res_ds": False,
     "load_dataset_kwargs": {},
 }
-# Parameters of every operator there that say what its workers need.
+# Parameters of all Data-Juicer operators for the needs of workers.
 _NEEDS = {
     "num_cpus": "cpus",
     "cpu_required": "cpus",
@@ -55,7 +55,7 @@ _NEEDS = {
     "memory": "memory",
     "mem_required": "memory",
 }
-# Parameters of every operator there; here the planner, the worker or the recipe decides.
+# Other parameters of all Data-Juicer operators; here the planner, the worker or the recipe decides.
 _OF_ALL_OPERATORS = [
     *_NEEDS,
     "num_proc",
@@ -70,7 +70,7 @@ _OF_ALL_OPERATORS = [
     "index_key",
     "auto_op_parallelism",
 ]
-# Parameters that choose among implementations of the same, or say what these may take.
+# Parameters that choose an implementation with the same result, or limit its resources.
 _OF_IMPLEMENTATIONS = [
     "video_backend",
     "trust_remote_code",
@@ -89,7 +89,7 @@ _OF_IMPLEMENTATIONS = [
     "task_memory",
     "memory_per_sample",
 ]
-_TAKEN = [
+_IMPORTED_KEYS = [
     "np",
     "process",
     "dataset_path",
@@ -114,14 +114,14 @@ _OF_STEPS = {"name", "sources", "transformations", "sink", "shuffle", "index", "
 
 @dataclass
 class Imported:
-    """A recipe from elsewhere.
+    """An imported recipe.
 
     Attributes:
-        recipe: In our form, as plain data.
-        remarks: What was not taken over, a line each.
-        notes: Options of our recipe that the other one only implies, a line each.
+        recipe: The recipe in our form, as plain data.
+        remarks: What was not taken over, one line each.
+        notes: Options of our recipe that the original only implies, one line each.
         comments: Comments for `process` on what was not taken over, each with the number of the entries before it.
-        files: Files of Python code that the recipe held, by name; they run only if the user keeps them.
+        files: Files with the Python code of the recipe, by name; they only run if the user keeps them.
     """
 
     recipe: dict[str, Any]
@@ -131,13 +131,13 @@ class Imported:
     files: dict[str, str] = field(default_factory=dict[str, str])
 
     def text(self) -> str:
-        """The recipe as YAML, with a comment in the place of each thing in `process` that was left out."""
+        """The recipe as YAML, with a comment for each entry of `process` that was left out."""
         sections: list[str] = []
         for name, value in self.recipe.items():
             if name != "process" or not self.comments:
                 sections.append(_yaml({name: value}))
                 continue
-            entries = [*(_yaml([one]) for one in value), ""]
+            entries = [*(_yaml([entry]) for entry in value), ""]
             for place, comment in reversed(self.comments):
                 entries[place] = f"# {comment}\n{entries[place]}"
             sections.append(f"process:\n{''.join(entries)}")
@@ -145,14 +145,14 @@ class Imported:
 
 
 def imported(data: Mapping[str, Any], stem: str) -> Imported:
-    """Our form of a recipe.
+    """Import a recipe.
 
     Args:
-        data: The other one, as it was read.
-        stem: How to name files with code.
+        data: The original recipe, as it was read.
+        stem: The stem of the names of files with code.
 
     Raises:
-        ValueError: It is neither Data-Juicer's nor MLDataForge's.
+        ValueError: It is neither a recipe of Data-Juicer nor of MLDataForge.
     """
     if isinstance(data.get("steps"), list):
         return _from_mldataforge(data, stem)
@@ -163,40 +163,41 @@ def imported(data: Mapping[str, Any], stem: str) -> Imported:
 
 def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
     dataset: dict[str, Any] = {}
-    made = Imported({"dataset": dataset, "process": []})
-    _data_juicer_sources(data, dataset, made)
-    dataset |= _data_juicer_roles(data, made)
+    converted = Imported({"dataset": dataset, "process": []})
+    _data_juicer_sources(data, dataset, converted)
+    dataset |= _data_juicer_roles(data, converted)
     for entry in data["process"]:
-        _data_juicer_step(entry, made, stem)
+        _data_juicer_step(entry, converted, stem)
     if data.get("export_path"):
-        made.recipe["export"] = {"path": data["export_path"], "keep_stats": bool(data.get("keep_stats_in_res_ds"))}
+        converted.recipe["export"] = {"path": data["export_path"], "keep_stats": bool(data.get("keep_stats_in_res_ds"))}
         if data.get("export_shard_size"):
-            made.recipe["export"]["shard_size"] = data["export_shard_size"]
-        made.notes.append(
+            converted.recipe["export"]["shard_size"] = data["export_shard_size"]
+        converted.notes.append(
             "export.keep_stats: statistics of filters stay in the output (keep_stats_in_res_ds)"
-            if made.recipe["export"]["keep_stats"]
+            if converted.recipe["export"]["keep_stats"]
             else "export.keep_stats: false: Data-Juicer leaves the statistics of filters out of the output by default"
         )
     options = {"seed": "seed", "work_dir": "work_dir", "custom_operators": "custom_operator_paths"}
-    made.recipe |= {ours: data[theirs] for ours, theirs in options.items() if data.get(theirs)}
+    converted.recipe |= {ours: data[theirs] for ours, theirs in options.items() if data.get(theirs)}
     if data.get("open_tracer"):
-        made.recipe["trace"] = data.get("trace_num", 10)
-        made.notes.append(
-            f"trace: {made.recipe['trace']}: so many examples of what each operator changed or dropped (open_tracer)"
+        converted.recipe["trace"] = data.get("trace_num", 10)
+        converted.notes.append(
+            f"trace: {converted.recipe['trace']}: so many examples of changed and dropped rows (open_tracer)"
         )
-    _data_juicer_workers(data.get("np"), made)
-    if any(_is_of_media(step) for step in made.recipe["process"]):
-        made.notes.append(
+    _data_juicer_workers(data.get("np"), converted)
+    if any(_is_of_media(step) for step in converted.recipe["process"]):
+        converted.notes.append(
             "dataset.media_root: media are read below the directory of the input alone; if the data names other files, "
             "by absolute paths for instance, write dataset: {media_root: DIRECTORY} or {media_outside: true}"
         )
-    left = {name: value for name, value in data.items() if name not in {*_TAKEN, *_OF_THE_RUN}}
-    _not_taken({name: value for name, value in left.items() if value not in (None, _WITH_DEFAULTS.get(name))}, made)
-    return made
+    other_keys = {name: value for name, value in data.items() if name not in {*_IMPORTED_KEYS, *_OF_THE_RUN}}
+    changed = {name: value for name, value in other_keys.items() if value not in (None, _WITH_DEFAULTS.get(name))}
+    _remark_not_taken(changed, converted)
+    return converted
 
 
-def _not_taken(names: Iterable[str], made: Imported, where: str = "") -> None:
-    made.remarks += [f"{where}{name}: not taken over" for name in names]
+def _remark_not_taken(names: Iterable[str], converted: Imported, where: str = "") -> None:
+    converted.remarks += [f"{where}{name}: not taken over" for name in names]
 
 
 def _is_of_media(step: Any) -> bool:
@@ -207,38 +208,39 @@ def _is_of_media(step: Any) -> bool:
     return operator_class(name).modality in {"image", "audio", "video", "multimodal"}
 
 
-def _data_juicer_workers(processes: Any, made: Imported) -> None:
+def _data_juicer_workers(processes: Any, converted: Imported) -> None:
     if type(processes) is int and processes >= 1:
-        made.recipe["workers"] = processes
+        converted.recipe["workers"] = processes
     elif processes is not None:
-        made.remarks.append(f"np: {processes}: not taken over; write workers: N for N processes")
+        converted.remarks.append(f"np: {processes}: not taken over; write workers: N for N processes")
 
 
-def _data_juicer_roles(data: Mapping[str, Any], made: Imported) -> dict[str, Any]:
+def _data_juicer_roles(data: Mapping[str, Any], converted: Imported) -> dict[str, Any]:
     keys = data.get("text_keys")
     text = keys[0] if isinstance(keys, list) and keys else keys
     if isinstance(keys, list) and len(keys) > 1:
-        made.remarks.append(f"text_keys: only the first of {', '.join(map(str, keys))} was taken over")
+        converted.remarks.append(f"text_keys: only the first of {', '.join(map(str, keys))} was taken over")
     named = {"text": text, **{role: data.get(f"{role[:-1]}_key") for role in ("images", "audios", "videos")}}
     return {role: value for role, value in named.items() if value and value != role}
 
 
-def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made: Imported) -> None:
+def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], converted: Imported) -> None:
     configs = data.get("dataset", {}).get("configs", []) if isinstance(data.get("dataset"), dict) else []
     if configs:
         sources: list[dict[str, Any]] = []
-        for at, one in enumerate(configs):
-            if one.get("type", "local") != "local" or "path" not in one:
-                made.remarks.append(
-                    f"dataset.configs[{at}]: only local files are read; convert it with jinx convert first"
+        for number, config in enumerate(configs):
+            if config.get("type", "local") != "local" or "path" not in config:
+                converted.remarks.append(
+                    f"dataset.configs[{number}]: only local files are read; convert it with jinx convert first"
                 )
                 continue
-            source = {"path": one["path"]}
-            source |= {"weight": one["weight"]} if "weight" in one else {}
-            _not_taken([name for name in one if name not in {"type", *source}], made, f"dataset.configs[{at}].")
+            source = {"path": config["path"]}
+            source |= {"weight": config["weight"]} if "weight" in config else {}
+            unknown = [name for name in config if name not in {"type", *source}]
+            _remark_not_taken(unknown, converted, f"dataset.configs[{number}].")
             sources.append(source)
         dataset["sources"] = sources
-        _not_taken([name for name in data["dataset"] if name != "configs"], made, "dataset.")
+        _remark_not_taken([name for name in data["dataset"] if name != "configs"], converted, "dataset.")
         return
     text = str(data.get("dataset_path") or "").strip()
     words = text.split()
@@ -246,94 +248,94 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made:
         sources = [
             {"path": path, "weight": float(weight)} for weight, path in zip(words[::2], words[1::2], strict=True)
         ]
-    except ValueError:  # one path, with spaces in it perhaps
+    except ValueError:  # a single path, perhaps with spaces
         sources = []
     if sources:
         dataset["sources"] = sources
         return
     dataset["path"] = text or "TODO.jinx"
     if not text:
-        made.remarks.append("dataset_path: there is none; write the path of the input in place of TODO.jinx")
+        converted.remarks.append("dataset_path: there is none; write the path of the input in place of TODO.jinx")
 
 
-def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
+def _data_juicer_step(entry: Any, converted: Imported, stem: str) -> None:
     from jinx_pipeline.operators.api.parameters import ParameterError, hints_of
     from jinx_pipeline.operators.api.registry import UnknownOperatorError, operator_class
     from jinx_pipeline.recipe.read import FUSED
 
     if isinstance(entry, Mapping) and len(entry) > 1:
-        for name, given in entry.items():
-            _data_juicer_step({name: given}, made, stem)
+        for name, values in entry.items():
+            _data_juicer_step({name: values}, converted, stem)
         return
-    name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
-    if name in FUSED:  # the planner fuses all that it can
-        for inner in (given or {}).get("fused_op_list") or []:
-            _data_juicer_step(inner, made, stem)
+    name, values = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
+    if name in FUSED:  # the planner fuses operators itself
+        for inner in (values or {}).get("fused_op_list") or []:
+            _data_juicer_step(inner, converted, stem)
         return
-    parameters = {key: value for key, value in (given or {}).items() if key not in _OF_ALL_OPERATORS}
+    parameters = {key: value for key, value in (values or {}).items() if key not in _OF_ALL_OPERATORS}
     if name == "python_lambda_mapper":
-        file = f"{stem}_lambda_{len(made.files)}.py"
-        made.files[file] = (
+        file = f"{stem}_lambda_{len(converted.files)}.py"
+        converted.files[file] = (
             f"# From a recipe: python_lambda_mapper {{lambda_str: {parameters.get('lambda_str', '')!r}}}.\n"
             "# Write it as a function; code in a recipe is never run.\n\n\n"
             "def process(sample):\n    raise NotImplementedError\n"
         )
-        made.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
-        made.remarks.append(f"{name}: write the function in {file}")
+        converted.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
+        converted.remarks.append(f"{name}: write the function in {file}")
         return
     try:
         cls = operator_class(name)
         known = hints_of(cls)
         for key in [key for key in parameters if key in _OF_IMPLEMENTATIONS and key not in known]:
             del parameters[key]
-            made.remarks.append(f"{name}.{key}: not taken over; it chooses how the same is computed")
+            converted.remarks.append(f"{name}.{key}: not taken over; it chooses how the same is computed")
         cls(**parameters)
     except UnknownOperatorError:
-        made.remarks.append(f"{name}: there is no such operator yet; it was left out")
-        _comment(made, f"left out, there is no such operator: {_one_line({name: given})}")
+        converted.remarks.append(f"{name}: there is no such operator yet; it was left out")
+        _comment(converted, f"left out, there is no such operator: {_one_line({name: values})}")
         return
     except (ParameterError, TypeError, ValueError) as error:
-        made.remarks.append(f"{error}; check this parameter")
+        converted.remarks.append(f"{error}; check this parameter")
     except ImportError as error:
-        made.remarks.append(str(error))
-    parameters |= _data_juicer_needs(name, given or {}, made)
-    made.recipe["process"].append({name: parameters} if parameters else name)
+        converted.remarks.append(str(error))
+    parameters |= _data_juicer_needs(name, values or {}, converted)
+    converted.recipe["process"].append({name: parameters} if parameters else name)
 
 
-def _data_juicer_needs(name: str, given: Mapping[str, Any], made: Imported) -> dict[str, Any]:
-    """What the workers and batches of an operator are to be like."""
+def _data_juicer_needs(name: str, values: Mapping[str, Any], converted: Imported) -> dict[str, Any]:
+    """The resources and the batch size of an operator."""
     from jinx_pipeline.operators.api.resources import Resources
 
     needs: dict[str, Any] = {}
-    found: dict[str, Any] = {}
+    requests: dict[str, Any] = {}
     for theirs, ours in _NEEDS.items():
-        value = given.get(theirs)
-        if not value or value == -1:  # as there the planner decides
+        value = values.get(theirs)
+        if not value or value == -1:  # the planner decides, as in Data-Juicer
             continue
-        # A plain number is of GiB there.
+        # In Data-Juicer, a plain number is in GiB.
         amount = int(value * (1 << 30)) if ours == "memory" and isinstance(value, int | float) else value
         try:
             Resources().updated({ours: amount})
         except ValueError as error:
-            _comment(made, f"left out of {name}: {theirs}: {_one_line(value)}; {error}")
+            _comment(converted, f"left out of {name}: {theirs}: {_one_line(value)}; {error}")
         else:
             needs.setdefault(ours, amount)
     if needs:
-        found["resources"] = needs
-    size = given.get("batch_size")
+        requests["resources"] = needs
+    size = values.get("batch_size")
     if type(size) is int and size > 0:
-        found["batch_rows"] = size
+        requests["batch_rows"] = size
     elif size is not None:
-        _comment(made, f"left out of {name}: batch_size: {_one_line(size)}; batch_rows is a whole number")
-    if given.get("num_proc") not in {None, -1}:
-        what = "as many workers run it as have room for what each needs, and workers: N bounds them for all operators"
-        _comment(made, f"left out of {name}: num_proc: {_one_line(given['num_proc'])}; {what}")
-    return found
+        _comment(converted, f"left out of {name}: batch_size: {_one_line(size)}; batch_rows is a whole number")
+    if values.get("num_proc") not in {None, -1}:
+        advice = "as many workers run it as have room for what each needs, and workers: N bounds them for all operators"
+        _comment(converted, f"left out of {name}: num_proc: {_one_line(values['num_proc'])}; {advice}")
+    return requests
 
 
-def _comment(made: Imported, text: str) -> None:
-    """Say in the recipe, before the next operator, what is not in it."""
-    made.comments.append((len(made.recipe["process"]), text))
+def _comment(converted: Imported, text: str) -> None:
+    """Add a comment on something left out, before the next operator."""
+    converted.comments.append((len(converted.recipe["process"]), text))
 
 
 def _one_line(value: Any) -> str:
@@ -341,46 +343,53 @@ def _one_line(value: Any) -> str:
 
 
 def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
-    """Steps that follow each other through one named sink become one recipe."""
-    made = Imported({"process": []})
+    """Import steps that are connected by named sinks as one recipe."""
+    converted = Imported({"process": []})
     expected: str | None = None
-    for at, step in enumerate(data["steps"]):
+    for number, step in enumerate(data["steps"]):
         sources = [
-            one if isinstance(one, str) else one.get("path") or one.get("name") for one in step.get("sources", [])
+            source if isinstance(source, str) else source.get("path") or source.get("name")
+            for source in step.get("sources", [])
         ]
-        if at == 0:
-            made.recipe["dataset"] = (
+        if number == 0:
+            converted.recipe["dataset"] = (
                 {"path": sources[0]} if len(sources) == 1 else {"sources": [{"path": p} for p in sources]}
             )
         elif sources != [expected]:
-            made.remarks.append(f"steps[{at}]: does not continue step {at - 1}; import it as a recipe of its own")
+            converted.remarks.append(
+                f"steps[{number}]: does not continue step {number - 1}; import it as a recipe of its own"
+            )
             break
         for name in ("shuffle", "index", "sort_key"):
             if step.get(name) is not None:
-                made.remarks.append(f"steps[{at}].{name}: not taken over; use jinx shuffle or jinx sort on the output")
+                converted.remarks.append(
+                    f"steps[{number}].{name}: not taken over; use jinx shuffle or jinx sort on the output"
+                )
         for code in _listed(step.get("transformations")):
-            file = f"{stem}_step_{len(made.files)}.py"
-            made.files[file] = f"# From a pipeline of MLDataForge. Read it before you run it.\n{code}\n"
-            made.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
+            file = f"{stem}_step_{len(converted.files)}.py"
+            converted.files[file] = f"# From a pipeline of MLDataForge. Read it before you run it.\n{code}\n"
+            converted.recipe["process"].append({"python_file_mapper": {"file_path": file, "function_name": "process"}})
             if "flushable" in code:
-                made.remarks.append(f"{file}: flushable transformations collect samples; ours see one at a time")
-        _remark_members(step, made, f"steps[{at}].")
+                converted.remarks.append(f"{file}: flushable transformations collect samples; ours see one at a time")
+        _remark_members(step, converted, f"steps[{number}].")
         sink = step.get("sink")
         path = sink.get("path") if isinstance(sink, dict) else sink
         expected = (sink.get("name") if isinstance(sink, dict) else None) or path
         if path is not None and (isinstance(sink, dict) or "." in path):
-            made.recipe["export"] = {"path": path.replace("{part}", "part")}
-    if made.files:
-        made.remarks.append(f"code was written to {', '.join(made.files)}; it runs only because the recipe names it")
-    return made
+            converted.recipe["export"] = {"path": path.replace("{part}", "part")}
+    if converted.files:
+        converted.remarks.append(
+            f"code was written to {', '.join(converted.files)}; it runs only because the recipe names it"
+        )
+    return converted
 
 
-def _remark_members(step: Mapping[str, Any], made: Imported, where: str) -> None:
-    """Remark members of a step, and of its sources and sink, that are not taken over."""
-    _not_taken([name for name in step if name not in _OF_STEPS], made, where)
+def _remark_members(step: Mapping[str, Any], converted: Imported, where: str) -> None:
+    """Add remarks on members of a step, and of its sources and sink, that are not taken over."""
+    _remark_not_taken([name for name in step if name not in _OF_STEPS], converted, where)
     for kind, ends in (("sources", step.get("sources", [])), ("sink", [step.get("sink")])):
         members = [name for end in ends if isinstance(end, Mapping) for name in end]
-        _not_taken([name for name in members if name not in {"path", "name"}], made, f"{where}{kind}.")
+        _remark_not_taken([name for name in members if name not in {"path", "name"}], converted, f"{where}{kind}.")
 
 
 def _yaml(value: Any) -> str:

@@ -25,8 +25,8 @@ class SourceSpec:
 
     Attributes:
         path: A dataset, or anything that `jinx.convert` reads.
-        weight: Of a mixture: the share of the samples, relative to the other sources; 0 leaves the source out.
-        max_samples: At most so many of its samples, at least 1; None: all.
+        weight: In a mixture, the share of the samples relative to the other sources; 0 leaves the source out.
+        max_samples: The maximum number of its samples, at least 1; None: all.
     """
 
     path: str
@@ -47,9 +47,9 @@ class StepPort:
 
     Attributes:
         step: The number of the step, from 0; None: the sources.
-        port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` are then those that go out); `"failed"`: the
-            rows, as the step has read them, on which its operator failed; those that ended their worker are in the
-            quarantine alone.
+        port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` is then the same as `"out"`); `"failed"`:
+            the rows on which the operator failed, as the step has read them. Rows that ended their worker are only in
+            the quarantine.
     """
 
     step: int | None
@@ -58,16 +58,16 @@ class StepPort:
 
 @dataclass(frozen=True)
 class Step:
-    """An operator in its place.
+    """An operator in a recipe.
 
     Attributes:
-        operator: It, with its parameters.
-        place: Where the recipe names it.
-        parameter_places: Where the recipe names each parameter.
-        given_resources: What its workers must have, in place of what it declares.
+        operator: The operator, with its parameters.
+        place: Its place in the recipe.
+        parameter_places: The place of each parameter.
+        given_resources: The resources of its workers, in place of those that it declares.
         batch_rows: Rows that it sees at once, in place of its own `batch_size`.
-        inputs: What it reads: of each block, the rows of one port after those of another. None: what the step before
-            it makes, or the sources.
+        inputs: The ports that it reads; in each block, their rows are concatenated. None: the output of the step
+            before it, or the sources.
     """
 
     operator: Operator
@@ -79,19 +79,19 @@ class Step:
 
     @property
     def resources(self) -> Resources:
-        """What its workers must have."""
+        """The resources that its workers must have."""
         return self.operator.resources if self.given_resources is None else self.given_resources
 
 
 REQUESTS = ("resources", "batch_rows")
-"""What a recipe may say of every operator, besides its parameters."""
+"""Settings of a recipe for any operator, besides its parameters."""
 
 
 class RequestError(ValueError):
-    """What a recipe says of an operator makes no sense.
+    """A setting of an operator in a recipe is invalid.
 
     Attributes:
-        name: Which of `REQUESTS`.
+        name: The name of the setting, one of `REQUESTS`.
     """
 
     def __init__(self, name: str, message: str) -> None:
@@ -102,15 +102,15 @@ class RequestError(ValueError):
 def with_requests(
     step: Step, *, resources: Resources | Mapping[str, Any] | None = None, batch_rows: int | None = None
 ) -> Step:
-    """A step with the workers and batches that a recipe wants for it.
+    """A step with the resources and batch size that a recipe requests.
 
     Args:
-        step: The operator.
-        resources: Such as `{"gpus": 0.5, "memory": "8GB"}`; what is not named is as the operator declares it.
+        step: The step.
+        resources: Such as `{"gpus": 0.5, "memory": "8GB"}`; resources that are missing stay as the operator declares.
         batch_rows: Rows that it sees at once.
 
     Raises:
-        RequestError: One of them makes no sense.
+        RequestError: A setting is invalid.
     """
     if isinstance(resources, Mapping):
         try:
@@ -126,13 +126,13 @@ def with_requests(
 
 @dataclass(frozen=True)
 class Export:
-    """What becomes of the result.
+    """The output of a recipe.
 
     Attributes:
-        path: The output.
-        kind: Its format; `view` is a saved view over the input, which copies no sample.
-        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: that of a block's output, at least
-            16 MB where there is so much. Not for one file.
+        path: The path.
+        kind: The format; `view` is a saved view over the input, which copies no samples.
+        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: the output of a block, or of several
+            blocks up to 16 MB. Not allowed for a single file.
         keep_stats: Whether the statistics of filters stay under `__dj__stats__`.
         overwrite: Replace an existing output.
     """
@@ -156,33 +156,33 @@ class Export:
 
 @dataclass(frozen=True)
 class Options:
-    """How a recipe is run; none of them changes the result, but for `seed` and `batch_rows`.
+    """How a recipe is run; only `seed` and `batch_rows` may change the result.
 
     Attributes:
-        work_dir: Where finished blocks, the log and the rejected rows are kept; None: next to the output, with `.work`
-            after its name. It stays after the run, for runs on a grown input, and may be deleted then,
-            unless the output is a view of an input that was converted.
-        seed: Of everything that is random.
-        workers: Processes for operators that need the same, and no GPU; None: one for each core, or fewer where they
-            would not fit into memory. On Ray as many as the cluster has room for, by `ray_resources`, `memory` and what
-            operators need.
+        work_dir: The directory for finished blocks, the log and the rejected rows; None: next to the output, with
+            `.work` after its name. It stays after the run, for runs on a grown input, and may be deleted, unless the
+            output is a view of a converted input.
+        seed: The seed of everything random.
+        workers: Processes for operators with the same needs and without a GPU; None: as many as there are cores, or
+            fewer if they do not fit into memory. On Ray, as many as the cluster has room for, by `ray_resources`,
+            `memory` and the needs of operators.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory, or on
             Ray what its node has.
         row_seconds: A worker that finishes no row for so long is ended, and the row that hangs is left out; an operator
-            that takes a batch at once may take so long for each of its rows. None: no limit. There is none either in
+            that processes a batch at once has this time for each of its rows. None: no limit. There is also no limit in
             stages whose operators need a GPU or memory, and for operators that use `ctx.model` or `ctx.ask`.
         threads: Threads with which a worker reads and computes.
-        batch_rows: Rows that operators see at once; None: what the operators ask for, or fewer where memory is short
-            and no result depends on it.
-        block_rows: Rows of a block; None: by size.
-        max_bad_rows: More rows than this on which something failed make the exit code 1.
-        stop_after_bad: More of them than this stop the run.
-        trace: Examples of changed and dropped rows to keep of each operator.
-        reorder: Whether filters that commute are run in the order of their measured speed.
+        batch_rows: Rows that operators see at once; None: what the operators request, or fewer if memory is short and
+            no result depends on it.
+        block_rows: Rows of a block; None: chosen by size.
+        max_bad_rows: With more rows than this on which something failed, the exit code is 1.
+        stop_after_bad: With more such rows than this, the run stops.
+        trace: How many examples of changed and dropped rows to keep for each operator.
+        reorder: Whether to run filters that commute in the order of their measured speed.
         custom_operators: Python files with operators.
         engine: `"local"`: processes on this machine; `"ray"`: workers on a Ray cluster.
         ray_address: `"auto"`, `"local"` or `"host:port"`; see `Ray`.
-        ray_resources: What one worker on Ray takes, with Ray's names; if not given, what operators need.
+        ray_resources: The resources of one worker on Ray, with Ray's names; by default, what operators need.
     """
 
     work_dir: str | None = None
@@ -204,10 +204,10 @@ class Options:
 
     def __post_init__(self) -> None:
         _fit_fields(self)
-        for name, least in _LEAST.items():
+        for name, minimum in _MINIMUMS.items():
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} is at least {least}, not {value}")
+            if value is not None and value < minimum:
+                raise ValueError(f"{name} is at least {minimum}, not {value}")
         if self.row_seconds is not None and not (isfinite(self.row_seconds) and self.row_seconds > 0):
             raise ValueError(f"row_seconds is a number above 0, or none for no limit, not {self.row_seconds}")
         if self.seed >= 1 << 64:
@@ -216,20 +216,20 @@ class Options:
             parse_size(self.memory)
 
 
-def _fit_fields(made: Any) -> None:
-    """Give the fields of a dataclass values of their types.
+def _fit_fields(instance: Any) -> None:
+    """Convert the fields of a dataclass instance to their types.
 
     Raises:
-        TypeError: One does not fit.
+        TypeError: A value does not fit the type of its field.
     """
-    for name, kind in get_type_hints(type(made)).items():
+    for name, kind in get_type_hints(type(instance)).items():
         try:
-            object.__setattr__(made, name, fitted(getattr(made, name), kind))
+            object.__setattr__(instance, name, fitted(getattr(instance, name), kind))
         except TypeError as error:
             raise TypeError(f"{name} {error}") from None
 
 
-_LEAST = {
+_MINIMUMS = {
     "workers": 1,
     "threads": 1,
     "batch_rows": 1,
@@ -243,23 +243,23 @@ _LEAST = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is to be done.
+    """A checked recipe.
 
     Attributes:
-        sources: Where the samples come from.
-        roles: Where their texts and media are.
+        sources: The sources of the samples.
+        roles: The columns of texts and media.
         steps: The operators, in order.
-        export: Where the result goes; None: it is only asked about.
+        export: The output; None: the recipe has none.
         options: How to run it.
-        file: The file it was read from.
-        only_rows: Only these rows of the input; None: all.
+        file: The file that it was read from.
+        only_rows: The rows of the input to read; None: all.
         measure_only: Filters add their statistics and drop nothing.
         validators: Checks of the input before any operator runs.
         known_stats: Statistics that the input has, with the digest of the filter that computed each.
-        source_places: Where a file names each source; empty for a recipe made in Python.
-        code_place: Where `custom_operators` are named that `resolve` loads; None: none are, or a recipe made in Python
-            has its operators.
-        outputs: What each output takes, as `Step.inputs`; empty: one output, of what the last step makes.
+        source_places: The place of each source in a file; empty for a recipe built in Python.
+        code_place: The place of `custom_operators`, which `resolve` loads; None: there are none, or the recipe was
+            built in Python and has its operators.
+        outputs: The ports that each output takes, as `Step.inputs`; empty: one output, of the last step.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -278,7 +278,7 @@ class Recipe:
 
     @property
     def step_inputs(self) -> list[tuple[StepPort, ...]]:
-        """What each step reads."""
+        """The ports that each step reads."""
         return [
             (StepPort(number - 1 if number else None),) if step.inputs is None else step.inputs
             for number, step in enumerate(self.steps)
@@ -286,11 +286,11 @@ class Recipe:
 
     @property
     def output_inputs(self) -> list[tuple[StepPort, ...]]:
-        """What each output takes."""
+        """The ports that each output takes."""
         return list(self.outputs) or [(StepPort(len(self.steps) - 1 if self.steps else None),)]
 
     def described(self) -> dict[str, Any]:
-        """What determines the result, as plain data: a changed recipe is told by it."""
+        """Everything that determines the result, as plain data, to detect a changed recipe."""
         export = self.export
         return {
             "sources": [asdict(source) for source in self.sources],
@@ -317,12 +317,12 @@ class Recipe:
 
     @property
     def has_branches(self) -> bool:
-        """Whether some step or output reads something else than the step before it."""
+        """Whether some step or output does not simply read the step before it."""
         return bool(self.outputs) or any(step.inputs is not None for step in self.steps)
 
     @property
     def _edges(self) -> "list[list[list[list[Any]]]] | None":
-        """What steps and outputs read; None: each step reads the one before it."""
+        """The ports that steps and outputs read; None: each step reads the step before it."""
         if not self.has_branches:
             return None
         return [
@@ -332,12 +332,12 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """32 hex digits that any change of the result would change."""
+        """A digest of 32 hex digits, which differs if the result may differ."""
         return sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:32]
 
     @property
     def content_digest(self) -> str:
-        """As `digest`, but the same wherever inputs and output are, whatever the output's format and its blocks."""
+        """As `digest`, but independent of the paths of inputs and output, of the output's format and of blocks."""
         roles = {**asdict(self.roles), "media_root": None}
         facts = [
             [(source.weight, source.max_samples) for source in self.sources],
@@ -361,5 +361,5 @@ def _shown(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
-        # Without addresses, which are others in each process: the digest of the operator covers what is behind them.
+        # Without addresses, which differ in each process; the digest of the operator covers the objects themselves.
         return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:200]

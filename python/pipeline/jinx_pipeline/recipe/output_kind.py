@@ -1,4 +1,4 @@
-"""The kind of an output, from its name."""
+"""The kind of an output, derived from its name."""
 
 import os
 from typing import get_args
@@ -14,7 +14,7 @@ def kind_of(path: str) -> ExportKind:
     """The kind of an output, from its name: the suffix, or JINX.
 
     Raises:
-        ValueError: It is no name, or the suffix is not that of a format which is written.
+        ValueError: It is not a name, or the suffix is not that of an output format.
     """
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - a string in a recipe
     if os.path.basename(path.rstrip("/")) in {"", ".", "..", "-"}:  # noqa: PTH119
@@ -24,23 +24,23 @@ def kind_of(path: str) -> ExportKind:
         raise ValueError(
             f"{path}: {suffix} is not written; write .jinx, .jsonl, .parquet or .tar, or no suffix for a directory"
         )
-    found: list[ExportKind] = [kind for kind, one in _SUFFIXES.items() if one and one == suffix]
-    return found[0] if found else "jinx"
+    kinds: list[ExportKind] = [kind for kind, known in _SUFFIXES.items() if known and known == suffix]
+    return kinds[0] if kinds else "jinx"
 
 
 def refuse_other_name(path: str, kind: ExportKind) -> None:
-    """Refuse a name that says another kind.
+    """Refuse a name that does not fit a kind.
 
     Raises:
-        ValueError: It does, its suffix is not that of a format which is written, or there is no such kind.
+        ValueError: It does not fit, its suffix is not that of an output format, or there is no such kind.
     """
     if kind not in get_args(ExportKind):
         kinds = get_args(ExportKind)
         raise ValueError(f"kind is one of {', '.join(kinds)}, not {kind!r}{hint(str(kind), kinds)}")
     if kind_at(path, kind) == kind and (kind != "view" or path.endswith(".jinx")):
         return
-    wanted = _NAMES.get(kind) or f"the name of {kind} ends in {_SUFFIXES[kind]}"
-    raise ValueError(f"{path}: not a name for kind: {kind}; {wanted}")
+    rule = _NAMES.get(kind) or f"the name of {kind} ends in {_SUFFIXES[kind]}"
+    raise ValueError(f"{path}: not a name for kind: {kind}; {rule}")
 
 
 _NAMES: dict[ExportKind, str] = {
@@ -51,12 +51,12 @@ _NAMES: dict[ExportKind, str] = {
 
 
 def kind_at(path: str, kind: ExportKind) -> ExportKind:
-    """The kind of an output that goes to another path: `kind`, unless the suffix says otherwise.
+    """The kind of an output that goes to another path: `kind`, unless the suffix implies another one.
 
     Raises:
         ValueError: As `kind_of`.
     """
-    found = kind_of(path)
+    implied = kind_of(path)
     has_suffix = bool(os.path.splitext(path)[1])  # noqa: PTH122 - a string in a recipe
     fits = kind == "view" or (kind == "mds" and not has_suffix)
-    return kind if found == "jinx" and fits else found
+    return kind if implied == "jinx" and fits else implied

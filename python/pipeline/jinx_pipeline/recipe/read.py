@@ -1,6 +1,6 @@
 """A recipe from YAML or plain data, checked as a whole: every mistake is reported with its place.
 
-Reading runs no code and opens no file that a recipe names; that is left to `recipe/resolve.py`.
+Reading runs no code and opens no file that a recipe names; `recipe/resolve.py` does that.
 """
 
 import os
@@ -24,21 +24,21 @@ from jinx_pipeline.sample.validators import VALIDATORS, Validator
 _SECTIONS = ("dataset", "validators", "process", "export")
 _SIZES = {"shard_size", "memory"}
 FUSED = {"general_fused_op", "fused_sequential_batch_op"}
-"""Lists of operators in Data-Juicer's recipes: read as the operators, because the planner fuses all that it can."""
+"""Entries of Data-Juicer's recipes that list operators; they are read as these operators, which the planner fuses."""
 
 
 def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
     """Read a recipe; paths in it are relative to the working directory.
 
-    Nothing that it names is run or opened: operators of `custom_operators` are only named, until `resolve` (or `Run`)
-    loads them.
+    No code is run and no file is opened that it names: `resolve` (or `Run`) loads the operators of `custom_operators`
+    later.
 
     Args:
         path: A YAML file.
-        **overrides: Options in place of those of the file, where they are not None.
+        **overrides: Options that replace those of the file; None keeps them.
 
     Raises:
-        RecipeError: Something in it is wrong; the message has a line for each mistake.
+        RecipeError: The recipe has mistakes; the message has a line for each.
         OSError: It cannot be read.
     """
     return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides)
@@ -57,10 +57,10 @@ class _Checker:
     def recipe(self, root: Located, overrides: Mapping[str, Any]) -> Recipe:
         if not isinstance(root.value, dict):
             raise RecipeError([(root.place, "a recipe is a mapping with dataset, process and export")])
-        # They hold anchors, as in Compose files.
-        children = {name: one for name, one in root.children.items() if not str(name).startswith("x-")}
+        # Sections that begin with `x-` hold anchors, as in Compose files.
+        children = {name: child for name, child in root.children.items() if not str(name).startswith("x-")}
         root = replace(root, children=children)
-        known = [*_SECTIONS, *(one.name for one in fields(Options))]
+        known = [*_SECTIONS, *(option.name for option in fields(Options))]
         self._refuse_unknown(root, known, "a recipe")
         options = self._options(root, overrides)
         self._source_places: list[Place] = []
@@ -108,7 +108,7 @@ class _Checker:
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a path, or a mapping with path or sources"))
             return [], Roles()
-        role_names = [one.name for one in fields(Roles)]
+        role_names = [role.name for role in fields(Roles)]
         self._refuse_unknown(section, ["path", "sources", *role_names], "dataset")
         sources = self._sources(section)
         values = self._values(section, Roles, skip=("path", "sources"))
@@ -119,8 +119,8 @@ class _Checker:
             return sources, Roles()
 
     def _sources(self, section: Located) -> list[SourceSpec]:
-        path, several = section.get("path"), section.get("sources")
-        if (path is None) == (several is None):
+        path, sources = section.get("path"), section.get("sources")
+        if (path is None) == (sources is None):
             self._problems.append((section.place, "either path, or sources with a path each"))
             return []
         if path is not None:
@@ -129,22 +129,22 @@ class _Checker:
                 return [SourceSpec(path.value)]
             self._problems.append((path.place, f"a path, not {path.value!r}"))
             return []
-        found: list[SourceSpec] = []
-        for one in several.elements() if several is not None and isinstance(several.value, list) else []:
-            self._source_places.append(one.place)
-            if isinstance(one.value, str):
-                found.append(SourceSpec(one.value))
-            elif isinstance(one.value, dict) and isinstance(one.value.get("path"), str):
-                self._refuse_unknown(one, [field.name for field in fields(SourceSpec)], "a source")
+        specs: list[SourceSpec] = []
+        for source in sources.elements() if sources is not None and isinstance(sources.value, list) else []:
+            self._source_places.append(source.place)
+            if isinstance(source.value, str):
+                specs.append(SourceSpec(source.value))
+            elif isinstance(source.value, dict) and isinstance(source.value.get("path"), str):
+                self._refuse_unknown(source, [field.name for field in fields(SourceSpec)], "a source")
                 try:
-                    found.append(SourceSpec(**self._values(one, SourceSpec)))
+                    specs.append(SourceSpec(**self._values(source, SourceSpec)))
                 except ValueError as error:
-                    self._problems.append((one.place, str(error)))
+                    self._problems.append((source.place, str(error)))
             else:
-                self._problems.append((one.place, "a path, or a mapping with path, weight and max_samples"))
-        if several is not None and not several.value:
-            self._problems.append((several.place, "a list of sources"))
-        return found
+                self._problems.append((source.place, "a path, or a mapping with path, weight and max_samples"))
+        if sources is not None and not sources.value:
+            self._problems.append((sources.place, "a list of sources"))
+        return specs
 
     def _process(self, section: Located | None, root: Place) -> list[Step]:
         if section is None or section.value is None:
@@ -152,39 +152,39 @@ class _Checker:
         if not isinstance(section.value, list):
             self._problems.append((section.place if section else root, "a list of operators"))
             return []
-        return [step for one in section.elements() for step in self._steps(one)]
+        return [step for entry in section.elements() for step in self._steps(entry)]
 
-    def _steps(self, one: Located) -> list[Step]:
-        """The operator of an entry, or those that a fused one lists."""
-        name = next(iter(one.children), None) if isinstance(one.value, dict) and len(one.value) == 1 else None
+    def _steps(self, entry: Located) -> list[Step]:
+        """The steps of an entry: one, or those that a fused entry lists."""
+        name = next(iter(entry.children), None) if isinstance(entry.value, dict) and len(entry.value) == 1 else None
         if name not in FUSED:
-            step = self._step(one)
+            step = self._step(entry)
             return [] if step is None else [step]
-        listed = one.children[name].get("fused_op_list")
-        if listed is None or not isinstance(listed.value, list):
-            self._problems.append((one.place, f"{name} has no fused_op_list, a list of operators"))
+        operators = entry.children[name].get("fused_op_list")
+        if operators is None or not isinstance(operators.value, list):
+            self._problems.append((entry.place, f"{name} has no fused_op_list, a list of operators"))
             return []
-        return [step for inner in listed.elements() for step in self._steps(inner)]
+        return [step for inner in operators.elements() for step in self._steps(inner)]
 
-    def _step(self, one: Located) -> Step | None:
+    def _step(self, entry: Located) -> Step | None:
         parameters: Located | None = None
-        name: Any = one.value
-        if isinstance(one.value, dict) and len(one.value) == 1:
-            name, parameters = next(iter(one.children.items()))
+        name: Any = entry.value
+        if isinstance(entry.value, dict) and len(entry.value) == 1:
+            name, parameters = next(iter(entry.children.items()))
         if not isinstance(name, str):
-            self._problems.append((one.place, "an operator: its name, or {name: {parameter: value}}"))
+            self._problems.append((entry.place, "an operator: its name, or {name: {parameter: value}}"))
             return None
-        place = parameters.place if parameters is not None else one.place.inside(name)
-        given: Any = parameters.value if parameters is not None else None
-        if given is not None and not isinstance(given, dict):
-            self._problems.append((place, f"the parameters of {name} are a mapping, not {given!r}"))
+        place = parameters.place if parameters is not None else entry.place.inside(name)
+        values: Any = parameters.value if parameters is not None else None
+        if values is not None and not isinstance(values, dict):
+            self._problems.append((place, f"the parameters of {name} are a mapping, not {values!r}"))
             return None
-        places = {} if parameters is None else {str(at): member.place for at, member in parameters.children.items()}
+        places = {} if parameters is None else {str(key): member.place for key, member in parameters.children.items()}
         try:
-            return step_of(name, given or {}, place, places, self._problems)
+            return step_of(name, values or {}, place, places, self._problems)
         except UnknownOperatorError as error:
             if self._names_code:
-                return Step(UnloadedOperator.named(name, given or {}), place, places)
+                return Step(UnloadedOperator.named(name, values or {}), place, places)
             self._problems.append((place, str(error)))
             return None
 
@@ -194,26 +194,26 @@ class _Checker:
         if not isinstance(section.value, list):
             self._problems.append((section.place, f"a list of checks: {', '.join(VALIDATORS)}"))
             return []
-        found: list[Validator] = []
-        for one in section.elements():
-            name: Any = one.value
+        validators: list[Validator] = []
+        for entry in section.elements():
+            name: Any = entry.value
             parameters: Any = None
-            if isinstance(one.value, dict) and len(one.value) == 1:
-                name, parameters = next(iter(one.value.items()))
+            if isinstance(entry.value, dict) and len(entry.value) == 1:
+                name, parameters = next(iter(entry.value.items()))
             if not isinstance(name, str) or name not in VALIDATORS:
                 near = hint(str(name), VALIDATORS) or f"; there are: {', '.join(VALIDATORS)}"
-                self._problems.append((one.place, f"no check {name!r}{near}"))
+                self._problems.append((entry.place, f"no check {name!r}{near}"))
                 continue
             if parameters is not None and not isinstance(parameters, dict):
-                names = [one for one in get_type_hints(VALIDATORS[name]) if one != "name"]
-                what = f"write {name}: {{{names[0]}: ...}}" if names else "it has no parameters"
-                self._problems.append((one.place, f"the parameters of {name} are a mapping; {what}"))
+                names = [field for field in get_type_hints(VALIDATORS[name]) if field != "name"]
+                advice = f"write {name}: {{{names[0]}: ...}}" if names else "it has no parameters"
+                self._problems.append((entry.place, f"the parameters of {name} are a mapping; {advice}"))
                 continue
             try:
-                found.append(VALIDATORS[name](**(parameters or {})))
+                validators.append(VALIDATORS[name](**(parameters or {})))
             except (TypeError, ValueError) as error:
-                self._problems.append((one.place, f"{name}: {error}"))
-        return found
+                self._problems.append((entry.place, f"{name}: {error}"))
+        return validators
 
     def _export(self, section: Located | None) -> Export | None:
         if section is None or section.value is None:
@@ -223,48 +223,48 @@ class _Checker:
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a path, or a mapping with path"))
             return None
-        self._refuse_unknown(section, [one.name for one in fields(Export)], "export")
+        self._refuse_unknown(section, [field.name for field in fields(Export)], "export")
         values = self._values(section, Export)
         if "path" not in values:
             self._problems.append((section.place, "export has no path"))
             return None
         return self._named_export(values.pop("path"), section.children["path"].place, **values)
 
-    def _named_export(self, path: str, place: Place, kind: ExportKind | None = None, **more: Any) -> Export | None:
-        """An output whose kind is given, or said by its name."""
+    def _named_export(self, path: str, place: Place, kind: ExportKind | None = None, **options: Any) -> Export | None:
+        """An output with the given kind, or the kind that follows from its name."""
         try:
             if kind is not None:
                 refuse_other_name(path, kind)
-            return Export(path, kind or kind_of(path), **more)
+            return Export(path, kind or kind_of(path), **options)
         except (TypeError, ValueError) as error:
             self._problems.append((place, str(error)))
             return None
 
     # Values.
 
-    def _refuse_unknown(self, section: Located, known: list[str], what: str) -> None:
-        for name, one in section.children.items():
+    def _refuse_unknown(self, section: Located, known: list[str], title: str) -> None:
+        for name, child in section.children.items():
             if name not in known:
                 near = hint(str(name), known) or f"; it has: {', '.join(known)}"
-                self._problems.append((one.place, f"{what} has no {name!r}{near}"))
+                self._problems.append((child.place, f"{title} has no {name!r}{near}"))
 
     def _values(self, section: Located, kind: type[Any], skip: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The members of a section that are fields of a dataclass, with their types checked."""
+        """The members of a section that are fields of a dataclass, with checked types."""
         hints = get_type_hints(kind)
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for field in fields(kind):
-            one = section.get(field.name)
-            if one is None or field.name in skip:
+            member = section.get(field.name)
+            if member is None or field.name in skip:
                 continue
-            value = tuple(one.value) if isinstance(one.value, list) else one.value
-            if isinstance(one.value, str) and get_origin(hints[field.name]) is tuple:
-                value = (one.value,)
+            value = tuple(member.value) if isinstance(member.value, list) else member.value
+            if isinstance(member.value, str) and get_origin(hints[field.name]) is tuple:
+                value = (member.value,)
             try:
-                found[field.name] = _fitting(field.name, value, hints[field.name])
+                values[field.name] = _fitting(field.name, value, hints[field.name])
             except (ValueError, TypeError) as error:
                 default = "" if field.default is MISSING else f" (default: {field.default!r})"
-                self._problems.append((one.place, f"{error}{default}"))
-        return found
+                self._problems.append((member.place, f"{error}{default}"))
+        return values
 
 
 def _fitting(name: str, value: Any, kind: Any) -> Any:

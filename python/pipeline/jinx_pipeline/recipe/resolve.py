@@ -1,6 +1,6 @@
-"""The second step after reading: code that a recipe names is loaded, and the files that its operators name are checked.
+"""Resolves a recipe after reading: loads the code that it names, and checks the files that its operators name.
 
-Reading (`recipe/read.py`) runs nothing that a recipe names and opens none of its files.
+Reading (`recipe/read.py`) does not run code and opens no files that a recipe names.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from jinx_pipeline.recipe.steps import Problems, step_of
 
 
 def resolve(recipe: Recipe) -> Recipe:
-    """The recipe with the operators of its files, and with all files that operators name looked at.
+    """The recipe with the operators of its files loaded, and all files that operators name checked.
 
-    It may be resolved again: then the files are looked at again.
+    A recipe may be resolved again, which checks the files again.
 
     Raises:
         RecipeError: A file cannot be loaded, an operator is not in it, or a file does not fit the operator's
@@ -34,7 +34,7 @@ def resolve(recipe: Recipe) -> Recipe:
 
 
 def without_code(recipe: Recipe) -> Recipe:
-    """The recipe with its files looked at as by `resolve`, but none of its code loaded, here or on a worker.
+    """The recipe with its files checked as by `resolve`, but without loading its code, here or on a worker.
 
     Raises:
         RecipeError: A file does not fit an operator's parameters.
@@ -47,13 +47,13 @@ def without_code(recipe: Recipe) -> Recipe:
 
 def _load_code(recipe: Recipe) -> Problems:
     problems = Problems()
-    # A recipe made in Python has its operators already.
+    # A recipe built in Python has its operators already.
     if recipe.code_place is None:
         return problems
     for path in recipe.options.custom_operators:
         try:
             load_file(path)
-        except Exception as error:  # noqa: BLE001 - it is somebody's code
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
             problems.append((recipe.code_place, f"{path}: {type(error).__name__}: {error}"))
     return problems
 

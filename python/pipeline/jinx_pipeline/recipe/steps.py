@@ -1,4 +1,4 @@
-"""A step of a recipe made of a name and parameters, with the place of each mistake in them."""
+"""Makes a step of a recipe from a name and parameters, and reports the place of each mistake."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,22 +12,22 @@ Problems = list[tuple[Place, str]]
 
 
 def step_of(
-    name: str, given: Mapping[str, Any], place: Place, parameter_places: Mapping[str, Place], problems: Problems
+    name: str, values: Mapping[str, Any], place: Place, parameter_places: Mapping[str, Place], problems: Problems
 ) -> Step | None:
-    """The step with an operator of this name; None if something is wrong, which is added to `problems`.
+    """The step for an operator; None if there are mistakes, which are added to `problems`.
 
     Args:
-        name: The operator's.
-        given: Its parameters, and what the recipe wants for its workers, by the names in `REQUESTS`.
-        place: Where the recipe names the operator.
-        parameter_places: Where it names each of these.
-        problems: Takes what is wrong.
+        name: The name of the operator.
+        values: Its parameters and the settings in `REQUESTS`.
+        place: The place of the operator in the recipe.
+        parameter_places: The place of each value.
+        problems: Receives the mistakes.
 
     Raises:
         UnknownOperatorError: No operator has this name.
     """
-    requests = {key: value for key, value in given.items() if key in REQUESTS}
-    parameters = {key: value for key, value in given.items() if key not in REQUESTS}
+    requests = {key: value for key, value in values.items() if key in REQUESTS}
+    parameters = {key: value for key, value in values.items() if key not in REQUESTS}
     try:
         return with_requests(Step(operator_class(name)(**parameters), place, parameter_places), **requests)
     except UnknownOperatorError:
@@ -42,21 +42,21 @@ def step_of(
 
 
 def _parameter_problems(
-    name: str, given: Mapping[str, Any], place: Place, parameter_places: Mapping[str, Place], error: ParameterError
+    name: str, parameters: Mapping[str, Any], place: Place, parameter_places: Mapping[str, Place], error: ParameterError
 ) -> Problems:
-    """All mistakes in an operator's parameters: each shows when those before it are left out."""
-    left, problems = dict(given), Problems()
+    """All mistakes in an operator's parameters, found by leaving out each wrong parameter in turn."""
+    remaining, problems = dict(parameters), Problems()
     while True:
         problems.append((parameter_places.get(error.parameter, place), str(error)))
-        if error.parameter not in left:
+        if error.parameter not in remaining:
             return problems
-        del left[error.parameter]
+        del remaining[error.parameter]
         try:
-            operator_class(name)(**left)
-        except ParameterError as another:
-            if another.parameter == error.parameter:  # now it is missing
+            operator_class(name)(**remaining)
+        except ParameterError as next_error:
+            if next_error.parameter == error.parameter:  # now it is missing
                 return problems
-            error = another
+            error = next_error
         except (ImportError, OSError, TypeError, ValueError):
             return problems
         else:

@@ -1,4 +1,4 @@
-"""A recipe as plain data, from which it can be made again, and as YAML."""
+"""Recipes as plain data, from which they can be read again."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from jinx_pipeline.recipe.model import Options, Recipe, Step
 
 
 def as_data(recipe: Recipe) -> dict[str, Any]:
-    """A recipe as what JSON can hold; operators that were made of functions are only named."""
+    """A recipe as data for JSON; functions of operators are only named."""
     defaults = asdict(Options())
     options = {name: value for name, value in asdict(recipe.options).items() if value != defaults[name]}
     data: dict[str, Any] = {
-        "dataset": {"sources": [asdict(one) for one in recipe.sources], **asdict(recipe.roles)},
+        "dataset": {"sources": [asdict(source) for source in recipe.sources], **asdict(recipe.roles)},
         "process": [{step.operator.name: {**step.operator.parameters, **_requests(step)}} for step in recipe.steps],
         "export": None if recipe.export is None else asdict(recipe.export),
         **options,
@@ -28,25 +28,26 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
-    """The recipe again.
+    """The recipe from data of `as_data`.
 
     Raises:
-        RecipeError: It has operators that were made of functions, or branches.
+        RecipeError: It has operators that run functions of a script, or branches.
     """
     from jinx_pipeline.recipe.read import recipe_of
 
-    rest = dict(data)
-    only_rows, measure_only, known = rest.pop("only_rows"), rest.pop("measure_only"), rest.pop("known_stats")
-    if rest.pop("has_branches", False):
+    sections = dict(data)
+    only_rows, measure_only = sections.pop("only_rows"), sections.pop("measure_only")
+    known_stats = sections.pop("known_stats")
+    if sections.pop("has_branches", False):
         raise RecipeError([(Place(), "the recipe has branches; resume by running the script again that made it")])
-    for at, step in enumerate(rest["process"]):
+    for number, step in enumerate(sections["process"]):
         for name, parameters in step.items():
             if any(isinstance(value, dict) and "function" in value for value in parameters.values()):
-                what = f"{name} runs a function of a script; resume by running the script again"
-                raise RecipeError([(Place(path=f"process[{at}]"), what)])
-    recipe = recipe_of(rest, **overrides)
+                problem = f"{name} runs a function of a script; resume by running the script again"
+                raise RecipeError([(Place(path=f"process[{number}]"), problem)])
+    recipe = recipe_of(sections, **overrides)
     rows = None if only_rows is None else tuple(only_rows)
-    return replace(recipe, only_rows=rows, measure_only=measure_only, known_stats=known)
+    return replace(recipe, only_rows=rows, measure_only=measure_only, known_stats=known_stats)
 
 
 def _requests(step: Step) -> dict[str, Any]:

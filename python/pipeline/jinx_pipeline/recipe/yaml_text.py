@@ -1,4 +1,4 @@
-"""YAML with the line of every value: plain data only, of bounded size."""
+"""Reads YAML with the line of every value; only plain data of bounded size."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ import yaml
 from jinx_pipeline.recipe.errors import Place, RecipeError
 
 MAX_BYTES = 1 << 20  # recipes are written by people
-MAX_VALUES = 100_000  # aliases may make a small file large
+MAX_VALUES = 100_000  # aliases can make a small file large
 MAX_DEPTH = 64
 
 
 @dataclass(frozen=True)
 class Located:
-    """A value with its place; the members of `value` are plain, `children` has those of a mapping or list located."""
+    """A plain value with its place; `children` has the members of a mapping or list with their places."""
 
     value: Any
     place: Place
@@ -35,7 +35,7 @@ def read_yaml(path: Path) -> Located:
     """Read a file.
 
     Raises:
-        RecipeError: It is too large or not YAML, has a tag that asks for an object, or a key appears twice.
+        RecipeError: It is too large or not YAML, has a tag for an object, or a key appears twice.
         OSError: It cannot be read.
     """
     with path.open("rb") as file:
@@ -50,13 +50,13 @@ def read_yaml(path: Path) -> Located:
 
 
 def parse_yaml(text: str, file: str | None = None) -> Located:
-    """As `read_yaml`, of a string; `file` is what errors name."""
+    """As `read_yaml`, for a string; errors name `file`."""
     try:
         loader = yaml.SafeLoader(text)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        what = f"not YAML: the character {chr(int(error.character))!r} is not allowed"
-        raise RecipeError([(Place(file, line), what)]) from None
+        problem = f"not YAML: the character {chr(int(error.character))!r} is not allowed"
+        raise RecipeError([(Place(file, line), problem)]) from None
     try:
         node = loader.get_single_node()
         if node is None:
@@ -64,8 +64,8 @@ def parse_yaml(text: str, file: str | None = None) -> Located:
         return _Reader(loader, file).read(node, Place(file, 1), 0)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        what = getattr(error, "problem", None) or str(error)
-        raise RecipeError([(Place(file, mark.line + 1 if mark else 0), f"not YAML: {what}")]) from None
+        problem = getattr(error, "problem", None) or str(error)
+        raise RecipeError([(Place(file, mark.line + 1 if mark else 0), f"not YAML: {problem}")]) from None
     except RecursionError:
         raise RecipeError([(Place(file), f"nested more than {MAX_DEPTH} deep")]) from None
     finally:
@@ -73,14 +73,14 @@ def parse_yaml(text: str, file: str | None = None) -> Located:
 
 
 def located(value: Any, place: Place) -> Located:
-    """Plain data as if it had been read; all of it has one line."""
+    """Plain data in the form of read data; all of it has the same line."""
     children: dict[Any, Located] = {}
     if isinstance(value, Mapping):
         members: dict[Any, Any] = {**value}
-        children = {name: located(one, place.inside(str(name))) for name, one in members.items()}
+        children = {name: located(member, place.inside(str(name))) for name, member in members.items()}
     elif isinstance(value, list | tuple):
         elements: list[Any] = [*value]
-        children = {at: located(one, place.inside(at)) for at, one in enumerate(elements)}
+        children = {index: located(element, place.inside(index)) for index, element in enumerate(elements)}
     return Located(value, place, children)
 
 
@@ -92,10 +92,10 @@ class _Reader:
         self._outer: set[int] = set()
 
     def read(self, node: yaml.Node, place: Place, depth: int) -> Located:
-        """A node; one that an alias in it repeats is refused before it is followed."""
+        """Read a node; an alias that leads back to an enclosing node is refused."""
         if id(node) in self._outer:
-            here = Place(self._file, node.start_mark.line + 1, place.path)
-            raise RecipeError([(here, "an alias here leads back to what holds it")])
+            node_place = Place(self._file, node.start_mark.line + 1, place.path)
+            raise RecipeError([(node_place, "an alias here leads back to a mapping or list that contains it")])
         self._outer.add(id(node))
         try:
             return self._read(node, place, depth)
@@ -104,42 +104,45 @@ class _Reader:
 
     def _read(self, node: yaml.Node, place: Place, depth: int) -> Located:
         self._values += 1
-        here = Place(self._file, node.start_mark.line + 1, place.path)
+        node_place = Place(self._file, node.start_mark.line + 1, place.path)
         if self._values > MAX_VALUES:
-            raise RecipeError([(here, f"more than {MAX_VALUES:,} values; do aliases repeat each other?")])
+            raise RecipeError([(node_place, f"more than {MAX_VALUES:,} values; do aliases repeat each other?")])
         if depth > MAX_DEPTH:
-            # Its path would be as long.
-            raise RecipeError([(Place(self._file, here.line), f"nested more than {MAX_DEPTH} deep")])
+            # Without the path, which would be as long.
+            raise RecipeError([(Place(self._file, node_place.line), f"nested more than {MAX_DEPTH} deep")])
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, here, depth)
+            return self._mapping(node, node_place, depth)
         if isinstance(node, yaml.SequenceNode):
-            self._require_tag(node, "seq", here)
-            elements = {at: self.read(one, here.inside(at), depth + 1) for at, one in enumerate(node.value)}
-            return Located([one.value for one in elements.values()], here, dict(elements))
+            self._require_tag(node, "seq", node_place)
+            elements = {
+                index: self.read(element, node_place.inside(index), depth + 1)
+                for index, element in enumerate(node.value)
+            }
+            return Located([element.value for element in elements.values()], node_place, dict(elements))
         try:
-            return Located(self._loader.construct_object(node), here)
+            return Located(self._loader.construct_object(node), node_place)
         except (yaml.constructor.ConstructorError, ValueError) as error:
-            what = getattr(error, "problem", None) or str(error)
-            raise RecipeError([(here, f"{what}; a recipe holds plain data only")]) from None
+            problem = getattr(error, "problem", None) or str(error)
+            raise RecipeError([(node_place, f"{problem}; a recipe holds plain data only")]) from None
 
     @staticmethod
-    def _require_tag(node: yaml.Node, kind: str, here: Place) -> None:
+    def _require_tag(node: yaml.Node, kind: str, place: Place) -> None:
         if node.tag != f"tag:yaml.org,2002:{kind}":
-            raise RecipeError([(here, f"the tag {node.tag} is not read; a recipe holds plain data only")])
+            raise RecipeError([(place, f"the tag {node.tag} is not read; a recipe holds plain data only")])
 
-    def _mapping(self, node: yaml.MappingNode, here: Place, depth: int) -> Located:
-        self._require_tag(node, "map", here)
+    def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> Located:
+        self._require_tag(node, "map", place)
         self._loader.flatten_mapping(node)
         members: dict[Any, Located] = {}
         for key_node, value_node in node.value:
-            key = self.read(key_node, here, depth + 1)
+            key = self.read(key_node, place, depth + 1)
             if isinstance(key.value, bool):
-                key = Located(key_node.value, key.place)  # `on` is a name, whatever YAML 1.1 takes it for
+                key = Located(key_node.value, key.place)  # `on` is a name here, although YAML 1.1 reads it as a boolean
             if not isinstance(key.value, str | int | float | None):
                 raise RecipeError([(key.place, "a key is a name, not a list or a mapping")])
             if key.value in members and key_node.start_mark.line >= node.start_mark.line:
                 raise RecipeError([(key.place, f"the key {key.value!r} appears twice")])
             members[key.value] = self.read(
-                value_node, Place(self._file, 0, here.inside(str(key.value)).path), depth + 1
+                value_node, Place(self._file, 0, place.inside(str(key.value)).path), depth + 1
             )
-        return Located({name: one.value for name, one in members.items()}, here, members)
+        return Located({name: member.value for name, member in members.items()}, place, members)

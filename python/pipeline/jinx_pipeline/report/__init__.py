@@ -1,1 +1,1 @@
-"""What people see: progress, figures of operators, analysis, quarantine."""
+"""Reports for users: progress, totals of operators, analysis, quarantine."""

@@ -1,4 +1,4 @@
-"""Figures of statistics: distribution, share that the recipe keeps, correlation, extremes."""
+"""Analyzes statistics: distribution, share that the recipe keeps, correlation, extremes."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,19 +25,19 @@ class Statistic:
     Attributes:
         name: Its name.
         operator: The filter that computed it.
-        count: Values; a list counts each of its elements.
-        missing: Samples without a value.
-        mean: Of the values.
-        deviation: Their standard deviation.
-        low: The least value.
-        high: The largest.
-        quantiles: At `QUANTILES`.
-        counts: Of the histogram.
-        edges: Of its bins, one more.
-        bounds: The least and largest value that the recipe keeps; None: no such bound.
-        kept: The share of the values that lie within them.
-        lowest: Samples with the least values: positions and values.
-        highest: With the largest.
+        count: The number of values; each element of a list counts.
+        missing: The number of samples without a value.
+        mean: The mean.
+        deviation: The standard deviation.
+        low: The smallest value.
+        high: The largest value.
+        quantiles: The quantiles at `QUANTILES`.
+        counts: The number of values in each bin of the histogram.
+        edges: The edges of the bins, one more than there are bins.
+        bounds: The smallest and largest value that the recipe keeps; None: no bound.
+        kept: The share of the values within the bounds.
+        lowest: Positions and values of the samples with the smallest values.
+        highest: Positions and values of the samples with the largest values.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Analysis:
     """All statistics of a dataset.
 
     Attributes:
-        samples: Samples.
-        statistics: Each one.
-        names: Of those that are correlated: numbers with a value per sample.
-        correlation: Pearson's, of shape (n, n); NaN where one does not vary.
+        samples: The number of samples.
+        statistics: The statistics.
+        names: The names of the correlated statistics: numbers with one value per sample.
+        correlation: Pearson correlation coefficients, of shape (n, n); NaN if a statistic does not vary.
     """
 
     samples: int
@@ -75,8 +75,8 @@ class Analysis:
 
 
 def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Analysis:
-    """Figures of the statistics that a recipe's filters have left in a dataset."""
-    found: list[Statistic] = []
+    """Analyze the statistics that the filters of a recipe added to a dataset."""
+    statistics: list[Statistic] = []
     columns: dict[str, npt.NDArray[np.float64]] = {}
     for step in recipe.steps if len(dataset) else ():  # without samples there are no columns
         operator = step.operator
@@ -87,34 +87,36 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
                 continue
             owners, values, missing = _values(dataset, name, is_list=kind.startswith("list"))
             if len(values) and not kind.startswith("list"):
-                whole = np.full(len(dataset), np.nan)
-                whole[owners] = values
-                columns[name] = whole
+                column = np.full(len(dataset), np.nan)
+                column[owners] = values
+                columns[name] = column
             if len(values):
                 low, high = operator.bounds.get(name, (None, None))
                 bounds = _bound(operator, low), _bound(operator, high)
-                found.append(_statistic(name, operator.name, owners, values, missing, bounds=bounds, extremes=extremes))
+                statistics.append(
+                    _statistic(name, operator.name, owners, values, missing, bounds=bounds, extremes=extremes)
+                )
     names = list(columns)
-    return Analysis(len(dataset), found, names, _correlation(list(columns.values())))
+    return Analysis(len(dataset), statistics, names, _correlation(list(columns.values())))
 
 
 def _values(
     dataset: "jinx.Dataset", name: str, *, is_list: bool
 ) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]":
-    """The samples that have a value, the values, and how many samples have none."""
+    """The positions of the samples with a value, the values, and the number of samples without one."""
     column: Any = dataset.column(f"{STATS}.{name}")
     if is_list:
-        lists = [one or [] for one in column]
-        owners = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-        values = np.array([value for one in lists for value in one], dtype=np.float64)
-        return owners, values, sum(not one for one in lists)
+        lists = [elements or [] for elements in column]
+        owners = np.repeat(np.arange(len(lists)), [len(elements) for elements in lists])
+        values = np.array([value for elements in lists for value in elements], dtype=np.float64)
+        return owners, values, sum(not elements for elements in lists)
     if isinstance(column, list):
-        column = np.ma.masked_invalid([np.nan if one is None else float(one) for one in column])
+        column = np.ma.masked_invalid([np.nan if value is None else float(value) for value in column])
     masked = np.ma.asarray(column)
-    there = ~np.ma.getmaskarray(masked)
-    values = np.asarray(masked[there], dtype=np.float64)
+    present = ~np.ma.getmaskarray(masked)
+    values = np.asarray(masked[present], dtype=np.float64)
     finite = np.isfinite(values)
-    owners = np.flatnonzero(there)[finite]
+    owners = np.flatnonzero(present)[finite]
     return owners, values[finite], len(dataset) - int(finite.sum())
 
 
@@ -128,15 +130,16 @@ def _statistic(
     bounds: tuple[float | None, float | None],
     extremes: int,
 ) -> Statistic:
-    # A few outliers would put everything else into one bin.
+    # Without this, a few outliers would put all other values into one bin.
     inner = np.quantile(values, [0.005, 0.995])
     shown = values[(values >= inner[0]) & (values <= inner[1])] if inner[1] > inner[0] else values
     counts, edges = np.histogram(shown, bins=_BINS)
     low, high = bounds
-    kept = (values >= (-np.inf if low is None else low)) & (values <= (np.inf if high is None else high))
+    is_kept = (values >= (-np.inf if low is None else low)) & (values <= (np.inf if high is None else high))
     order = np.argsort(values, kind="stable")
     ends = [
-        [(int(owners[at]), float(values[at])) for at in chosen] for chosen in (order[:extremes], order[::-1][:extremes])
+        [(int(owners[index]), float(values[index])) for index in indices]
+        for indices in (order[:extremes], order[::-1][:extremes])
     ]
     return Statistic(
         name,
@@ -147,17 +150,17 @@ def _statistic(
         float(values.std()),
         float(values.min()),
         float(values.max()),
-        [float(one) for one in np.quantile(values, QUANTILES)],
+        [float(quantile) for quantile in np.quantile(values, QUANTILES)],
         counts.tolist(),
         edges.tolist(),
         bounds,
-        float(kept.mean()),
+        float(is_kept.mean()),
         *ends,
     )
 
 
 def _bound(operator: Filter, name: str | None) -> float | None:
-    """A threshold; None where the default means that there is none."""
+    """A threshold; None if its default means no limit."""
     value = None if name is None else getattr(operator, name)
     return None if value is None or abs(value) >= 2**62 or not np.isfinite(value) else float(value)
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file without scripts and without anything from elsewhere."""
+"""The report: one self-contained HTML file without scripts."""
 
 import base64
 from collections.abc import Iterable, Sequence
@@ -61,10 +61,10 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
     """The report on a measured dataset.
 
     Args:
-        dataset: It, with statistics.
-        recipe: What was measured, and with which thresholds.
-        result: Of the run that measured.
-        figures: Of its statistics.
+        dataset: The dataset with statistics.
+        recipe: The recipe, with its filters and thresholds.
+        result: The result of the run that measured the dataset.
+        figures: The analysis of the statistics.
     """
     title = ", ".join(source.path for source in recipe.sources)
     parts = [
@@ -73,11 +73,11 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         "<h2>Statistics</h2>",
         _overall(figures.statistics),
         f'<h2>Distributions</h2><p class="soft">{_LEGEND}</p><div class="grid">',
-        *(_histogram(one) for one in figures.statistics),
+        *(_histogram(statistic) for statistic in figures.statistics),
         "</div>",
         _heat(figures),
         "<h2>Extremes</h2>",
-        *(_extremes(dataset, recipe, one) for one in figures.statistics),
+        *(_extremes(dataset, recipe, statistic) for statistic in figures.statistics),
         "<h2>Operators</h2>",
         _operators(result),
         _quarantine(result),
@@ -112,43 +112,56 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -
 
 
 def _overall(statistics: list[Statistic]) -> str:
-    head = ["", "values", "missing", "kept", "mean", "std", "min", *(f"{one:.0%}" for one in QUANTILES), "max"]
+    head = [
+        "",
+        "values",
+        "missing",
+        "kept",
+        "mean",
+        "std",
+        "min",
+        *(f"{quantile:.0%}" for quantile in QUANTILES),
+        "max",
+    ]
     rows = [
         [
-            escape(one.name),
-            f"{one.count:,}",
-            f"{one.missing:,}",
-            f"{one.kept:.1%}",
-            *map(number, (one.mean, one.deviation, one.low, *one.quantiles, one.high)),
+            escape(statistic.name),
+            f"{statistic.count:,}",
+            f"{statistic.missing:,}",
+            f"{statistic.kept:.1%}",
+            *map(
+                number,
+                (statistic.mean, statistic.deviation, statistic.low, *statistic.quantiles, statistic.high),
+            ),
         ]
-        for one in statistics
+        for statistic in statistics
     ]
     return _table(head, rows)
 
 
-def _histogram(one: Statistic) -> str:
-    peak = max(one.counts) or 1
-    step = _WIDTH / len(one.counts)
-    low, high = one.bounds
+def _histogram(statistic: Statistic) -> str:
+    peak = max(statistic.counts) or 1
+    step = _WIDTH / len(statistic.counts)
+    low, high = statistic.bounds
     bars: list[str] = []
-    for at, count in enumerate(one.counts):
-        middle = (one.edges[at] + one.edges[at + 1]) / 2
+    for index, count in enumerate(statistic.counts):
+        middle = (statistic.edges[index] + statistic.edges[index + 1]) / 2
         is_kept = (low is None or middle >= low) and (high is None or middle <= high)
-        tall = (_HEIGHT - 24) * count / peak
+        height = (_HEIGHT - 24) * count / peak
         color = "var(--kept)" if is_kept else "var(--bar)"
         bars.append(
-            f'<rect x="{at * step:.1f}" y="{_HEIGHT - 22 - tall:.1f}" width="{step - 1:.1f}" height="{tall:.1f}" '
-            f'fill="{color}"/>'
+            f'<rect x="{index * step:.1f}" y="{_HEIGHT - 22 - height:.1f}" width="{step - 1:.1f}" '
+            f'height="{height:.1f}" fill="{color}"/>'
         )
     ends = (
-        f'<text x="0" y="{_HEIGHT - 4}">{number(one.edges[0])}</text>'
-        f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{number(one.edges[-1])}</text>'
+        f'<text x="0" y="{_HEIGHT - 4}">{number(statistic.edges[0])}</text>'
+        f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{number(statistic.edges[-1])}</text>'
     )
     limits = _limits(low, high)
     return (
-        f'<div class="card"><h3>{escape(one.name)}</h3><p class="soft">{escape(one.operator)}: {limits}, keeps '
-        f'{one.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Histogram of '
-        f'{escape(one.name)}">{"".join(bars)}{ends}</svg></div>'
+        f'<div class="card"><h3>{escape(statistic.name)}</h3><p class="soft">{escape(statistic.operator)}: {limits}, '
+        f'keeps {statistic.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Histogram of '
+        f'{escape(statistic.name)}">{"".join(bars)}{ends}</svg></div>'
     )
 
 
@@ -174,31 +187,31 @@ def _heat(figures: Analysis) -> str:
     return "<h2>Correlation</h2>" + _table(["", *map(escape, figures.names)], rows, "heat")
 
 
-def _extremes(dataset: "jinx.Dataset", recipe: Recipe, one: Statistic) -> str:
+def _extremes(dataset: "jinx.Dataset", recipe: Recipe, statistic: Statistic) -> str:
     blocks: list[str] = []
-    for title, entries in (("lowest", one.lowest), ("highest", one.highest)):
+    for title, entries in (("lowest", statistic.lowest), ("highest", statistic.highest)):
         cells = "".join(
             f'<div class="end"><b>{number(value)}</b><span class="soft">row {row}</span>'
-            f"{_look(dataset, recipe, row)}</div>"
+            f"{_preview(dataset, recipe, row)}</div>"
             for row, value in entries
         )
-        blocks.append(f'<p class="soft">{escape(one.name)}, {title}</p><div class="ends">{cells}</div>')
+        blocks.append(f'<p class="soft">{escape(statistic.name)}, {title}</p><div class="ends">{cells}</div>')
     return "".join(blocks)
 
 
-def _look(dataset: "jinx.Dataset", recipe: Recipe, row: int) -> str:
+def _preview(dataset: "jinx.Dataset", recipe: Recipe, row: int) -> str:
     """A thumbnail of the sample's first image, and the beginning of its text."""
     from jinx_pipeline.operators.api.batch import Batch
 
     batch = Batch(dataset, [row], recipe.roles)
     names = set(batch.column_names)
-    found = ""
+    html = ""
     if recipe.roles.column("images") in names:
-        found += _thumbnail(batch)
+        html += _thumbnail(batch)
     if recipe.roles.column("text") in names:
         text = shown(batch.text[0].as_py())[:160]
-        found += f"<p>{escape(text)}</p>"
-    return found
+        html += f"<p>{escape(text)}</p>"
+    return html
 
 
 def _thumbnail(batch: Any) -> str:
@@ -211,7 +224,7 @@ def _thumbnail(batch: Any) -> str:
         small.thumbnail((_THUMBNAIL, _THUMBNAIL))
         out = BytesIO()
         small.save(out, "JPEG", quality=80)
-    except Exception:  # noqa: BLE001 - a report does not fail for a picture
+    except Exception:  # noqa: BLE001 - a bad image must not prevent the report
         return ""
     return f'<img alt="" src="data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}">'
 
@@ -219,15 +232,15 @@ def _thumbnail(batch: Any) -> str:
 def _operators(result: "RunResult") -> str:
     rows = [
         [
-            escape(one.operator),
-            f"{one.rows_in:,}",
-            f"{one.rows_out:,}",
-            f"{one.bad_rows:,}",
-            f"{one.seconds:.2f}",
-            f"{one.rows_in / one.cpu_seconds:,.0f}" if one.cpu_seconds > 0 else "",
-            natural_size(one.peak_bytes) if one.peak_bytes else "",
+            escape(totals.operator),
+            f"{totals.rows_in:,}",
+            f"{totals.rows_out:,}",
+            f"{totals.bad_rows:,}",
+            f"{totals.seconds:.2f}",
+            f"{totals.rows_in / totals.cpu_seconds:,.0f}" if totals.cpu_seconds > 0 else "",
+            natural_size(totals.peak_bytes) if totals.peak_bytes else "",
         ]
-        for one in result.operators
+        for totals in result.operators
     ]
     return _table(["", "rows in", "rows out", "failed", "seconds", "rows per CPU second", "memory"], rows)
 
@@ -239,13 +252,13 @@ def _quarantine(result: "RunResult") -> str:
         [escape(bad.source), f"{bad.row:,}", escape(bad.operator or "worker"), escape(bad.error[:300])]
         for bad in result.bad_rows[:_MAX_BAD]
     ]
-    more = len(result.bad_rows) - len(rows)
-    rest = f'<p class="soft">and {more:,} more, in quarantine.jsonl</p>' if more else ""
-    return f'<h2 class="bad">Rows that failed</h2>{_table(["source", "row", "operator", "error"], rows)}{rest}'
+    omitted = len(result.bad_rows) - len(rows)
+    note = f'<p class="soft">and {omitted:,} more, in quarantine.jsonl</p>' if omitted else ""
+    return f'<h2 class="bad">Rows that failed</h2>{_table(["source", "row", "operator", "error"], rows)}{note}'
 
 
 def number(value: float) -> str:
-    """A number in few characters."""
+    """A number as a short string."""
     if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - exact in a float
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - four digits are enough

@@ -1,4 +1,4 @@
-"""Progress: a line that is redrawn on a terminal, a line a minute in a log, and every event in a file."""
+"""Progress: a redrawn line on a terminal or a line a minute in a log, and every event in a file."""
 
 import json
 import sys
@@ -10,20 +10,20 @@ from typing import IO, Any
 MODES = ("auto", "plain", "none")
 _LINE_SECONDS = 60.0
 _REDRAW_SECONDS = 0.2
-# With less done than this, an estimate would only mislead.
+# Below this share of finished rows, an estimate of the remaining time would mislead.
 _MIN_SHARE = 0.01
-# Of what a run waits for, so many are named.
-_MOST_NAMED = 3
+# How many of the workers that a run waits for are named.
+_MAX_NAMED = 3
 
 
 class Progress:
-    """Shows and records what happens.
+    """Shows progress and records events.
 
     Args:
-        mode: `"auto"`: a line that is redrawn where standard error is a terminal, otherwise as `"plain"`: a line a
-            minute. `"none"`: nothing is shown.
+        mode: `"auto"`: a redrawn line if standard error is a terminal, otherwise as `"plain"`; `"plain"`: a line a
+            minute; `"none"`: nothing is shown.
         rows: Samples of the input.
-        log: The file of events.
+        log: The file for events.
         on_tick: Called with each `tick`.
     """
 
@@ -43,14 +43,14 @@ class Progress:
     def blocks(
         self, number: int, count: int, blocks: Mapping[int, int], begin: AbstractSet[str], end: AbstractSet[str]
     ) -> None:
-        """The blocks of the sources, or those after a decision, begin.
+        """Begin the blocks of the sources, or those after a decision.
 
         Args:
-            number: How many decisions are done.
+            number: How many decisions are made.
             count: How often blocks begin in the whole run.
-            blocks: Rows of each that is to be done.
+            blocks: Rows of each block.
             begin: The nodes that read these blocks.
-            end: The nodes whose rows are complete then.
+            end: The last nodes that process them.
         """
         self._title = f"{number + 1}/{count} " if count > 1 else ""
         self._total = sum(blocks.values())
@@ -60,14 +60,14 @@ class Progress:
         self.event("blocks", {"number": number, "blocks": len(blocks), "rows": self._total})
 
     def phase(self, operator: str, work: str, tasks: int) -> None:
-        """The blocks are done, and tasks over keys begin."""
+        """Begin other tasks after the blocks, such as those over keys."""
         self._title = f"{self._title.partition('then ')[0]}then {operator}: "
         self.event("phase", {"operator": operator, "work": work, "tasks": tasks})
 
     def event(self, kind: str, facts: dict[str, Any]) -> None:
-        """Something happened."""
-        line = {"time": round(time.time(), 3), "kind": kind, **facts}
-        self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
+        """Record an event."""
+        record = {"time": round(time.time(), 3), "kind": kind, **facts}
+        self._log.write(json.dumps(record, ensure_ascii=False) + "\n")
         self._log.flush()
         if kind == "block":
             self._done_rows += facts["rows"] if facts["node"] in self._begin else 0
@@ -78,7 +78,7 @@ class Progress:
             sys.stderr.write(f"{_waiting_text(facts)}\n")
 
     def tick(self) -> None:
-        """Show it, if it is time."""
+        """Update the line, if it is time."""
         self._on_tick()
         now = time.monotonic()
         if self._silent or now - self._last < (_REDRAW_SECONDS if self._is_terminal else _LINE_SECONDS):
@@ -103,18 +103,17 @@ class Progress:
 
         share = self._done_rows / self._total if self._total else 1.0
         rate = self._done_rows / seconds if seconds > 0 else 0.0
-        left = f", {natural_seconds(seconds * (1 / share - 1))} left" if share > _MIN_SHARE else ""
-        bad = f", {self._bad:,} failed" if self._bad else ""
-        done = f"{self._title}{share:4.0%} {self._done_rows:,} samples, {self._kept:,} kept{bad}"
-        return f"{done}, {rate:,.0f} samples/s{left}"
+        remaining = f", {natural_seconds(seconds * (1 / share - 1))} left" if share > _MIN_SHARE else ""
+        failed = f", {self._bad:,} failed" if self._bad else ""
+        done = f"{self._title}{share:4.0%} {self._done_rows:,} samples, {self._kept:,} kept{failed}"
+        return f"{done}, {rate:,.0f} samples/s{remaining}"
 
 
 def _waiting_text(facts: dict[str, Any]) -> str:
-    """Which operators and blocks are waited for, of the workers that were idle for long."""
-    names = facts.get("operators", {})
-    at = [f"{names.get(worker) or worker} at block {block:,}" for worker, block in facts["working"].items()]
-    at += [f"{worker} to start" for worker in facts["starting"]]
-    more = f" and {len(at) - _MOST_NAMED:,} more" if len(at) > _MOST_NAMED else ""
-    return (
-        f"nothing was finished for {facts['seconds']:g} s; waiting for {', '.join(at[:_MOST_NAMED]) or 'a retry'}{more}"
-    )
+    """A message about the operators, blocks and workers that a run waits for."""
+    operators = facts.get("operators", {})
+    waiting = [f"{operators.get(worker) or worker} at block {block:,}" for worker, block in facts["working"].items()]
+    waiting += [f"{worker} to start" for worker in facts["starting"]]
+    more = f" and {len(waiting) - _MAX_NAMED:,} more" if len(waiting) > _MAX_NAMED else ""
+    names = ", ".join(waiting[:_MAX_NAMED]) or "a retry"
+    return f"nothing was finished for {facts['seconds']:g} s; waiting for {names}{more}"

@@ -1,4 +1,4 @@
-"""What a run tells when it ends: its result, the rows that were left out, examples of what operators did."""
+"""The result of a run, with the rows that were left out and examples of the work of operators."""
 
 import json
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ from jinx_pipeline.runlog.work_dir import publish_text
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         path: The output.
         rows_in: Samples of the input.
         rows_out: Samples of the output.
-        bytes: Of the output.
-        seconds: Of this run; a resumed one does not count what was done before.
+        bytes: Bytes of the output.
+        seconds: The duration of this run; a resumed run does not count the time before.
         bad_rows: Rows that are not in the output because something failed on them.
-        operators: What each operator did, over all runs of the plan.
-        work_dir: Where the run log and the log of events are.
-        traces: Examples of what operators changed and dropped, if the recipe asks for them.
+        operators: The totals of each operator, including interrupted runs that were resumed.
+        work_dir: The directory with the run log and the log of events.
+        traces: Examples of changed and dropped rows, if the recipe requests them.
         resumed: Whether work of an earlier run was used.
-        max_bad_rows: As the recipe has it.
+        max_bad_rows: The option of the recipe.
     """
 
     path: str
@@ -52,21 +52,21 @@ class RunResult:
         return len(self.bad_rows) <= self.max_bad_rows
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a plain dict."""
+        """The result as a plain dict."""
         return {**asdict(self), "ok": self.ok}
 
 
 def result_of(
     recipe: Recipe, inputs: Sequence[Input], ledger: Ledger, done: Published, seconds: float, *, resumed: bool
 ) -> RunResult:
-    """The result of a run that has ended; what people look at is written to its working directory.
+    """The result of a finished run; the quarantine and the examples are written to its working directory.
 
     Args:
-        recipe: What was done.
-        inputs: On what.
-        ledger: What is committed and decided.
-        done: The output.
-        seconds: How long it took.
+        recipe: The recipe.
+        inputs: Its inputs.
+        ledger: The committed work and the decisions.
+        done: The record of the output.
+        seconds: How long the run took.
         resumed: Whether work of an earlier run was used.
     """
     export, work_dir = recipe.export, ledger.directory.work_dir
@@ -92,16 +92,16 @@ def result_of(
 
 
 def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:
-    """Write the rows that were left out; without any, remove the file of an earlier run."""
+    """Write the rows that were left out; if there are none, remove the file of an earlier run."""
     if bad_rows:
-        publish_text(path, json_lines([asdict(one) for one in bad_rows]))
+        publish_text(path, json_lines([asdict(bad) for bad in bad_rows]))
     else:
         path.unlink(missing_ok=True)
 
 
 def json_lines(records: list[dict[str, Any]]) -> str:
     """Records as JSON lines."""
-    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records)
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
 def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
@@ -109,12 +109,12 @@ def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
     limit = recipe.options.trace
     if not limit:
         return []
-    kept: list[list[dict[str, Any]]] = [[] for _ in recipe.steps]
+    by_operator: list[list[dict[str, Any]]] = [[] for _ in recipe.steps]
 
     def keep(trace: dict[str, Any]) -> None:
-        of_operator = kept[trace["number"]]
-        if len(of_operator) < limit:
-            of_operator.append(trace)
+        traces = by_operator[trace["number"]]
+        if len(traces) < limit:
+            traces.append(trace)
 
     for receipt in ledger.receipts():
         for trace in receipt.traces:
@@ -123,4 +123,4 @@ def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
         name, place = recipe.steps[decided.place].operator.name, decided.place
         for a, b in decided.pairs:
             keep({"operator": name, "number": place, "what": "duplicate", "id": a, "of": b})
-    return [trace for of_operator in kept for trace in of_operator]
+    return [trace for traces in by_operator for trace in traces]

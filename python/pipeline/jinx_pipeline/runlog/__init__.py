@@ -1,1 +1,1 @@
-"""What a run has done: the record that restarts and resumes believe."""
+"""The record of what a run has done, from which it is resumed."""

@@ -1,4 +1,4 @@
-"""The ledger of a run: what is committed and decided, read from the run log and written to it."""
+"""The ledger of a run: its committed work and decisions, read from the run log and written to it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ from jinx_pipeline.schedule.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Committed output of some rows of a block; the whole receipt stays in the log.
+    """The committed output of some rows of a block; the whole receipt stays in the log.
 
     Attributes:
-        first: The first row of the block.
+        first: The first of the rows, counted in the block.
         rows: How many rows.
-        attempt: Which attempt.
-        part: The name of the part; None where nothing came out.
+        attempt: The number of the attempt.
+        part: The name of the part; None: no rows came out.
         rows_out: Rows in the part.
         bytes_out: Bytes of the part.
         bad_rows: Rows that were left out.
-        place: Of the record in the log.
-        ports: What went out of other ports than `out`.
+        place: The offset of the record in the log.
+        ports: The output of other ports than `out`.
     """
 
     first: int
@@ -49,7 +49,7 @@ class Piece:
     ports: Mapping[str, PortPart]
 
     def part_of(self, port: str) -> PortPart:
-        """What went out of a port."""
+        """The output of a port."""
         if port == "out":
             return PortPart(self.part, self.rows_out)
         return self.ports.get(port, _NOTHING)
@@ -60,12 +60,12 @@ class Piece:
 
 
 _NOTHING = PortPart(None, 0)
-# One for all receipts.
+# One object for all receipts without ports.
 _NO_PORTS: Mapping[str, PortPart] = {}
 
 
 class Ledger:
-    """What is committed and decided; `claim` it before anything is recorded.
+    """The committed work and the decisions of a run; `claim` it before recording anything.
 
     Args:
         directory: The directory of the run.
@@ -74,9 +74,9 @@ class Ledger:
         directory: The directory of the run.
         header: The first record of the log.
         grown: How the input has grown, in order.
-        publishing: The publication that was begun last; None: none was.
-        built: The output that was completed last.
-        published: The output that was published last.
+        publishing: The latest publication that was begun; None: there is none.
+        built: The latest output that was completed.
+        published: The latest output that was published.
         next_attempt: A number above those of all attempts.
         bad_count: How many rows were left out because something failed on them.
 
@@ -102,49 +102,49 @@ class Ledger:
         """Take over the run, so that records can be added.
 
         Raises:
-            LostEpochError: Another process has taken it over at the same moment.
+            LostEpochError: Another process took it over at the same moment.
         """
         self._log.claim(self.directory.driver)
 
     def refuse_lost_epoch(self) -> None:
-        """Refuse to go on where another process runs it by now; on some network disks, locks do not prevent that.
+        """Refuse to continue a run that another process has taken over; on some network disks, locks do not prevent it.
 
         Raises:
-            LostEpochError: Another one does.
+            LostEpochError: Another process has taken it over.
         """
         self._log.refuse_lost_epoch()
         self.directory.refuse_other_run()
 
     def commit(self, task: Task, attempt: int, receipt: Receipt) -> None:
-        """Record a receipt that the scheduler has accepted; it is on the disk after `sync`."""
+        """Record a receipt that the scheduler accepted; it is on disk after `sync`."""
         self._append(Committed(task.node, task.block, task.first, task.rows, attempt, receipt))
 
     def give_up(self, task: Task, bad: BadRow) -> None:
-        """Record a row that no worker survives, the only one of its task."""
+        """Record a row on which every worker dies, as the only row of its task."""
         self.commit(task, -1, Receipt(None, 0, bad=[bad]))
 
     def sync(self) -> None:
-        """Wait until everything that was recorded is on the disk.
+        """Wait until all records are on disk.
 
         Raises:
-            OSError: It cannot be written.
-            LostEpochError: Another process runs it by now.
+            OSError: They cannot be written.
+            LostEpochError: Another process has taken over the run.
         """
         self._log.sync()
 
     def record(self, record: AnyRecord) -> None:
-        """Record a fact of the whole run, on the disk, if the run is still this process's.
+        """Record a fact of the whole run and sync it, if this process still owns the run.
 
         Raises:
             OSError: It cannot be written.
-            LostEpochError: Another process runs it by now.
+            LostEpochError: Another process has taken over the run.
         """
         self.refuse_lost_epoch()
         self._append(record)
         self.sync()
 
     def decided(self, node: str) -> Decided | None:
-        """What the global operator of a node has decided; None: nothing yet."""
+        """The decision of the global operator of a node; None: not made yet."""
         return self._decided.get(node)
 
     def decisions(self) -> list[Decided]:
@@ -152,7 +152,7 @@ class Ledger:
         return list(self._decided.values())
 
     def partitions(self, node: str) -> Partitions | None:
-        """How the keys of a node are divided; None: that is not settled."""
+        """The partitions of the keys of a node; None: not recorded yet."""
         return self._partitions.get(node)
 
     def pieces(self, node: str, block: int) -> list[Piece]:
@@ -165,11 +165,11 @@ class Ledger:
         return [part for part in parts if part is not None]
 
     def nodes(self) -> list[str]:
-        """The nodes of which something is committed or decided."""
+        """The nodes with committed work or a decision."""
         return [*(node for node, blocks in self._pieces.items() if blocks), *self._decided]
 
     def committed(self, node: str, block: int, rows: int) -> dict[str, int] | None:
-        """The rows that came out of each port of a block that has so many rows; None: not all pieces are there."""
+        """The output rows of each port of a block with the given number of rows; None: the block is not complete."""
         pieces = self._pieces.get(node, {}).get(block)
         if not pieces or sum(piece.rows for piece in pieces) != rows:
             return None
@@ -177,15 +177,15 @@ class Ledger:
         return {port: sum(piece.part_of(port).rows for piece in pieces) for port in ("out", *ports)}
 
     def has_pieces(self, node: str, block: int) -> bool:
-        """Whether something is committed of a block."""
+        """Whether any rows of a block are committed."""
         return block in self._pieces.get(node, {})
 
     def forget(self, node: str, block: int) -> None:
-        """Drop the pieces of a block that is not complete, or that is of no use, now and for every later run."""
+        """Drop the pieces of a block that is incomplete or not needed, also for later processes."""
         self._append(Forgotten(node, block))
 
     def receipts(self) -> Iterator[Receipt]:
-        """The receipts of all pieces, read from the log: nodes as they began, their blocks in order."""
+        """The receipts of all pieces, read from the log: node by node, with the blocks in order."""
         return self._receipts(self.all_pieces())
 
     def bad_rows(self) -> list[BadRow]:
@@ -198,21 +198,21 @@ class Ledger:
 
     def has_lost_parts(self, node: str, blocks: Iterable[int]) -> bool:
         """Whether committed parts of a node are no longer in the directory, such as those that became shards."""
-        there = set(self.directory.part_names())
-        return any(name not in there for block in blocks for name in self.parts(node, block))
+        present = set(self.directory.part_names())
+        return any(name not in present for block in blocks for name in self.parts(node, block))
 
     def sweep(self) -> None:
-        """Remove what attempts left that were not committed."""
-        kept: set[str] = set()
+        """Remove the files of attempts that were not committed."""
+        committed: set[str] = set()
         for piece in self.all_pieces():
             for name in piece.part_names():
-                kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
+                committed |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
         for name in self.directory.part_names():
-            if name not in kept:
+            if name not in committed:
                 remove_part(self.directory.parts / name)
 
     def close(self) -> None:
-        """Close the log; everything that was recorded is on the disk then."""
+        """Close the log, after all records are on disk."""
         self._log.close()
 
     def __enter__(self) -> Self:
@@ -222,7 +222,7 @@ class Ledger:
         self.close()
 
     def all_pieces(self) -> Iterator[Piece]:
-        """What was committed, node by node."""
+        """All committed pieces, node by node."""
         for node, blocks in self._pieces.items():
             for block in sorted(blocks):
                 yield from self.pieces(node, block)
@@ -243,8 +243,8 @@ class Ledger:
             case Committed(node, block, first, rows, attempt, receipt):
                 self.next_attempt = max(self.next_attempt, attempt + 1)
                 self.bad_count += len(receipt.bad)
-                out = (receipt.part, receipt.rows_out, receipt.bytes_out)
-                piece = Piece(first, rows, attempt, *out, len(receipt.bad), place, receipt.ports or _NO_PORTS)
+                output = (receipt.part, receipt.rows_out, receipt.bytes_out)
+                piece = Piece(first, rows, attempt, *output, len(receipt.bad), place, receipt.ports or _NO_PORTS)
                 self._pieces.setdefault(node, {}).setdefault(block, []).append(piece)
             case Forgotten(node, block):
                 forgotten = self._pieces.get(node, {}).pop(block, [])
@@ -262,4 +262,4 @@ class Ledger:
             case Grown():
                 self.grown.append(record)
             case _:
-                raise TypeError(f"a {type(record).__name__} is no record of the ledger")
+                raise TypeError(f"a {type(record).__name__} is not a record of the ledger")

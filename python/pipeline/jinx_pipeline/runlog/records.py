@@ -1,6 +1,6 @@
-"""The records of a run log: what is decided and done in a run, each of them one line of JSON.
+"""The records of a run log: the decisions and finished work of a run, each one line of JSON.
 
-Every record names the epoch of the driver that wrote it. A node of the plan is named by a digest of what it makes; a
+Every record names the epoch of the driver that wrote it. The id of a node of the plan is a digest of what it makes; a
 block is a range of its rows.
 """
 
@@ -18,19 +18,19 @@ class Record(Struct, kw_only=True, tag_field="kind", tag=str.lower):
     """A line of a run log.
 
     Attributes:
-        epoch: Of its driver; the log sets it.
+        epoch: The epoch of the driver; the log sets it.
     """
 
     epoch: int = 0
 
 
 class Header(Record, kw_only=False):
-    """The first record: what is run on what.
+    """The first record: the plan of the run.
 
     Attributes:
-        version: Of the records.
+        version: The version of the records.
         run: The id of the run.
-        digest: Of the plan.
+        digest: The digest of the plan.
         plan: The plan, with the recipe, the identities of the inputs and the versions of the packages.
     """
 
@@ -41,7 +41,7 @@ class Header(Record, kw_only=False):
 
 
 class Epoch(Record, kw_only=False):
-    """A driver has taken over the run; records of earlier epochs that come after it do not count.
+    """A driver has taken over the run; later records of earlier epochs do not count.
 
     Attributes:
         driver: A token of its process.
@@ -54,12 +54,12 @@ class Committed(Record, kw_only=False):
     """A task is done.
 
     Attributes:
-        node: Which node.
-        block: Which block of it.
-        first: The first row of the block that the task had.
+        node: The node.
+        block: The block of the node.
+        first: The first row of the task, counted in the block.
         rows: How many rows it had.
         attempt: The number of the attempt; -1 for a row that was given up.
-        receipt: What the worker has reported.
+        receipt: The receipt of the worker.
     """
 
     node: str
@@ -71,11 +71,11 @@ class Committed(Record, kw_only=False):
 
 
 class Forgotten(Record, kw_only=False):
-    """What was committed of a block no longer counts.
+    """The committed work of a block no longer counts.
 
     Attributes:
-        node: Which node.
-        block: Which block of it.
+        node: The node.
+        block: The block of the node.
     """
 
     node: str
@@ -86,9 +86,9 @@ class Partitions(Record, kw_only=False):
     """Into how many partitions the keys of a node are divided.
 
     Attributes:
-        node: Which node.
-        count: Their number.
-        keys_at_once: How many keys a task may hold.
+        node: The node.
+        count: The number of partitions.
+        keys_at_once: How many keys a task may hold in memory.
     """
 
     node: str
@@ -100,15 +100,15 @@ class Decided(Record, kw_only=False):
     """A global operator has decided.
 
     Attributes:
-        node: Which node.
-        place: Of the operator in the recipe.
+        node: The node.
+        place: The place of the operator in the recipe.
         files: The digest of each file in `decisions/` that holds the decision, by name.
-        rows_in: Rows that it looked at.
+        rows_in: Rows before the decision.
         rows_out: Rows that remain.
         seconds: Wall time of the decision.
-        cpu_seconds: CPU time of it.
-        counts: What else the operator tells, such as samples without a key.
-        pairs: The first duplicates, and what they repeat.
+        cpu_seconds: CPU time of the decision.
+        counts: Other counts of the operator, such as samples without a key.
+        pairs: The first duplicates, each with the row that it repeats.
     """
 
     node: str
@@ -123,15 +123,15 @@ class Decided(Record, kw_only=False):
 
 
 class Publishing(Record, kw_only=False):
-    """Before anything is written: which blocks become the output.
+    """The blocks that become the output, recorded before anything is written.
 
     Attributes:
-        generation: Counts the publications of the run.
+        generation: The number of the publication, from 0.
         first_block: The first block.
         end_block: The block after the last one.
-        rows: Rows of the input that are then in the output, or left out.
-        append: Whether the blocks are added to the output.
-        replaces: What lies in the output's place and may be replaced; None: nothing.
+        rows: Rows of the input that are in the output or left out afterwards.
+        append: Whether the blocks are appended to the output.
+        replaces: The identity of the output that may be replaced; None: there is none.
     """
 
     generation: int
@@ -143,11 +143,11 @@ class Publishing(Record, kw_only=False):
 
 
 class Built(Record, kw_only=False):
-    """The output is complete next to its place, and gets its name next.
+    """The output is complete next to its path, and is moved there next.
 
     Attributes:
         generation: As in `Publishing`.
-        output: What it holds.
+        output: The identity of the output.
     """
 
     generation: int
@@ -155,16 +155,16 @@ class Built(Record, kw_only=False):
 
 
 class Published(Record, kw_only=False):
-    """The output is in its place.
+    """The output is at its path.
 
     Attributes:
         generation: As in `Publishing`.
         first_block: The first block.
         end_block: The block after the last one.
-        rows: Rows of the input that are in the output, or left out.
+        rows: Rows of the input that are in the output or left out.
         samples: Samples of the output.
         bytes: Bytes of the output.
-        output: What the output holds.
+        output: The identity of the output.
     """
 
     generation: int
@@ -177,15 +177,15 @@ class Published(Record, kw_only=False):
 
 
 class Grown(Record, kw_only=False):
-    """The input has more rows at its end.
+    """Rows were appended to the input.
 
     Attributes:
-        inputs: The identities of the inputs from here on.
-        paths: Where they are.
-        rows: Their rows.
+        inputs: The new identities of the inputs.
+        paths: The new paths of the inputs.
+        rows: The new number of rows.
         blocks: The rows of each block that is added.
-        facts: The file in `decisions/` with what the footers of the inputs say together; None: nothing.
-        meta: What the output says of its origin from here on.
+        facts: The file in `decisions/` with the combined facts of the footers of the inputs; None: there is none.
+        meta: The new `meta` of the output.
     """
 
     inputs: list[dict[str, Any]]

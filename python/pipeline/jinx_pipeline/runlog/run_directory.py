@@ -1,9 +1,9 @@
-"""The directory of one run: its log, its parts, and what its global operators have decided.
+"""The directory of one run: its log, its parts, and the decisions of its global operators.
 
 log.jsonl       the run log
 recipe.json     the recipe, for resume and replay
 parts/          output of tasks: <node>-b<block>-<first row>.<attempt>-<driver>
-decisions/      orders that the plan and global operators have decided; what the footers of the inputs say together
+decisions/      row orders of the plan and of global operators; the combined facts of the footers of the inputs
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from jinx_pipeline.store.sync import sync_folder
 
 RUNS, CURRENT = "runs", "CURRENT"
 _LOG, _PARTS, _DECISIONS = "log.jsonl", "parts", "decisions"
-# What an earlier version kept in the working directory itself.
+# A file that an earlier version kept in the working directory itself.
 _OLD_LAYOUT = "plan.json"
 
 
@@ -33,7 +33,7 @@ class RunDirectory:
         run: The id of the run.
         driver: A token of this process.
         path: The directory.
-        store: What is in it, but for the output of tasks.
+        store: The files in it, except for the output of tasks.
     """
 
     def __init__(self, work_dir: Path, run: str, driver: str) -> None:
@@ -45,17 +45,17 @@ class RunDirectory:
 
     @property
     def parts(self) -> Path:
-        """Where tasks put their output."""
+        """The directory for the output of tasks."""
         return self.path / _PARTS
 
     @property
     def decisions(self) -> Path:
-        """Where the plan and global operators put the orders that they have decided."""
+        """The directory for decisions of the plan and of global operators."""
         return self.path / _DECISIONS
 
     @property
     def log(self) -> Log:
-        """The lines of the run log."""
+        """The run log."""
         return self.store.log(_LOG)
 
     @property
@@ -64,12 +64,12 @@ class RunDirectory:
         return self.path / "recipe.json"
 
     def part_path(self, task: Task, attempt: int, suffix: str) -> Path:
-        """Where an attempt at a task puts its rows; no two attempts share it, of whatever driver."""
-        # Workers of a driver that was killed may still write for a while, with attempts that we also count.
+        """The path for the rows of an attempt at a task; attempts never share a path, even those of two drivers."""
+        # Workers of a killed driver may still write for a while, with attempt numbers that this driver also uses.
         return self.parts / f"{task.node}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
 
     def part_names(self) -> list[str]:
-        """What tasks have put there, whether it was committed or not."""
+        """The names of the output of tasks, whether it was committed or not."""
         return self.store.list(_PARTS)
 
     def make(self) -> None:
@@ -78,27 +78,27 @@ class RunDirectory:
             folder.mkdir(parents=True)
 
     def remove(self) -> None:
-        """Remove the directory; what says which output it has goes last."""
+        """Remove the directory; the log, which names the output, is removed last."""
         for name in (_PARTS, _DECISIONS, ""):
             self.store.delete(name)
 
     def sync(self) -> None:
-        """Wait until the directory and its name are on the disk."""
+        """Wait until the directory and its name are on disk."""
         for folder in (self.path, self.path.parent, self.work_dir):
             sync_folder(folder)
 
     def refuse_other_run(self) -> None:
-        """Refuse to go on where the working directory has another run by now.
+        """Refuse to continue if the working directory has another run now.
 
         Raises:
-            LostEpochError: It has.
+            LostEpochError: It has another run.
         """
         if current_run(self.work_dir) != self.run:
             raise LostEpochError(f"{self.work_dir}: another process has started over; leave it to that one")
 
 
 def current_run(work_dir: Path) -> str | None:
-    """The id of the run of a working directory; None: there is none.
+    """The id of the run of a working directory; None: there is no run.
 
     Raises:
         ValueError: An earlier version made the directory.
@@ -115,7 +115,7 @@ def current_run(work_dir: Path) -> str | None:
 
 
 def current_directory(work_dir: Path, driver: str = "") -> RunDirectory | None:
-    """The directory of the run of a working directory; None: there is none.
+    """The directory of the run of a working directory; None: there is no run.
 
     Raises:
         ValueError: An earlier version made the working directory.

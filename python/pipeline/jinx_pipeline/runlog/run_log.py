@@ -1,7 +1,7 @@
-"""The run log: one JSON line for each thing that was decided or done; what is not in it did not happen.
+"""The run log: one JSON line for each decision and each piece of finished work; what is not in it did not happen.
 
-Each driver of a run has an epoch. It claims the next number by appending an `Epoch` record: of two records with the
-same number, the first one counts. Locks keep two drivers apart, but not on every network disk; the epoch does.
+Each driver of a run has an epoch. It claims the next number by appending an `Epoch` record; of two records with the
+same number, the first counts. Locks keep two drivers apart, but not on every network disk; the epoch always does.
 """
 
 import json
@@ -27,17 +27,17 @@ class RunLogError(ValueError):
 
 
 class RunLog:
-    """The records of one run, which are only added to.
+    """The append-only records of one run.
 
-    A line that a crash has cut short does not count, and is removed by the next driver. To append, claim the run first.
+    A line that a crash truncated does not count, and the next driver removes it. To append, claim the run first.
 
     Args:
-        log: Where its lines are.
-        apply: Called with each record that counts, and the place of its line, in order.
+        log: The lines.
+        apply: Called in order with each record that counts, and the offset of its line.
 
     Attributes:
-        header: Its first record.
-        epoch: The newest one.
+        header: The first record.
+        epoch: The newest epoch.
 
     Raises:
         RunLogError: Another version wrote it, or a line before the last one is damaged.
@@ -50,9 +50,9 @@ class RunLog:
         self.epoch = 0
         self._apply = apply
         self._driver = ""
-        # Up to here the log was read, or written by this process.
+        # The log was read, or written by this process, up to this offset.
         self._end = 0
-        # Whether a line that cannot be read follows, because a process or the machine ended while it was written.
+        # Whether an incomplete line follows, because a process or the machine died while it was written.
         self._is_torn = False
         self._is_open = False
         self._is_synced = True
@@ -60,23 +60,23 @@ class RunLog:
 
     @staticmethod
     def create(log: Log, run: str, plan: dict[str, Any]) -> None:
-        """Begin the log of a run; it is on the disk afterwards.
+        """Begin the log of a run; the first line is on disk afterwards.
 
         Args:
-            log: Where its lines go.
+            log: The log to begin.
             run: The id of the run.
             plan: The plan, as plain data.
         """
         log.begin(_encoded(Header(VERSION, run, _plan_digest(plan), plan)))
 
     def claim(self, driver: str) -> None:
-        """Take over the run: from here on, records of earlier drivers do not count.
+        """Take over the run: from now on, new records of earlier drivers do not count.
 
         Args:
             driver: A token of this process.
 
         Raises:
-            LostEpochError: Another process has claimed it at the same moment.
+            LostEpochError: Another process claimed it at the same moment.
         """
         self._catch_up()
         self._log.open(self._end if self._is_torn else None)
@@ -88,10 +88,10 @@ class RunLog:
             raise self._lost()
 
     def append(self, record: AnyRecord) -> int:
-        """Add a record; from then on it survives the end of this process, and after `sync` that of the machine.
+        """Append a record, which survives a crash of this process, and after `sync` a crash of the machine.
 
         Returns:
-            The place of its line.
+            The offset of its line.
         """
         self._refuse_unclaimed()
         record.epoch = self.epoch
@@ -103,23 +103,23 @@ class RunLog:
         return place
 
     def sync(self) -> None:
-        """Wait until all records are on the disk.
+        """Wait until all records are on disk.
 
         Raises:
-            OSError: They cannot be written; what the disk holds then is not known, so all later calls do nothing.
-            LostEpochError: Another process has taken over.
+            OSError: They cannot be written; the content of the disk is then unknown, so later calls do nothing.
+            LostEpochError: Another process has taken over the run.
         """
         if not self._is_synced:
-            # Of a second call the system would say that all went well.
+            # After a failure, a second sync would report success.
             self._is_synced = True
             self._log.sync()
         self.refuse_lost_epoch()
 
     def refuse_lost_epoch(self) -> None:
-        """Refuse to go on where another process has taken over the run.
+        """Refuse to continue a run that another process has taken over.
 
         Raises:
-            LostEpochError: It has.
+            LostEpochError: Another process has taken it over.
         """
         self._refuse_unclaimed()
         size = self._log.size()
@@ -133,11 +133,11 @@ class RunLog:
                 raise self._lost()
 
     def records_at(self, places: Iterable[int]) -> Iterator[AnyRecord]:
-        """The records whose lines begin at some places."""
+        """The records whose lines begin at the given offsets."""
         return map(_decoded, self._log.lines_at(places))
 
     def close(self) -> None:
-        """Append no more; all records are on the disk then."""
+        """Close the log, after all records are on disk."""
         try:
             if self._is_open and not self._is_synced:
                 self._is_synced = True
@@ -153,7 +153,7 @@ class RunLog:
         self.close()
 
     def _catch_up(self) -> None:
-        """Apply the records that have been added since the last call."""
+        """Apply the records that were added since the last call."""
         for record, place, end in self._lines_from(self._end):
             self._end = end
             if isinstance(record, Epoch):
@@ -165,7 +165,7 @@ class RunLog:
                 self._apply(record, place)
 
     def _lines_from(self, start: int) -> Iterator[tuple[AnyRecord, int, int]]:
-        """The records from a place on, and where their lines begin and end."""
+        """The records from an offset on, and the offsets where their lines begin and end."""
         self._is_torn = False
         place = start
         for line in self._log.lines(start):
@@ -189,10 +189,10 @@ class RunLog:
     def _lost(self) -> LostEpochError:
         return LostEpochError(f"{self._log.name}: another process has taken over this run; leave it to that one")
 
-    def _damaged(self, place: int, what: str) -> RunLogError:
+    def _damaged(self, place: int, problem: str) -> RunLogError:
         ends = accumulate(len(line) for line in self._log.lines())
         number = sum(1 for _ in takewhile(lambda end: end <= place, ends)) + 1
-        return RunLogError(f"{self._log.name}, line {number}: {what}; restore the file, or {START_OVER}")
+        return RunLogError(f"{self._log.name}, line {number}: {problem}; restore the file, or {START_OVER}")
 
 
 def read_header(log: Log) -> Header:
@@ -223,7 +223,7 @@ def _encoded(record: AnyRecord) -> bytes:
     try:
         return _ENCODER.encode(record) + b"\n"
     except UnicodeEncodeError:
-        # Of a path or a text with lone surrogates; JSON can name them by number.
+        # A path or text has lone surrogates, which JSON can only contain as escapes.
         plain = msgspec.to_builtins(record)
         return json.dumps(plain, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 

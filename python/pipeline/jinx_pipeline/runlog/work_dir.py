@@ -1,13 +1,13 @@
-"""The working directory: which run it has, what its runs share, and what people look at.
+"""The working directory: its current run, files that runs share, and files for users.
 
-CURRENT             the id of the run, replaced at once when a run is started over
+CURRENT             the id of the run, replaced atomically when a run is started over
 runs/<id>/          the run: its log, parts and decisions
-inputs/             inputs that were converted, by what they hold or by name and time; digests of large files
-answers/            what models behind URLs answered, by URL and request
-events.jsonl        what happens, for people and monitors
-workers.log         what workers print
-quarantine.jsonl    at the end: rows on which something failed
-trace.jsonl         at the end: examples of what operators did
+inputs/             converted inputs, by content or by name and time; digests of large files
+answers/            answers of models behind URLs, by URL and request
+events.jsonl        events, for users and monitoring
+workers.log         the output of workers
+quarantine.jsonl    rows on which something failed, written at the end
+trace.jsonl         examples of the work of operators, written at the end
 """
 
 import errno
@@ -32,10 +32,10 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
 class WorkDir:
-    """A working directory; locked while it is open, so that two drivers never write the same output.
+    """A working directory, locked while it is open, so that two drivers never write the same output.
 
     Args:
-        path: The directory; it is made if need be.
+        path: The directory; it is created if it does not exist.
 
     Raises:
         RuntimeError: Another process has it open.
@@ -43,13 +43,13 @@ class WorkDir:
 
     Attributes:
         path: The directory, absolute.
-        driver: Another value for each process that opens it.
+        driver: A random token for each process that opens it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        if self.path.is_dir() and not (self.path / "lock").exists() and (other := next(self.path.iterdir(), None)):
-            raise ValueError(f"{self.path} is not the working directory of a run: it holds {other.name}; name another")
+        if self.path.is_dir() and not (self.path / "lock").exists() and (entry := next(self.path.iterdir(), None)):
+            raise ValueError(f"{self.path} is not the working directory of a run: it holds {entry.name}; name another")
         self._lock = _locked(self.path)
         self._store: Store = LocalStore(self.path)
         self.driver = secrets.token_hex(3)
@@ -61,12 +61,12 @@ class WorkDir:
 
     @property
     def inputs(self) -> Path:
-        """Where converted inputs are kept."""
+        """The directory for converted inputs."""
         return self.path / "inputs"
 
     @property
     def answers(self) -> Path:
-        """Where the answers of models behind URLs are kept."""
+        """The directory for answers of models behind URLs."""
         return self.path / "answers"
 
     @property
@@ -75,16 +75,16 @@ class WorkDir:
         return self.path / "events.jsonl"
 
     def current(self) -> RunDirectory | None:
-        """The directory of its run; None: there is none.
+        """The directory of the current run; None: there is no run.
 
         Raises:
-            RunLogError: It is gone.
+            RunLogError: The log of the run is gone.
         """
         return current_directory(self.path, self.driver)
 
     @contextmanager
     def new_run(self) -> Generator[RunDirectory]:
-        """The directory of a new run, which takes the place of the current one when the block ends without an error."""
+        """The directory of a new run, which replaces the current run when the block ends without an error."""
         directory = RunDirectory(self.path, secrets.token_hex(8), self.driver)
         directory.make()
         try:
@@ -98,12 +98,12 @@ class WorkDir:
         self._store.put(CURRENT, f"{directory.run}\n".encode())
 
     def other_runs(self) -> list[RunDirectory]:
-        """Runs that were given up, or have not begun: nothing of them counts."""
+        """Runs that were abandoned or never began, and do not count."""
         current = current_run(self.path)
         return [RunDirectory(self.path, name, self.driver) for name in self._store.list(RUNS) if name != current]
 
     def close(self) -> None:
-        """Release the lock; the directory of a run that was refused before it began is removed."""
+        """Release the lock; the directory is removed if its run was refused before it began."""
         if not (self.path / CURRENT).exists() and not self.inputs.exists():
             with suppress(OSError):
                 shutil.rmtree(self.path / RUNS, ignore_errors=True)
@@ -116,7 +116,7 @@ class WorkDir:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
-            error.filename = str(self.path)  # a write does not say to which file
+            error.filename = str(self.path)  # errors of writes do not name the file
         self.close()
 
 
@@ -128,11 +128,11 @@ def _locked(path: Path) -> FileLock:
         except LockedError:
             raise RuntimeError(f"{path}: another process runs this pipeline; wait for it, or stop it") from None
         except FileNotFoundError:
-            continue  # a refused run has removed the directory meanwhile
+            continue  # another process removed the directory of a refused run
 
 
 def publish_text(path: Path, text: str) -> None:
-    """Write a small file that is there whole or not at all; what UTF-8 cannot hold is written with a backslash."""
+    """Write a small file atomically; characters that UTF-8 cannot encode are written with a backslash."""
     LocalStore(path.parent).put(path.name, text.encode(errors="backslashreplace"))
 
 
@@ -140,23 +140,23 @@ SIGNATURES = ".signatures"
 
 
 def signatures_path(part: Path) -> Path:
-    """Where the signatures of a part's rows are."""
+    """The path of the signatures of a part's rows."""
     return part.with_name(part.name + SIGNATURES)
 
 
 def port_path(part: Path, port: str) -> Path:
-    """Where the rows are that go out of another port than `out`."""
+    """The path of the rows of another port than `out`."""
     stem = part.name.removesuffix(".jinx")
     return part.with_name(f"{stem}.{port}{part.name[len(stem) :]}")
 
 
 def crash_note_path(part: Path) -> Path:
-    """Where a worker says what it was busy with when it died."""
+    """The path of the note of a worker about its last activity."""
     return part.with_name(f"{part.name}.last-words")
 
 
 def stop_path(part: Path) -> Path:
-    """What a driver puts there to tell a worker on another machine that it wants the part no more."""
+    """The path of the file by which a driver cancels the task of a remote worker that writes the part."""
     return part.with_name(f"{part.name}.stop")
 
 

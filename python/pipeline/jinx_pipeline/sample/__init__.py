@@ -1,4 +1,4 @@
-"""Where texts and media are in a sample, and the layouts of dialog and multimodal data."""
+"""Texts and media in samples, and the layouts of dialog and multimodal data."""
 
 from jinx_pipeline.sample.dialogs import LAYOUTS, DialogError, convert_dialog, layout_of
 from jinx_pipeline.sample.media import MediaError

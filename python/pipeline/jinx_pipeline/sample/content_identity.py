@@ -1,4 +1,4 @@
-"""What a dataset holds, told without reading a sample."""
+"""Identifies the content of a dataset without reading samples."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,23 +13,23 @@ from jinx_pipeline.model.changed_input import ChangedInputError
 
 
 class ReplacedError(ChangedInputError):
-    """A dataset that a run reads is not the one with which it began."""
+    """A dataset that a run reads was replaced or changed since the run began."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path} was replaced or changed while the run lasted")
+        super().__init__(f"{path} was replaced or changed during the run")
 
 
 def refuse_replaced(path: str, digest: str) -> None:
-    """Refuse a dataset whose `content_digest` was another one, or that is gone.
+    """Refuse a dataset whose `content_digest` has changed, or that is gone.
 
     Raises:
-        ReplacedError: It was.
+        ReplacedError: It has changed or is gone.
     """
     try:
-        found = content_digest(jinx.open(path))
+        current = content_digest(jinx.open(path))
     except (JinxError, OSError) as error:
         raise ReplacedError(path) from error
-    if found != digest:
+    if current != digest:
         raise ReplacedError(path)
 
 
@@ -44,27 +44,27 @@ def digest_of(identity: Mapping[str, Any]) -> str:
 
 
 def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
-    """Another dataset, or the same one changed, gives another value.
+    """A value that differs for different datasets, and after a change of a dataset.
 
-    The ids of JINX files follow from what they hold. That of MDS only follows from its index, and other files have
-    none: there `files` has a digest of sizes and times for each file or directory, those beneath a view too.
+    The ids of JINX files follow from their content. The id of MDS only follows from its index, and other files have no
+    id; for these, `files` has a digest of sizes and times for each file or directory, also for the base of a view.
     """
     roots, _, _ = dataset._roots()
     if dataset._definition is None and [root.kind for root in roots] == ["jinx"]:
-        ids = [one for _, one in roots[0].identities()]
+        ids = [identity for _, identity in roots[0].identities()]
         if ids and _has_ids(roots[0]):
-            # Those of a directory are in its manifest, so that no shard is opened.
+            # For a directory they are in its manifest, so that no shard is opened.
             return {"format": "jinx", "samples": len(dataset), "ids": ids}
     info = dataset.info()
     stamps = [
         _stamp(path, root.kind) for root in roots if root.kind == "mds" or not _has_ids(root) for path in root.paths
     ]
-    found: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
-    return {**found, "files": stamps} if stamps else found
+    identity: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
+    return {**identity, "files": stamps} if stamps else identity
 
 
 def _has_ids(root: _core.Rows) -> bool:
-    """Whether all files have an id; what stands for a missing one holds `-` and says nothing of a sidecar."""
+    """Whether all files have an id; the placeholder for a missing id contains `-`, and does not cover a sidecar."""
     return not any("-" in identity for _, identity in root.identities())
 
 
@@ -74,7 +74,7 @@ def _stamp(path: str, kind: str) -> str:
 
 
 def _files(path: Path, kind: str) -> Iterator[tuple[str, Path]]:
-    """The files, each with the name that it has where the dataset may be moved."""
+    """The files of a dataset, each with a name that does not change when the dataset is moved."""
     if kind == "mds":
         yield from sorted((file.name, file) for file in path.iterdir() if file.is_file())
         return

@@ -1,5 +1,5 @@
-"""What is wrong with a dialog."""
+"""The error for dialogs."""
 
 
 class DialogError(ValueError):
-    """A sample that does not have the layout it should have, or that another layout cannot hold."""
+    """A sample does not have its layout, or cannot be represented in another layout."""

@@ -1,10 +1,10 @@
-r"""Layouts of dialogs, converted to each other by way of messages.
+r"""Converts dialogs between layouts, via messages.
 
     convert_dialog({"instruction": "Add.", "input": "1 2", "output": "3"}, "alpaca", "messages")
     # {"messages": [{"role": "user", "content": "Add.\\n1 2"}, {"role": "assistant", "content": "3"}], "input": "1 2"}
 
-Columns that a layout does not know pass through, so a conversion and the one back give the same sample. One that has
-the name of a column of the new layout is an error.
+Columns that a layout does not know pass through, so converting to another layout and back gives the same sample. A
+column with the name of a column of the new layout is an error.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,9 +44,9 @@ def convert_dialog(sample: Mapping[str, Any], source: Layout, target: Layout) ->
         target: The layout of the result.
 
     Raises:
-        DialogError: The sample does not have the layout, the other one cannot hold it, or it would replace another
-            column of the sample.
-        ValueError: A layout is not known.
+        DialogError: The sample does not have the source layout, the target layout cannot represent it, or a column of
+            the target layout would replace another column of the sample.
+        ValueError: A layout is unknown.
     """
     return _converter(target).from_messages(_converter(source).to_messages(dict(sample)))
 
@@ -55,13 +55,13 @@ def require_dialog(sample: Mapping[str, Any], layout: Layout) -> None:
     """Refuse a sample that does not have a layout.
 
     Raises:
-        DialogError: With what is wrong.
+        DialogError: It does not have the layout.
     """
     _converter(layout).to_messages(dict(sample))
 
 
 def layout_of(sample: Mapping[str, Any]) -> Layout | None:
-    """The layout that the columns of a sample speak for; None if none does."""
+    """The layout that the columns of a sample suggest; None if there is none."""
     if "messages" in sample:
         return "messages"
     if "conversations" in sample:

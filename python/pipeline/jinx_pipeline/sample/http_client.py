@@ -1,4 +1,4 @@
-"""HTTP: one pool of connections for each process, answers of bounded size, and another try where one may help."""
+"""An HTTP client with one connection pool for each process, answers of bounded size, and retries."""
 
 import os
 import time
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import httpx2
 
-# After these seconds a request is sent again whose connection broke, or to which a gateway had no answer.
+# A request is sent again after these seconds if the connection broke, or a gateway had no answer.
 _PAUSES: Final = (0.1, 0.5)
-# Bad gateway and gateway timeout: of what stands before a service, not its own answer.
+# Bad gateway and gateway timeout, which come from a proxy and not from the service itself.
 _GATEWAY_STATUSES: Final = frozenset({502, 504})
 _MAX_REDIRECTS: Final = 10
 
@@ -23,26 +23,26 @@ class HttpError(OSError):
     """There is no answer.
 
     Attributes:
-        is_nobody: Nobody listens there, or there is no such host.
+        is_unreachable: The connection was refused, or the host does not exist.
     """
 
-    def __init__(self, what: str, *, is_nobody: bool = False) -> None:
-        super().__init__(what)
-        self.is_nobody = is_nobody
+    def __init__(self, message: str, *, is_unreachable: bool = False) -> None:
+        super().__init__(message)
+        self.is_unreachable = is_unreachable
 
 
 class TooLargeError(HttpError):
-    """The answer is larger than was allowed."""
+    """The answer is larger than the limit."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said.
+    """The answer of a server.
 
     Attributes:
-        status: Its status.
-        headers: By names in lower case.
-        body: The bytes, as they were sent.
+        status: The status code.
+        headers: The headers, with names in lower case.
+        body: The bytes as they were sent.
     """
 
     status: int
@@ -51,8 +51,8 @@ class Answer:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the status says so."""
-        return 200 <= self.status < 300  # noqa: PLR2004 - of HTTP
+        """Whether the status means success."""
+        return 200 <= self.status < 300  # noqa: PLR2004 - status codes
 
     @property
     def beginning(self) -> str:
@@ -61,10 +61,10 @@ class Answer:
 
 
 def parsed_url(url: str) -> "httpx2.URL":
-    """A URL, taken apart as the client takes it.
+    """A URL, parsed as the client parses it.
 
     Raises:
-        HttpError: It is none, or not of `http` and `https`.
+        HttpError: It is not a valid `http` or `https` URL.
     """
     import httpx2
 
@@ -77,79 +77,79 @@ def parsed_url(url: str) -> "httpx2.URL":
     return parsed
 
 
-def get(url: str, *, seconds: float, most_bytes: int, check: "Callable[[httpx2.URL], None]") -> Answer:
-    """What is behind a URL, also where it leads elsewhere.
+def get(url: str, *, seconds: float, max_bytes: int, check: "Callable[[httpx2.URL], None]") -> Answer:
+    """Get a URL, following redirections.
 
     Args:
         url: The URL.
         seconds: How long the server may take for each piece of the answer.
-        most_bytes: The largest answer.
-        check: Is given each URL before it is asked, that of a redirection too; it raises what forbids it.
+        max_bytes: The size limit of the answer.
+        check: Called with each URL before it is requested, also of a redirection; it raises an error to forbid it.
 
     Raises:
-        HttpError: There is no answer, it is too large, or the URL leads to others without end.
+        HttpError: There is no answer, it is too large, or there are too many redirections.
     """
-    where = parsed_url(url)
+    location = parsed_url(url)
     for _ in range(_MAX_REDIRECTS + 1):
-        check(where)
-        answer, elsewhere = _sent("GET", where, b"", {}, seconds, most_bytes)
-        if elsewhere is None:
+        check(location)
+        answer, redirection = _send("GET", location, b"", {}, seconds, max_bytes)
+        if redirection is None:
             return answer
-        where = elsewhere
+        location = redirection
     raise HttpError(f"more than {_MAX_REDIRECTS} redirections")
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, most_bytes: int) -> Answer:
-    """What a service answers; a redirection is an answer too, because a key is for nobody else.
+def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int) -> Answer:
+    """Post to a service; a redirection is not followed, so that no other host receives a key.
 
     Raises:
         HttpError: There is no answer, or it is too large.
     """
-    return _sent("POST", parsed_url(url), body, headers, seconds, most_bytes)[0]
+    return _send("POST", parsed_url(url), body, headers, seconds, max_bytes)[0]
 
 
-def _sent(  # noqa: PLR0917 - of two callers
-    method: str, url: "httpx2.URL", body: bytes, headers: Mapping[str, str], seconds: float, most_bytes: int
+def _send(  # noqa: PLR0917 - two callers
+    method: str, url: "httpx2.URL", body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int
 ) -> "tuple[Answer, httpx2.URL | None]":
-    """The answer, and where a redirection leads."""
+    """Send a request, with retries; returns the answer, and the URL of a redirection."""
     import httpx2
 
     broken = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
     for pause in (*_PAUSES, None):
         try:
-            answer, elsewhere = _sent_once(method, url, body, headers, seconds, most_bytes)
+            answer, redirection = _send_once(method, url, body, headers, seconds, max_bytes)
         except httpx2.HTTPError as error:
             if pause is None or not isinstance(error, broken):
-                what = str(error) or type(error).__name__
-                raise HttpError(what, is_nobody=_is_nobody(error)) from None
+                message = str(error) or type(error).__name__
+                raise HttpError(message, is_unreachable=_is_unreachable(error)) from None
         except httpx2.InvalidURL as error:
-            raise HttpError(f"a redirection to no URL: {error}") from None
+            raise HttpError(f"a redirection to an invalid URL: {error}") from None
         else:
             if pause is None or answer.status not in _GATEWAY_STATUSES:
-                return answer, elsewhere
+                return answer, redirection
         time.sleep(pause)
     raise AssertionError("the last try returns or raises")
 
 
-def _sent_once(  # noqa: PLR0917 - as above
-    method: str, url: "httpx2.URL", body: bytes, headers: Mapping[str, str], seconds: float, most_bytes: int
+def _send_once(  # noqa: PLR0917 - as above
+    method: str, url: "httpx2.URL", body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int
 ) -> "tuple[Answer, httpx2.URL | None]":
     with _client().stream(method, url, content=body or None, headers=headers, timeout=seconds) as response:
         data = bytearray()
-        # As they were sent: what is packed would be bounded too late.
+        # The raw bytes: decompressed data would exceed the limit before it is checked.
         for chunk in response.iter_raw():
             data += chunk
-            if len(data) > most_bytes:
-                raise TooLargeError(f"more than {most_bytes:,} bytes")
-        elsewhere = None if response.next_request is None else response.next_request.url
+            if len(data) > max_bytes:
+                raise TooLargeError(f"more than {max_bytes:,} bytes")
+        redirection = None if response.next_request is None else response.next_request.url
         answer = Answer(
             response.status_code, {name.lower(): value for name, value in response.headers.items()}, bytes(data)
         )
-    return answer, elsewhere
+    return answer, redirection
 
 
-def _is_nobody(error: BaseException) -> bool:
-    """Whether nobody listens at a place, or its name is not known."""
+def _is_unreachable(error: BaseException) -> bool:
+    """Whether a connection was refused, or the host does not exist."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ConnectionRefusedError | gaierror):
@@ -162,12 +162,12 @@ def _is_nobody(error: BaseException) -> bool:
 def _client() -> "httpx2.Client":
     import httpx2
 
-    # What one server has said about a client is nothing for the next request, which is of another row.
+    # Cookies must not pass from one request to the next, which belongs to another row.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     headers = {"User-Agent": "jinx-pipeline", "Accept-Encoding": "identity"}
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0)
     return httpx2.Client(headers=headers, cookies=cookies, limits=limits)
 
 
-# A process that was forked must not share the connections of its parent.
+# A forked process must not share the connections of its parent.
 os.register_at_fork(after_in_child=_client.cache_clear)

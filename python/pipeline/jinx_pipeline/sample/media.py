@@ -1,4 +1,4 @@
-"""The images, audios and videos of a sample: read when they are touched, decoded once."""
+"""The images, audios and videos of a sample, which are read on access and decoded once."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from jinx_pipeline.sample.roles import Role, Roles
 
-# Names under which content parts of dialogs hold a medium, by the role that looks for it.
+# By role: the names under which content parts of dialogs hold a medium.
 _PARTS: dict[str, tuple[str, ...]] = {
     "images": ("image", "image_url"),
     "audios": ("audio", "audio_url", "input_audio"),
@@ -25,7 +25,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
 
 
 class MediaError(ValueError):
-    """A medium that is missing, or that is not what it should be."""
+    """A medium is missing or invalid."""
 
 
 class Media:
@@ -34,7 +34,7 @@ class Media:
     Args:
         value: Bytes, a path or URL (`data:` URLs in base64 too), or a dict with `bytes` and `path`, with `url`, or with
             `data` in base64.
-        roles: Where relative paths start, and which hosts may be asked for URLs.
+        roles: The media root and the allowed hosts for URLs.
     """
 
     def __init__(self, value: Any, roles: "Roles") -> None:
@@ -58,7 +58,7 @@ class Media:
 
     @property
     def file(self) -> Path | None:
-        """The file that holds the medium, where there is one."""
+        """The file of the medium; None if it has none."""
         return (
             None
             if self._data is not None or self.path is None or is_url(self.path)
@@ -67,7 +67,7 @@ class Media:
 
     @property
     def bytes(self) -> bytes:
-        """The medium as it is stored.
+        """The stored bytes of the medium.
 
         Raises:
             MediaError: It cannot be read.
@@ -85,7 +85,7 @@ class Media:
 
     @property
     def size(self) -> int:
-        """Bytes of the medium; a file is not read for it."""
+        """The size in bytes; files are not read."""
         file = self.file
         if file is None:
             return len(self.bytes)
@@ -100,7 +100,7 @@ class Media:
         return self._opened().size
 
     def image(self) -> "Image":
-        """The decoded image, the same object for every caller: copy it before you change it.
+        """The decoded image, which all callers share: copy it before you change it.
 
         Raises:
             MediaError: It is not an image.
@@ -115,7 +115,7 @@ class Media:
         return opened
 
     def open(self) -> BytesIO | str:
-        """For libraries that take a path or a file object.
+        """A path or file object, for libraries that take either.
 
         Raises:
             MediaError: It is not a regular file.
@@ -123,7 +123,7 @@ class Media:
         file = self.file
         if file is None:
             return BytesIO(self.bytes)
-        # What is missing, the library says.
+        # The library reports missing files.
         if file.exists() and not file.is_file():
             raise MediaError(_not_regular(file))
         return str(file)
@@ -143,12 +143,12 @@ class Media:
 
 
 class MediaList(Sequence[Media]):
-    """The media of one sample at a path, which is read when the list is touched.
+    """The media of one sample at a path, which is read on access.
 
     Args:
-        column: Gives the value of the top-level column.
-        steps: Where in it the media are.
-        role: Which media, for lists of content parts that hold several kinds.
+        column: Returns the value of the top-level column.
+        steps: The path of the media in it.
+        role: The kind of media, for lists of content parts with several kinds.
         roles: See `Media`.
     """
 
@@ -172,16 +172,17 @@ class MediaList(Sequence[Media]):
 
     def _read(self) -> list[Media]:
         if self._items is None:
-            found = [one for value in find(self._column(), self._steps) for one in media_values(value, self._role)]
-            self._items = [Media(one, self._roles) for one in found]
+            values = find(self._column(), self._steps)
+            media = [medium for value in values for medium in media_values(value, self._role)]
+            self._items = [Media(medium, self._roles) for medium in media]
         return self._items
 
 
 def _unreadable(medium: Media, error: Exception) -> str:
-    """What Pillow says of an image; of one that it takes for a decompression bomb, its pixels and the limit."""
+    """Pillow's message about an image; for a decompression bomb, it has the number of pixels and the limit."""
     reason = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, OSError) and "cannot identify image file" in reason:
-        reason = "its content is of no known format"  # Pillow names the address of our buffer
+        reason = "its format is unknown"  # Pillow names the address of our buffer
     return f"{medium!r} is not an image that Pillow can read: {reason}"
 
 
@@ -191,19 +192,19 @@ def _data_and_path(value: Any) -> tuple[Any, Any]:
     if not isinstance(value, Mapping):
         return value, None
     data, path = value.get("bytes"), value.get("path") or value.get("url")
-    if data is None and isinstance(value.get("data"), str):  # sound in a message for OpenAI's API
+    if data is None and isinstance(value.get("data"), str):  # audio in a message for OpenAI's API
         data = _decoded(value["data"])
     return data, path
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file: a pipe or a device would have no end, or nobody who writes.
+    """The bytes of a regular file; a pipe or a device could block or be endless.
 
     Raises:
-        MediaError: It is something else.
+        MediaError: It is not a regular file.
         OSError: It cannot be read.
     """
-    # A pipe is opened without a writer, to be refused.
+    # Non-blocking, so that a pipe without a writer can be opened and refused.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - of a descriptor
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise MediaError(_not_regular(path))
@@ -211,7 +212,7 @@ def _read(path: Path) -> bytes:
 
 
 def _not_regular(path: Path) -> str:
-    return f"{path}: not a regular file; media are read from regular files alone"
+    return f"{path}: not a regular file; media are read only from regular files"
 
 
 def _decoded(text: str) -> bytes:
@@ -228,14 +229,14 @@ def media_of(sample: Mapping[str, Any], role: "Role", roles: "Roles") -> MediaLi
 
 
 def media_values(value: Any, role: "Role") -> list[Any]:
-    """The media in a value: itself, the elements of a list, or the parts of a dialog's message that hold this kind."""
+    """The media in a value: the value itself, the elements of a list, or the content parts of this kind."""
     if value is None:
         return []
     if isinstance(value, list | tuple):
-        return [one for element in value for one in media_values(element, role)]  # pyright: ignore[reportUnknownVariableType]
+        return [medium for element in value for medium in media_values(element, role)]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, Mapping) and "type" in value:
-        held = next((value[name] for name in _PARTS[role] if value.get(name) is not None), None)  # pyright: ignore[reportUnknownMemberType]
-        return media_values(held, role)
+        medium = next((value[name] for name in _PARTS[role] if value.get(name) is not None), None)  # pyright: ignore[reportUnknownMemberType]
+        return media_values(medium, role)
     if isinstance(value, str) and not value:
         return []
     return [value]

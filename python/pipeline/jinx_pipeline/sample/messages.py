@@ -1,4 +1,4 @@
-"""Dialogs as messages: a list of `role` and `content`, the form that all layouts are converted by."""
+"""Dialogs as messages: a list of `role` and `content`, the intermediate form of all conversions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,20 +7,20 @@ from jinx_pipeline.sample.dialog_errors import DialogError
 
 ROLES = ("system", "user", "assistant", "tool")
 MEDIA = {"image": "images", "audio": "audios", "video": "videos"}
-"""Types of content parts with the column that holds what they stand for, in order."""
+"""Types of content parts, with the column that holds their media in order."""
 
 
 def checked(sample: dict[str, Any]) -> dict[str, Any]:
-    """The sample, if its `messages` are messages.
+    """The sample, if its `messages` are valid.
 
     Raises:
         DialogError: They are not.
     """
-    found = sample.get("messages")
-    if not isinstance(found, list | tuple) or not found:
+    messages = sample.get("messages")
+    if not isinstance(messages, list | tuple) or not messages:
         raise DialogError("messages is a list of at least one message")
-    for at, message in enumerate(found):  # pyright: ignore[reportUnknownVariableType]
-        where = f"messages[{at}]"
+    for number, message in enumerate(messages):  # pyright: ignore[reportUnknownVariableType]
+        where = f"messages[{number}]"
         if not isinstance(message, Mapping):
             raise DialogError(f"{where} is a {type(message).__name__}, not a dict with role and content")
         if message.get("role") not in ROLES:
@@ -32,16 +32,16 @@ def checked(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_text(sample: dict[str, Any]) -> dict[str, Any]:
-    """The sample with contents that are strings: a part that is a medium becomes a token such as `<image>`.
+    """The sample with strings as contents: a media part becomes a token such as `<image>`.
 
-    A medium that a part holds goes to the end of `images`, `audios` or `videos`.
+    The medium of a part is appended to `images`, `audios` or `videos`.
     """
     checked(sample)
     if not any(isinstance(message["content"], list | tuple) for message in sample["messages"]):
         return sample
     media: dict[str, list[Any]] = {column: list(sample.get(column) or []) for column in MEDIA.values()}
-    made = [{**message, "content": _text_of(message["content"], media)} for message in sample["messages"]]
-    return {**sample, "messages": made, **{column: found for column, found in media.items() if found}}
+    messages = [{**message, "content": _text_of(message["content"], media)} for message in sample["messages"]]
+    return {**sample, "messages": messages, **{column: values for column, values in media.items() if values}}
 
 
 def _text_of(content: Any, media: dict[str, list[Any]]) -> str:
@@ -68,22 +68,22 @@ def without(sample: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in sample.items() if name not in names}
 
 
-def with_columns(rest: Mapping[str, Any], **made: Any) -> dict[str, Any]:
-    """The columns of a sample that pass through, and those that a layout makes.
+def with_columns(passed: Mapping[str, Any], **columns: Any) -> dict[str, Any]:
+    """The columns that pass through a conversion, with the columns of a layout added.
 
     Raises:
-        DialogError: A column has the name of one that is made.
+        DialogError: A column that passes through has the name of a column of the layout.
     """
-    refuse_columns(rest, *made)
-    return {**rest, **made}
+    refuse_columns(passed, *columns)
+    return {**passed, **columns}
 
 
-def refuse_columns(rest: Mapping[str, Any], *names: str) -> None:
-    """Refuse columns that pass through and have names of a layout: they would be lost, or become part of the dialog.
+def refuse_columns(passed: Mapping[str, Any], *names: str) -> None:
+    """Refuse columns that pass through but have names of a layout: they would be lost, or become part of the dialog.
 
     Raises:
-        DialogError: There is one.
+        DialogError: There is such a column.
     """
     for name in names:
-        if name in rest:
+        if name in passed:
             raise DialogError(f"the column {name!r} is not part of the dialog, and the new layout has one; rename it")

@@ -16,14 +16,14 @@ def from_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
-    """Messages in Alpaca's layout; `input` is split off where the sample has it as a column."""
-    made, question, answer = _pairs(sample)
-    addition = made.get("input")
+    """Messages in Alpaca's layout; `input` is split off if the sample has it as a column."""
+    columns, question, answer = _pairs(sample)
+    addition = columns.get("input")
     if isinstance(addition, str) and addition and question.endswith(f"\n{addition}"):
         question = question[: -len(addition) - 1]
     else:
-        made = with_columns(without(made, "input") if addition in (None, "") else made, input="")
-    return with_columns(made, instruction=question, output=answer)
+        columns = with_columns(without(columns, "input") if addition in (None, "") else columns, input="")
+    return with_columns(columns, instruction=question, output=answer)
 
 
 def from_query_response(sample: dict[str, Any]) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def from_query_response(sample: dict[str, Any]) -> dict[str, Any]:
 
 def to_query_response(sample: dict[str, Any]) -> dict[str, Any]:
     """Messages as Data-Juicer's columns."""
-    made, question, answer = _pairs(sample)
-    return with_columns(made, query=question, response=answer)
+    columns, question, answer = _pairs(sample)
+    return with_columns(columns, query=question, response=answer)
 
 
 def _text(sample: Mapping[str, Any], name: str) -> str:
@@ -45,37 +45,37 @@ def _text(sample: Mapping[str, Any], name: str) -> str:
 
 
 def _messages(sample: dict[str, Any], question: str, answer: str, names: tuple[str, ...]) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     if sample.get("system"):
-        found.append({"role": "system", "content": _text(sample, "system")})
-    for at, pair in enumerate(sample.get("history") or []):
-        if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):  # noqa: PLR2004  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-            raise DialogError(f"history[{at}] is not a pair of a question and an answer")
-        found.append({"role": "user", "content": pair[0]})
-        found.append({"role": "assistant", "content": pair[1]})
-    found.append({"role": "user", "content": question})
-    found.append({"role": "assistant", "content": answer})
-    return checked(with_columns(without(sample, *names, "system", "history"), messages=found))
+        messages.append({"role": "system", "content": _text(sample, "system")})
+    for number, pair in enumerate(sample.get("history") or []):
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):  # noqa: PLR2004  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            raise DialogError(f"history[{number}] is not a pair of a question and an answer")
+        messages.append({"role": "user", "content": pair[0]})
+        messages.append({"role": "assistant", "content": pair[1]})
+    messages.append({"role": "user", "content": question})
+    messages.append({"role": "assistant", "content": answer})
+    return checked(with_columns(without(sample, *names, "system", "history"), messages=messages))
 
 
 def _pairs(sample: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
-    """The columns besides the last question and answer, and these."""
+    """The other columns, the last question and the last answer."""
     sample = as_text(sample)
     messages = list(sample["messages"])
-    made = without(sample, "messages")
-    refuse_columns(made, "system", "history")
+    columns = without(sample, "messages")
+    refuse_columns(columns, "system", "history")
     if messages[0]["role"] == "system":
-        made["system"] = messages.pop(0)["content"]
-    for at, message in enumerate(messages):
-        wanted = ("user", "assistant")[at % 2]
-        if message["role"] != wanted or message.get("tool_calls"):
+        columns["system"] = messages.pop(0)["content"]
+    for number, message in enumerate(messages):
+        expected_role = ("user", "assistant")[number % 2]
+        if message["role"] != expected_role or message.get("tool_calls"):
             raise DialogError(
                 f"messages do not alternate between user and assistant: one of {message['role']!r} is out of turn"
             )
     if not messages or len(messages) % 2:
         raise DialogError("messages do not end with an answer of the assistant")
     texts = [message["content"] for message in messages]
-    history = [[texts[at], texts[at + 1]] for at in range(0, len(texts) - 2, 2)]
+    history = [[texts[turn], texts[turn + 1]] for turn in range(0, len(texts) - 2, 2)]
     if history:
-        made["history"] = history
-    return made, texts[-2], texts[-1]
+        columns["history"] = history
+    return columns, texts[-2], texts[-1]

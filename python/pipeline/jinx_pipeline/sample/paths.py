@@ -23,21 +23,21 @@ def parse(path: str) -> Steps:
     steps: list[str | None] = []
     place, ended = 0, False
     while not ended:
-        found = _STEP.match(path, place)
-        if found is None:
+        match = _STEP.match(path, place)
+        if match is None:
             raise ValueError(
                 f"{path!r} is not a path at character {place}: write names with dots, [*] for the elements of a list, "
                 'and names that hold dots, brackets or quotes as "a.b", with each quote in them doubled'
             )
-        quoted, plain, stars, dot = found.groups()
+        quoted, plain, stars, dot = match.groups()
         steps.append(plain if quoted is None else quoted.replace('""', '"'))
         steps.extend([None] * (len(stars) // 3))
-        place, ended = found.end(), not dot
+        place, ended = match.end(), not dot
     return tuple(steps)
 
 
 def text_of(steps: Steps) -> str:
-    """The path as it is written."""
+    """The path of steps as a string."""
     text = ""
     for step in steps:
         if step is None:
@@ -49,26 +49,27 @@ def text_of(steps: Steps) -> str:
 
 
 def find(value: Any, steps: Steps) -> list[Any]:
-    """What a path leads to, in order; missing steps give nothing."""
-    found = [value]
+    """The values at a path, in order; missing names are skipped."""
+    values = [value]
     for step in steps:
         if step is None:
-            found = [element for value in found if isinstance(value, list | tuple) for element in value]
+            values = [element for value in values if isinstance(value, list | tuple) for element in value]
         else:
-            found = [value[step] for value in found if isinstance(value, Mapping) and step in value]
-    return found
+            values = [value[step] for value in values if isinstance(value, Mapping) and step in value]
+    return values
 
 
-def replaced(value: Any, steps: Steps, change: Iterator[Any]) -> Any:
-    """A copy of `value` where each thing that the path leads to is the next of `change`, in the order of `find`.
+def replaced(value: Any, steps: Steps, changes: Iterator[Any]) -> Any:
+    """A copy of `value` with the values at a path replaced by those of `changes`, in the order of `find`.
 
-    Containers outside of the path are shared with `value`.
+    Containers outside the path are shared with `value`.
     """
     if not steps:
-        return next(change)
-    step, rest = steps[0], steps[1:]
+        return next(changes)
+    step, remaining = steps[0], steps[1:]
     if step is None:
-        return [replaced(element, rest, change) for element in value] if isinstance(value, list | tuple) else value
+        elements = value if isinstance(value, list | tuple) else None
+        return value if elements is None else [replaced(element, remaining, changes) for element in elements]
     if isinstance(value, Mapping) and step in value:
-        return {**value, step: replaced(value[step], rest, change)}
+        return {**value, step: replaced(value[step], remaining, changes)}
     return value

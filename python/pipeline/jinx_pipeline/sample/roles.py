@@ -1,4 +1,4 @@
-"""Which columns hold the texts and the media."""
+"""The columns of texts and media."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,29 +13,29 @@ ROLES: tuple[Role, ...] = ("text", "images", "audios", "videos")
 
 @dataclass(frozen=True)
 class Roles:
-    """Where operators find the texts and the media of a sample.
+    """The columns or paths where operators find the texts and media of a sample.
 
-    Each is a column, a dotted path (`meta.caption`) or a path through lists (`messages[*].content`). What it leads to
-    is a text, an image and so on, a list of them, or a list of content parts (`[{"type": "text", "text": "..."}]`).
+    Each is a column, a dotted path (`meta.caption`) or a path through lists (`messages[*].content`). The value is a
+    text or medium, a list of them, or a list of content parts (`[{"type": "text", "text": "..."}]`).
     The defaults are Data-Juicer's columns.
 
     Attributes:
-        text: The texts. A filter sees those of a sample joined by `separator`; a mapper edits each of them.
+        text: The texts. A filter sees the texts of a sample joined by `separator`; a mapper edits each of them.
         images: Bytes, `{"bytes": ..., "path": ...}`, paths or URLs.
         audios: The same.
         videos: The same.
         separator: Joins the texts of a sample.
-        image_token: Stands for an image in a text; the first for the first image, and so on.
+        image_token: Stands for an image in a text: the first token for the first image, and so on.
         audio_token: The same for audios.
         video_token: The same for videos.
-        chunk_end: Ends a chunk of a text. A chunk goes with the media whose tokens it holds.
-        media_root: What relative paths of media start from; None is the folder of the input, or without one (samples in
-            memory, inputs in several folders) the working directory.
+        chunk_end: Ends a chunk of a text. A chunk belongs to the media whose tokens it contains.
+        media_root: The directory for relative paths of media; None: the directory of the input, or for samples in
+            memory and inputs in several directories the working directory.
         media_outside: Whether paths of media may lead out of `media_root`: absolute ones, `..` and symbolic links.
             Samples in memory may name any file.
-        url_hosts: The hosts from which media behind URLs may be read; none unless they are named.
+        url_hosts: The hosts from which media behind URLs may be read; by default none.
         url_seconds: How long a server may take for each answer and each piece of it.
-        url_bytes: The largest medium that is read from a URL.
+        url_bytes: The size limit of a medium from a URL.
     """
 
     text: str = "text"
@@ -61,7 +61,7 @@ class Roles:
             self.steps(role)
 
     def steps(self, name: str) -> Steps:
-        """The steps to a role, or to a path.
+        """The steps of a role or path.
 
         Raises:
             ValueError: The path does not parse.
@@ -73,11 +73,11 @@ class Roles:
         return str(self.steps(name)[0])
 
     def columns(self, names: tuple[str, ...]) -> list[str]:
-        """The top-level columns of roles and paths, each once, in order."""
+        """The distinct top-level columns of roles and paths, in order."""
         return list(dict.fromkeys(self.column(name) for name in names))
 
     def token(self, role: Role) -> str:
-        """What stands for a medium of a kind in a text.
+        """The token that stands for a medium in a text.
 
         Raises:
             ValueError: Texts are not media.
@@ -88,18 +88,18 @@ class Roles:
         return tokens[role]
 
     def media_path(self, path: str) -> Path:
-        """A path of a media file, from `media_root` if it is relative.
+        """The path of a media file; a relative path starts at `media_root`.
 
         Raises:
-            MediaError: It leads out of `media_root`, and `media_outside` does not allow that.
+            MediaError: It leads out of `media_root`, and `media_outside` does not allow this.
         """
         if self.media_root is None:
             return Path(path)
-        found = Path(self.media_root) / path
-        # Links are followed first: whoever made the data may have made them, too.
-        if not self.media_outside and not found.resolve().is_relative_to(Path(self.media_root).resolve()):
+        full_path = Path(self.media_root) / path
+        # Links are resolved first, because the data may come with them.
+        if not self.media_outside and not full_path.resolve().is_relative_to(Path(self.media_root).resolve()):
             raise MediaError(
                 f"{path}: leads out of the media root {self.media_root}; name one above it (media_root), or allow any "
                 "file of this machine (media_outside: true)"
             )
-        return found
+        return full_path

@@ -7,17 +7,17 @@ from jinx_pipeline.sample.paths import Steps, find, replaced
 
 
 def texts_at(value: Any, steps: Steps) -> list[str]:
-    """The texts that a path leads to, in order.
+    """The texts at a path, in order.
 
     Raises:
         TypeError: Something there is not a text.
     """
-    return [text for found in find(value, steps) for text in _texts(found)]
+    return [text for content in find(value, steps) for text in _texts(content)]
 
 
 def with_texts(value: Any, steps: Steps, texts: Iterator[str]) -> Any:
-    """A copy of `value` whose texts are the next of `texts`, in the order of `texts_at`."""
-    changed = [_with_texts(found, texts) for found in find(value, steps)]
+    """A copy of `value` with its texts replaced by those of `texts`, in the order of `texts_at`."""
+    changed = [_with_texts(content, texts) for content in find(value, steps)]
     return replaced(value, steps, iter(changed))
 
 

@@ -1,4 +1,4 @@
-"""Tokens in a text that stand for media, and the chunks of a text."""
+"""Tokens that stand for media in a text, and the chunks of a text."""
 
 import re
 from collections.abc import Iterator
@@ -11,31 +11,31 @@ MEDIA: tuple["Role", ...] = ("images", "audios", "videos")
 
 
 def count_tokens(text: str, role: "Role", roles: "Roles") -> int:
-    """How many media of a kind a text stands for."""
+    """The number of tokens for media of a role in a text."""
     return text.count(roles.token(role))
 
 
 def without_tokens(text: str, roles: "Roles") -> str:
-    """The text alone: without tokens for media and ends of chunks, and without white space around."""
+    """The text without media tokens, chunk ends and surrounding white space."""
     for token in (*(roles.token(role) for role in MEDIA), roles.chunk_end):
         text = text.replace(token, "")
     return text.strip()
 
 
 def only_medium(text: str, role: "Role", number: int, roles: "Roles") -> str:
-    """The text without the tokens of a kind but the one numbered `number`, from 0."""
-    seen = -1
+    """The text without the tokens of a role, except the token with a number, from 0."""
+    index = -1
 
-    def kept(found: "re.Match[str]") -> str:
-        nonlocal seen
-        seen += 1
-        return found.group() if seen == number else ""
+    def keep_number(match: "re.Match[str]") -> str:
+        nonlocal index
+        index += 1
+        return match.group() if index == number else ""
 
-    return re.sub(re.escape(roles.token(role)), kept, text)
+    return re.sub(re.escape(roles.token(role)), keep_number, text)
 
 
 def chunks(text: str, role: "Role", roles: "Roles") -> Iterator[tuple[str, range]]:
-    """The chunks of a text with the numbers of the media of a kind that they stand for; empty chunks are left out."""
+    """The chunks of a text, each with the numbers of its media of a role; empty chunks are left out."""
     start = 0
     for chunk in text.split(roles.chunk_end):
         stop = start + count_tokens(chunk, role, roles)

@@ -1,4 +1,4 @@
-"""Dialogs as `conversations` of `from` and `value`: LLaVA's, and LLaMA-Factory's ShareGPT."""
+"""Dialogs as `conversations` of `from` and `value`: LLaVA's layout, and LLaMA-Factory's ShareGPT layout."""
 
 import json
 from collections.abc import Mapping
@@ -16,83 +16,83 @@ _FROM = {"system": "system", "user": "human", "assistant": "gpt", "tool": "obser
 
 def from_llava(sample: dict[str, Any]) -> dict[str, Any]:
     """LLaVA's layout as messages; its `image` becomes `images`."""
-    made = with_columns(without(sample, "conversations", "image"), messages=_messages(sample))
+    columns = with_columns(without(sample, "conversations", "image"), messages=_messages(sample))
     if sample.get("image") is not None:
         image = sample["image"]
         images: list[Any] = list(image) if isinstance(image, list | tuple) else [image]  # pyright: ignore[reportUnknownArgumentType]
-        made = with_columns(made, images=images)
-    return checked(made)
+        columns = with_columns(columns, images=images)
+    return checked(columns)
 
 
 def to_llava(sample: dict[str, Any]) -> dict[str, Any]:
-    """Messages in LLaVA's layout; one image is not in a list."""
+    """Messages in LLaVA's layout; a single image is not in a list."""
     sample = as_text(sample)
     images = sample.get("images") or []
-    made = with_columns(without(sample, "messages", "images"), conversations=_conversations(sample["messages"]))
-    refuse_columns(made, "image")
+    columns = with_columns(without(sample, "messages", "images"), conversations=_conversations(sample["messages"]))
+    refuse_columns(columns, "image")
     if images:
-        made["image"] = images[0] if len(images) == 1 else list(images)
-    return made
+        columns["image"] = images[0] if len(images) == 1 else list(images)
+    return columns
 
 
 def from_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
     """LLaMA-Factory's layout as messages; its `system` becomes the first message."""
-    found = _messages(sample)
-    made = without(sample, "conversations", "system")
+    messages = _messages(sample)
+    columns = without(sample, "conversations", "system")
     if sample.get("system"):
-        found.insert(0, {"role": "system", "content": sample["system"]})
-    return checked(with_columns(made, messages=found))
+        messages.insert(0, {"role": "system", "content": sample["system"]})
+    return checked(with_columns(columns, messages=messages))
 
 
 def to_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
-    """Messages in LLaMA-Factory's layout; a first message of the system becomes `system`."""
+    """Messages in LLaMA-Factory's layout; an initial system message becomes `system`."""
     sample = as_text(sample)
     messages = sample["messages"]
-    made = without(sample, "messages")
-    refuse_columns(made, "system")
+    columns = without(sample, "messages")
+    refuse_columns(columns, "system")
     if messages[0]["role"] == "system":
-        made["system"] = messages[0]["content"]
+        columns["system"] = messages[0]["content"]
         messages = messages[1:]
-    return with_columns(made, conversations=_conversations(messages))
+    return with_columns(columns, conversations=_conversations(messages))
 
 
 def _messages(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = sample.get("conversations")
-    if not isinstance(found, list | tuple) or not found:
+    conversations = sample.get("conversations")
+    if not isinstance(conversations, list | tuple) or not conversations:
         raise DialogError("conversations is a list of at least one turn")
-    made: list[dict[str, Any]] = []
-    for at, turn in enumerate(found):  # pyright: ignore[reportUnknownVariableType]
-        where = f"conversations[{at}]"
+    messages: list[dict[str, Any]] = []
+    for number, turn in enumerate(conversations):  # pyright: ignore[reportUnknownVariableType]
+        where = f"conversations[{number}]"
         if not isinstance(turn, Mapping) or not isinstance(turn.get("value"), str):  # pyright: ignore[reportUnknownMemberType]
             raise DialogError(f"{where} is not a dict with from and value")
         speaker: Any = turn.get("from")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        rest = without(turn, "from", "value")  # pyright: ignore[reportUnknownArgumentType]
+        extra = without(turn, "from", "value")  # pyright: ignore[reportUnknownArgumentType]
         if speaker == "function_call":
-            made.append({"role": "assistant", "content": "", "tool_calls": _calls(turn["value"], where), **rest})
+            messages.append({"role": "assistant", "content": "", "tool_calls": _calls(turn["value"], where), **extra})
         elif speaker in _ROLES:
-            made.append({"role": _ROLES[speaker], "content": turn["value"], **rest})
+            messages.append({"role": _ROLES[speaker], "content": turn["value"], **extra})
         else:
             raise DialogError(f"{where}.from is {speaker!r}; it is one of {', '.join(_ROLES)}, function_call")
-    return made
+    return messages
 
 
 def _conversations(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
+    conversations: list[dict[str, Any]] = []
     for message in messages:
-        rest = without(message, "role", "content", "tool_calls")
+        extra = without(message, "role", "content", "tool_calls")
         calls = message.get("tool_calls")
         if message["content"] or not calls:
-            made.append({"from": _FROM[message["role"]], "value": message["content"] or "", **rest})
+            conversations.append({"from": _FROM[message["role"]], "value": message["content"] or "", **extra})
         if calls:
-            made.append({"from": "function_call", "value": _calls_text(calls), **rest})
-    return made
+            conversations.append({"from": "function_call", "value": _calls_text(calls), **extra})
+    return conversations
 
 
 def _calls(text: str, where: str) -> list[dict[str, Any]]:
-    """The calls in a turn of LLaMA-Factory: JSON of one, or of a list."""
+    """The calls in a turn of LLaMA-Factory: JSON of one call, or of a list."""
     try:
-        found: Any = json.loads(text)
-        calls = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
+        parsed: Any = json.loads(text)
+        calls = parsed if isinstance(parsed, list) else [parsed]  # pyright: ignore[reportUnknownVariableType]
         return [
             {"type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
             for call in calls  # pyright: ignore[reportUnknownVariableType]
@@ -102,5 +102,5 @@ def _calls(text: str, where: str) -> list[dict[str, Any]]:
 
 
 def _calls_text(calls: list[dict[str, Any]]) -> str:
-    found = [{"name": call["function"]["name"], "arguments": call["function"]["arguments"]} for call in calls]
-    return json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False)
+    plain = [{"name": call["function"]["name"], "arguments": call["function"]["arguments"]} for call in calls]
+    return json.dumps(plain[0] if len(plain) == 1 else plain, ensure_ascii=False)

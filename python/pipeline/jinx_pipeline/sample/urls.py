@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class UrlError(ValueError):
-    """A URL that may not be read, or could not be."""
+    """A URL is not allowed, or could not be read."""
 
 
 def is_url(path: str) -> bool:
@@ -27,14 +27,15 @@ def fetch(url: str, roles: "Roles") -> bytes:
             answer is larger than `roles.url_bytes`.
     """
 
-    def check(where: "httpx2.URL") -> None:
-        if where.host not in roles.url_hosts:
+    def check(location: "httpx2.URL") -> None:
+        if location.host not in roles.url_hosts:
             raise UrlError(
-                f"{where}: the host {where.host!r} is not in url_hosts; add it to the recipe's dataset to allow it"
+                f"{location}: the host {location.host!r} is not in url_hosts; "
+                "add it to the recipe's dataset to allow it"
             )
 
     try:
-        answer = get(url, seconds=roles.url_seconds, most_bytes=roles.url_bytes, check=check)
+        answer = get(url, seconds=roles.url_seconds, max_bytes=roles.url_bytes, check=check)
     except TooLargeError as error:
         raise UrlError(f"{url}: {error} (url_bytes)") from None
     except HttpError as error:

@@ -28,34 +28,34 @@ _SHOWN = 10
 
 
 class ValidationError(ValueError):
-    """Samples that are not as they should be.
+    """Samples are not valid.
 
     Attributes:
-        problems: (position of the sample, what is wrong), the first ones.
+        problems: The position of each invalid sample and the problem, up to a limit.
     """
 
     def __init__(self, problems: Sequence[tuple[int, str]], *, more: bool) -> None:
-        lines = [f"sample {position}: {what}" for position, what in problems]
+        lines = [f"sample {position}: {problem}" for position, problem in problems]
         super().__init__("; ".join(lines) + ("; there may be more" if more else ""))
         self.problems = list(problems)
 
 
 class Validator(ABC):
-    """One check of each sample."""
+    """A check of each sample."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
-        """What is wrong with a sample."""
+        """The problems of a sample."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequiredColumns(Validator):
-    """Columns or paths that every sample has, with values of some type.
+    """Every sample has the given columns or paths, with values of a type.
 
     Attributes:
-        columns: Names, or a type for each: `{"text": "str", "meta.width": "int"}`; types are `str`, `int`, `float`,
+        columns: Names, or names with types: `{"text": "str", "meta.width": "int"}`; types are `str`, `int`, `float`,
             `bool`, `bytes`, `list` and `dict`.
     """
 
@@ -99,10 +99,10 @@ class DialogShape(Validator):
 
 @dataclass(frozen=True, kw_only=True)
 class MediaExist(Validator):
-    """Media files exist; URLs are not asked for.
+    """Media files exist; URLs are not checked.
 
     Attributes:
-        roles: Which media.
+        roles: The media to check.
     """
 
     name = "media_exist"
@@ -121,7 +121,7 @@ class MediaExist(Validator):
 
 @dataclass(frozen=True, kw_only=True)
 class MediaCounts(Validator):
-    """A sample has as many media of each kind as its texts have tokens that stand for them."""
+    """A sample has as many media of each kind as its texts have tokens for them."""
 
     name = "media_counts"
 
@@ -142,7 +142,7 @@ class MediaCounts(Validator):
 VALIDATORS: dict[str, type[Validator]] = {
     validator.name: validator for validator in (RequiredColumns, DialogShape, MediaExist, MediaCounts)
 }
-"""The checks by the names that recipes use."""
+"""The checks, by their names in recipes."""
 
 
 def validate(
@@ -153,20 +153,20 @@ def validate(
     Args:
         samples: The samples.
         validators: The checks.
-        roles: Where the texts and media are.
+        roles: The columns of texts and media.
         start: The position of the first sample.
 
     Raises:
-        ValidationError: With the positions of the first samples that are not as they should be.
+        ValidationError: Samples are not valid; the error has the positions of the first ones.
     """
-    found: list[tuple[int, str]] = []
+    problems: list[tuple[int, str]] = []
     for position, sample in enumerate(samples, start):
         for validator in validators:
-            found += [(position, what) for what in validator.problems(sample, roles)]
-            if len(found) > _SHOWN:
-                raise ValidationError(found[:_SHOWN], more=True)
-    if found:
-        raise ValidationError(found, more=False)
+            problems += [(position, problem) for problem in validator.problems(sample, roles)]
+            if len(problems) > _SHOWN:
+                raise ValidationError(problems[:_SHOWN], more=True)
+    if problems:
+        raise ValidationError(problems, more=False)
 
 
 def _is_of(value: Any, kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where the blocks of a graph are: at which node they have arrived, which ones a barrier holds, what is finished."""
+"""The flow of blocks through a graph: where they have arrived, which ones a barrier holds, which nodes are finished."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -10,16 +10,16 @@ from jinx_pipeline.schedule.graph import Graph, GraphError, Node, block_differen
 RowsByPort = Mapping[str, int]
 
 Committed = Callable[[str, int, int], RowsByPort | None]
-"""What came out of each port of a node of a block with so many rows, in an earlier run; None: not all of it did."""
+"""The output rows by port of a block with a number of rows at a node, if an earlier run committed all of it."""
 
 
 def nothing_committed(node: str, block: int, rows: int) -> None:
-    """There was no earlier run."""
+    """A `Committed` without an earlier run."""
     del node, block, rows
 
 
 class Entry(NamedTuple):
-    """A block with rows whose work at a node can begin."""
+    """A block with rows that can begin at a node."""
 
     node: str
     block: int
@@ -32,15 +32,15 @@ class _Place:
 
     Attributes:
         node: The node.
-        consumers: Who reads from which of its ports.
-        followers: Who waits until it is finished.
+        consumers: The nodes that read it, with the port.
+        followers: The nodes that wait until it is finished.
         unfinished: How many of its data and control inputs are not finished.
         barriers: How many of its control inputs are not finished.
-        is_known: Whether its block numbers are.
-        missing: How many of its blocks are not finished here.
-        arriving: For blocks that some inputs still lack: how many do, and the rows of the others.
+        is_known: Whether its block numbers are known.
+        missing: How many of its blocks are not finished.
+        arriving: Blocks that have arrived from some inputs: the number of missing inputs, and the rows so far.
         held: Rows of the blocks that wait for control inputs.
-        is_finished: Whether nothing more happens here.
+        is_finished: Whether the node is finished.
     """
 
     node: Node
@@ -56,20 +56,20 @@ class _Place:
 
 
 class BlockFlow:
-    """Moves blocks through a graph: in come blocks that nodes have finished, out come those that nodes can begin.
+    """Moves blocks through a graph: takes the blocks that nodes have finished, and returns those that can begin.
 
-    A block without rows, or one that an earlier run has committed, passes through a node at once.
+    A block without rows, or one that an earlier run committed, passes a node at once.
 
     Args:
         graph: The nodes.
-        committed: Asked about each block with rows before its work begins.
+        committed: Called for each block with rows before it begins.
     """
 
     def __init__(self, graph: Graph, committed: Committed) -> None:
         self._places = {node.id: _Place(node) for node in graph.nodes}
         self._domains = graph.domains
         self._members: dict[int, list[_Place]] = {}
-        # Of each domain, the first source whose blocks are known, with their numbers.
+        # For each domain, the first source with known blocks, and these blocks.
         self._numbers: dict[int, tuple[str, Mapping[int, int]]] = {}
         self._committed = committed
         self._unfinished = len(self._places)
@@ -91,24 +91,24 @@ class BlockFlow:
         return not self._unfinished
 
     def is_finished(self, node: str) -> bool:
-        """Whether nothing more happens at a node."""
+        """Whether a node is finished."""
         return self._places[node].is_finished
 
     def check_rows(self, node: str, rows: RowsByPort) -> None:
-        """Refuse rows that do not have exactly the ports of their node.
+        """Refuse rows whose ports are not exactly those of the node.
 
         Raises:
-            GraphError: It has other ports.
+            GraphError: The ports differ.
         """
         outputs = self._places[node].node.outputs
         if len(rows) != len(outputs) or not all(port in rows for port in outputs):
             raise GraphError(f"node {node!r} has the ports {list(outputs)}, but rows were given for {list(rows)}")
 
     def set_blocks(self, node: str, blocks: Mapping[int, int]) -> list[Entry]:
-        """Give the blocks of a source.
+        """Set the blocks of a source.
 
         Raises:
-            GraphError: It is no source, has blocks already, or they differ from those of a source that it meets.
+            GraphError: The node is not a source, has blocks already, or meets a source with other blocks.
         """
         place = self._places.get(node)
         if place is None:
@@ -132,7 +132,7 @@ class BlockFlow:
         return self._pass_on()
 
     def complete(self, node: str, block: int, rows: RowsByPort) -> list[Entry]:
-        """A node has finished a block."""
+        """Mark a block as finished at a node."""
         self._passed.append((self._places[node], block, rows))
         return self._pass_on()
 
@@ -155,15 +155,15 @@ class BlockFlow:
     def _arrive(self, place: _Place, block: int, rows: int) -> None:
         inputs = len(place.node.inputs)
         if inputs > 1:
-            lacking, others = place.arriving.pop(block, (inputs, 0))
-            rows += others
-            if lacking > 1:
-                place.arriving[block] = lacking - 1, rows
+            missing_inputs, rows_so_far = place.arriving.pop(block, (inputs, 0))
+            rows += rows_so_far
+            if missing_inputs > 1:
+                place.arriving[block] = missing_inputs - 1, rows
                 return
         self._begin(place, block, rows)
 
     def _begin(self, place: _Place, block: int, rows: int) -> None:
-        """All inputs of a block are there."""
+        """Begin a block that has arrived from all inputs."""
         if place.barriers:
             place.held[block] = rows
         elif not rows or place.node.pool is None:
@@ -175,7 +175,7 @@ class BlockFlow:
             self._entered.append(Entry(place.node.id, block, rows))
 
     def _finish(self, place: _Place) -> None:
-        """Finish a node if nothing is missing there any more, and then those that waited for it alone."""
+        """Finish a node if no block is missing, and then the nodes that only waited for it."""
         places = [place]
         while places:
             place = places.pop()

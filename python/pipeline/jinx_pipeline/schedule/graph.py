@@ -1,4 +1,4 @@
-"""What the scheduler runs: nodes that take blocks of rows, joined by data and by order."""
+"""The graph of the scheduler: nodes that process blocks of rows, connected by data and by order."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 
 class GraphError(ValueError):
-    """A graph, or what is said about one, that does not fit together; the message names node and port."""
+    """The nodes, ports or blocks of a graph do not fit together; the message names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Node:
 
     Attributes:
         id: Its name in the graph.
-        pool: The kind of worker that runs its tasks; None: it has no tasks, and its blocks pass as they are.
-        inputs: What it reads. Block n of the node is block n of each input, one after another. A node without any is a
-            source.
+        pool: The kind of worker that runs its tasks; None: it has no tasks, and its blocks pass unchanged.
+        inputs: The streams that it reads. Block n of the node consists of block n of each input. A node without inputs
+            is a source.
         after: Nodes that must be finished before its first block begins.
         outputs: The ports through which its rows leave.
-        blocks: Rows of each block of a source, by number; None: `Scheduler.set_blocks` gives them later.
-        strikes: At least so many failures of a task, whatever `Limits` says, until it is divided or given up.
+        blocks: Rows of each block of a source, by number; None: `Scheduler.set_blocks` sets them later.
+        strikes: The minimum number of failures before a task is divided or given up, if more than in `Limits`.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Node:
 
     @property
     def upstream(self) -> tuple[str, ...]:
-        """The nodes that come before it; one that it depends on twice is named twice."""
+        """The nodes that it depends on, with repetitions."""
         return (*(stream.node for stream in self.inputs), *self.after)
 
 
@@ -63,13 +63,13 @@ class Graph:
     """Nodes that fit together.
 
     Attributes:
-        nodes: In any order.
+        nodes: The nodes, in any order.
         order: The same nodes, each after those that it depends on.
         domains: A number for each node. Data edges keep block numbers, so nodes that they connect, directly or not,
             have the same blocks and the same number.
 
     Raises:
-        GraphError: They do not fit together.
+        GraphError: The nodes do not fit together.
     """
 
     nodes: tuple[Node, ...]
@@ -92,7 +92,7 @@ class Graph:
         object.__setattr__(self, "domains", _domains(order))
 
     def readers(self) -> dict[str, tuple[str, ...]]:
-        """For each node, those that read what it makes of a block, also through others; each after what it reads."""
+        """The direct and indirect readers of each node, each after the nodes that it reads."""
         readers: dict[str, dict[str, None]] = {node.id: {} for node in self.order}
         for node in reversed(self.order):
             for stream in node.inputs:
@@ -101,7 +101,7 @@ class Graph:
         return {node_id: tuple(sorted(ids, key=places.__getitem__)) for node_id, ids in readers.items()}
 
     def levels(self) -> dict[str, int]:
-        """For each node, how many others follow it on the longest way to an end of the graph."""
+        """The length of the longest path from each node to an end of the graph."""
         levels = dict.fromkeys((node.id for node in self.order), 0)
         for node in reversed(self.order):
             for node_id in node.upstream:
@@ -110,23 +110,23 @@ class Graph:
 
 
 def check_blocks(node: str, blocks: Mapping[int, int]) -> None:
-    """Refuse blocks that cannot be.
+    """Refuse invalid blocks.
 
     Raises:
         GraphError: A number or a count of rows is negative.
     """
     for block, rows in blocks.items():
         if block < 0 or rows < 0:
-            raise GraphError(f"node {node!r}: block {block} with {rows} rows cannot be")
+            raise GraphError(f"node {node!r}: block {block} with {rows} rows is invalid")
 
 
-def block_difference(first: str, blocks: Iterable[int], second: str, others: Iterable[int]) -> str | None:
-    """How the block numbers of two nodes differ; None if they do not."""
-    ours, theirs = set(blocks), set(others)
-    if ours == theirs:
+def block_difference(first: str, blocks: Iterable[int], second: str, other_blocks: Iterable[int]) -> str | None:
+    """How the block numbers of two nodes differ; None if they are equal."""
+    first_blocks, second_blocks = set(blocks), set(other_blocks)
+    if first_blocks == second_blocks:
         return None
-    block = min(ours ^ theirs)
-    has, lacks = (first, second) if block in ours else (second, first)
+    block = min(first_blocks ^ second_blocks)
+    has, lacks = (first, second) if block in first_blocks else (second, first)
     return f"{has!r} has a block {block}, {lacks!r} does not"
 
 
@@ -161,7 +161,7 @@ def _check_edges(node: Node, by_id: Mapping[str, Node]) -> None:
 def _domains(order: Iterable[Node]) -> dict[str, int]:
     domains: dict[str, int] = {}
     members: dict[int, list[str]] = {}
-    sources: dict[int, Node] = {}  # of each domain, one whose blocks are given
+    sources: dict[int, Node] = {}  # for each domain, a source whose blocks are given
     for node in order:
         domain = len(domains) if not node.inputs else domains[node.inputs[0].node]
         for stream in node.inputs[1:]:

@@ -1,4 +1,4 @@
-"""The tasks of one node: which are ready, which run, which run for too long, and whether another may begin."""
+"""The tasks of one node: ready, running and late ones, and whether another task may begin."""
 
 import heapq
 from collections import OrderedDict
@@ -11,7 +11,7 @@ from jinx_pipeline.schedule.task import Lease, Limits, Task
 
 @dataclass(slots=True, eq=False)
 class OpenBlock:
-    """A block at a node: how many of its tasks are missing, and the rows that came out so far, by port."""
+    """A block at a node: the number of missing tasks, and the output rows so far, by port."""
 
     missing: int
     rows: dict[str, int]
@@ -19,7 +19,7 @@ class OpenBlock:
 
 @dataclass(slots=True, eq=False)
 class RunningLease:
-    """A lease, its task and when its worker began it; `inf` while it waits there behind another."""
+    """A lease, its task and when its worker began it; `inf` while it waits behind another task."""
 
     lease: Lease
     state: "TaskState"
@@ -28,7 +28,7 @@ class RunningLease:
 
 @dataclass(slots=True, eq=False)
 class TaskState:
-    """A task and what has happened to it.
+    """A task and its history.
 
     Attributes:
         task: The task.
@@ -37,8 +37,8 @@ class TaskState:
         nodes_lost: How often the machine of its worker was lost.
         memory_kills: How often that machine was short of memory.
         throttles: How often a service asked to wait ...
-        receipts_then: ... since its node had this many receipts.
-        leases: Who runs it, by attempt.
+        receipts_at_throttle: ... since its node had this many receipts.
+        leases: Its leases, by attempt.
     """
 
     task: Task
@@ -47,7 +47,7 @@ class TaskState:
     nodes_lost: int = 0
     memory_kills: int = 0
     throttles: int = 0
-    receipts_then: int = 0
+    receipts_at_throttle: int = 0
     leases: dict[int, RunningLease] = field(default_factory=dict[int, RunningLease])
 
 
@@ -57,17 +57,17 @@ class NodeQueue:
 
     Attributes:
         node: The node.
-        level: How many others follow it on the longest way to an end of the graph.
+        level: The length of the longest path to an end of the graph.
         strikes: Failures of a task before it is divided, or before its only row is put in quarantine.
-        consumers: The queues of the nodes that read from it.
-        ready: Tasks to hand out, the lowest block and row first: a heap.
-        running: Tasks that have a lease.
+        consumers: The queues of the nodes that read this one.
+        ready: Tasks to hand out: a heap, with the lowest block and row first.
+        running: Tasks with a lease.
         delayed: How many tasks wait for a time.
         seconds: Time that finished tasks took ...
         rows: ... for this many rows.
-        receipts: How many they were.
-        paused_until: A service asked all of us to wait until then; 0 if none did.
-        allowed: After that, how many of its tasks may run at a time; it grows with each receipt. None: any number.
+        receipts: The number of finished tasks.
+        paused_until: Until when a service asked to wait; 0 if none did.
+        allowed: How many tasks may run at a time after a pause; it grows with each receipt. None: any number.
     """
 
     node: Node
@@ -82,53 +82,53 @@ class NodeQueue:
     receipts: int = 0
     paused_until: float = 0.0
     allowed: int | None = None
-    # Tasks that may get a copy, the oldest first, apart by the binary logarithm of their rows: within such a group the
-    # oldest is late first, up to a factor of two, however the mean changes.
+    # Tasks that may get a copy, oldest first, grouped by the binary logarithm of their rows: within a group, the oldest
+    # task is late first, up to a factor of two, for any mean time of a row.
     _oldest: dict[int, OrderedDict[TaskState, float]] = field(
         default_factory=dict[int, OrderedDict[TaskState, float]], repr=False
     )
 
     def may_begin(self, queue: int) -> bool:
-        """Whether a task is ready, its services take one more, and what it makes finds a place in every queue."""
+        """Whether a task is ready, its services accept one more, and every later queue has room for its output."""
         return bool(self.ready) and self.may_run and self.has_room(queue)
 
     @property
     def may_run(self) -> bool:
-        """Whether the services behind it take one more task."""
+        """Whether the services of the node accept one more task."""
         return not self.paused_until and (self.allowed is None or len(self.running) < self.allowed)
 
     def has_room(self, queue: int) -> bool:
-        """Whether what it makes finds a place in every queue after it."""
+        """Whether every later queue has room for its output."""
         return all(len(consumer.ready) < queue for consumer in self.consumers)
 
     def push(self, state: TaskState) -> None:
-        """A task is ready."""
+        """Add a ready task."""
         heapq.heappush(self.ready, (state.task.block, state.task.first, state))
 
     def pop(self) -> TaskState:
-        """Take the first task that is ready."""
+        """Take the first ready task."""
         return heapq.heappop(self.ready)[2]
 
     def start(self, running: RunningLease, copies: int) -> None:
-        """A task, ready or running, gets a lease."""
+        """Add a lease to a ready or running task."""
         state = running.state
         state.leases[running.lease.attempt] = running
         self.running.add(state)
         self._watch(state, copies)
 
     def begin(self, running: RunningLease, now: float, copies: int) -> None:
-        """The worker of a lease begins it."""
+        """Note that the worker of a lease begins it."""
         running.started = now
         self._watch(running.state, copies)
 
     def end(self, running: RunningLease, copies: int) -> None:
-        """A lease has ended; its task waits for others that it may have."""
+        """End a lease; its task may have others."""
         state = running.state
         del state.leases[running.lease.attempt]
         self._watch(state, copies)
 
     def release(self, state: TaskState) -> tuple[Lease, ...]:
-        """A task runs no more; returns the leases that it had."""
+        """Remove a task from the running ones; returns its leases."""
         leases = tuple(running.lease for running in state.leases.values())
         state.leases.clear()
         self.running.discard(state)
@@ -136,7 +136,7 @@ class NodeQueue:
         return leases
 
     def count(self, rows: int, seconds: float) -> None:
-        """A task of so many rows took so long."""
+        """Count a finished task, with its rows and its time."""
         self.seconds += max(seconds, 0.0)
         self.rows += rows
         self.receipts += 1
@@ -144,26 +144,26 @@ class NodeQueue:
             self.allowed += 1
 
     def pause(self, until: float) -> None:
-        """Begin nothing until then, and half as much at a time afterwards."""
-        if not self.paused_until:  # others that were under way are told the same
+        """Begin no task until a time, and half as many at a time afterwards."""
+        if not self.paused_until:  # only once for all tasks that were running
             self.allowed = max(len(self.running) // 2, 1)
         self.paused_until = max(self.paused_until, until)
 
     def straggler(self, worker: str, now: float, limits: Limits) -> TaskState | None:
-        """A task that has run for too long and may get a copy in this worker, if there is one."""
+        """A late task that this worker may run a copy of, if there is one."""
         if not self.rows or not self.may_run:
             return None
-        patience = limits.straggler_factor * self.seconds / self.rows
+        row_seconds = limits.straggler_factor * self.seconds / self.rows
         for states in self._oldest.values():
             for state, started in states.items():
-                if now - started <= max(limits.straggler_seconds, patience * state.task.rows):
+                if now - started <= max(limits.straggler_seconds, row_seconds * state.task.rows):
                     break
                 if all(running.lease.worker != worker for running in state.leases.values()):
                     return state
         return None
 
     def _watch(self, state: TaskState, copies: int) -> None:
-        """Keep a task among those that may get a copy if a worker is at it, and it has fewer leases than so many."""
+        """Update whether a task may get a copy: a worker runs it, and it has fewer leases than `copies`."""
         size = state.task.rows.bit_length()
         states = self._oldest.get(size)
         started = min((running.started for running in state.leases.values()), default=inf)
@@ -173,5 +173,5 @@ class NodeQueue:
             return
         if states is None:
             states = self._oldest[size] = OrderedDict()
-        # The task of a lease that was lost comes back last.
+        # The task of a lost lease becomes the last one.
         states[state] = started

@@ -1,6 +1,6 @@
 """The state machine: leases, strikes, division of failing blocks, copies of stragglers, bounded queues.
 
-It is driven by calls with the time as an argument, so that a simulation can run it through every order of events.
+Calls pass the time as an argument, so that a simulation can test every order of events.
 """
 
 import heapq
@@ -20,16 +20,17 @@ _ACCEPTED = Verdict(accepted=True)
 
 
 class Scheduler:
-    """Which worker does what, until every node of a graph has finished every block.
+    """Assigns tasks to workers until every node of a graph has finished every block.
 
     Args:
         graph: The nodes.
-        limits: The numbers.
-        committed: What an earlier run has committed; asked about each block with rows when it arrives at a node.
-        first_attempt: The first number of a lease; larger than any of an earlier run.
+        limits: The limits.
+        committed: Returns the committed output of an earlier run; called for each block with rows that arrives at a
+            node.
+        first_attempt: The first number of a lease, above those of earlier runs.
 
     Raises:
-        GraphError: What was committed has other ports than its node.
+        GraphError: Committed output has other ports than its node.
     """
 
     def __init__(
@@ -73,16 +74,16 @@ class Scheduler:
         return self._flow.take_finished()
 
     def set_blocks(self, node: str, blocks: Mapping[int, int]) -> None:
-        """Give a source the rows of its blocks, by number; once, and before or after its control inputs are finished.
+        """Set the blocks of a source, once, before or after its control inputs are finished.
 
         Raises:
-            GraphError: It is no source, has blocks already, or they differ from those of a source that it meets;
-                nothing has changed then.
+            GraphError: The node is not a source, has blocks already, or meets a source with other blocks; nothing
+                has changed then.
         """
         self._enter(self._flow.set_blocks(node, blocks))
 
     def waiting(self, pool: str) -> int:
-        """Tasks that a worker of a pool could take now, or after a delay."""
+        """The number of tasks that workers of a pool could take now or after a delay."""
         room = self._limits.queue
         return sum(queue.delayed + len(queue.ready) * queue.has_room(room) for queue in self._pools.get(pool, ()))
 
@@ -92,19 +93,19 @@ class Scheduler:
         return min([*pauses, *(when for when, _, _ in self._delayed[:1])], default=None)
 
     def lease(self, worker: str, pool: str, now: float, *, is_ahead: bool = False) -> Lease | None:
-        """The next task for a worker; None if there is nothing for it now.
+        """The next task for a worker; None if there is none now.
 
         Args:
-            worker: Which.
+            worker: The worker.
             pool: Its pool.
             now: The time.
-            is_ahead: Whether the worker is at another task still; `begin` says when it is not. No copy of a straggler
-                is handed out to wait there.
+            is_ahead: Whether the worker still runs another task; `begin` is called when it begins this one. Copies of
+                stragglers are not handed out ahead.
         """
         self._wake(now)
         queues = self._pools.get(pool, ())
-        # Next to the end of the graph first: what is nearly finished frees the queues. No full queue can stop all: of
-        # the nodes with ready tasks, the one next to the end has only empty queues after it.
+        # Nodes near the end of the graph first, because they free the queues. Full queues cannot block everything: of
+        # the nodes with ready tasks, the one nearest to the end only has empty queues after it.
         able = (queue for queue in queues if queue.may_begin(self._limits.queue))
         first = min(able, key=lambda queue: (queue.level, queue.ready[0][0]), default=None)
         if first is not None:
@@ -116,13 +117,13 @@ class Scheduler:
         return None
 
     def begin(self, attempt: int, now: float) -> None:
-        """A worker begins a task that waited there behind another."""
+        """A worker begins a task that was handed out ahead."""
         running = self._leases.get(attempt)
         if running is not None:
             self._queues[running.lease.task.node].begin(running, now, self._limits.copies)
 
     def give_back(self, attempt: int) -> None:
-        """A lease ends without blame: its worker has not begun it, or was told to leave it."""
+        """End a lease without blame: its worker has not begun it, or was asked to leave it."""
         running = self._leases.pop(attempt, None)
         if running is None:
             return
@@ -132,15 +133,15 @@ class Scheduler:
             self._put_back(queue, running.state, None)
 
     def receipt(self, attempt: int, rows: RowsByPort, now: float) -> Verdict:
-        """A worker has finished: the first receipt of a task is accepted.
+        """A worker has finished a task; only the first receipt of a task is accepted.
 
         Args:
-            attempt: The lease.
-            rows: The rows that came out of each port.
+            attempt: The number of the lease.
+            rows: The output rows of each port.
             now: The time.
 
         Raises:
-            GraphError: Its node has other ports; nothing has changed then.
+            GraphError: The node has other ports; nothing has changed then.
         """
         running = self._leases.get(attempt)
         if running is None:
@@ -154,16 +155,16 @@ class Scheduler:
         return Verdict(accepted=True, losers=losers) if losers else _ACCEPTED
 
     def lost(self, attempt: int, cause: Cause, now: float, *, delay: float = 0.0) -> Verdict:
-        """A lease will bring no receipt.
+        """A lease has ended without a receipt.
 
         Args:
-            attempt: The lease.
-            cause: Why.
+            attempt: The number of the lease.
+            cause: Why it ended.
             now: The time.
-            delay: Of THROTTLED: how long the service asked to wait.
+            delay: For THROTTLED: how long the service asked to wait.
 
         Raises:
-            RefusedError: Its service has asked for that too often.
+            RefusedError: The service has asked to wait too often.
         """
         running = self._leases.pop(attempt, None)
         if running is None:
@@ -222,14 +223,14 @@ class Scheduler:
         return lease
 
     def _count_throttle(self, queue: NodeQueue, state: TaskState) -> None:
-        if state.receipts_then != queue.receipts:  # its service works
-            state.receipts_then, state.throttles = queue.receipts, 0
+        if state.receipts_at_throttle != queue.receipts:  # its service has answered meanwhile
+            state.receipts_at_throttle, state.throttles = queue.receipts, 0
         state.throttles += 1
         if state.throttles >= self._limits.throttles:
             raise RefusedError
 
     def _withdraw(self, state: TaskState, winner: int | None = None) -> tuple[Lease, ...]:
-        """From now on no lease of this task is wanted; returns those that lost."""
+        """End all leases of a task; returns those except the winner."""
         leases = self._queues[state.task.node].release(state)
         for lease in leases:
             del self._leases[lease.attempt]
@@ -254,7 +255,7 @@ class Scheduler:
             queue.push(state)
 
     def _divide(self, queue: NodeQueue, state: TaskState, cause: Cause) -> Verdict:
-        """Smaller tasks in place of one that fails; a single row is given up."""
+        """Replace a failing task by smaller ones, or give up its single row."""
         losers = self._withdraw(state)
         task = state.task
         if task.rows == 1:
@@ -265,7 +266,7 @@ class Scheduler:
         state.block.missing += parts - 1
         for first, last in pairwise(edges):
             smaller = TaskState(replace(task, first=first, rows=last - first), state.block)
-            # Its block has failed before, so one more failure is enough; a single row has its full number of chances.
+            # The larger task has failed, so one more failure is enough; a single row has its full number of tries.
             if smaller.task.rows > 1:
                 smaller.strikes, smaller.memory_kills = queue.strikes - 1, state.memory_kills
             queue.push(smaller)

@@ -1,4 +1,4 @@
-"""What the scheduler hands out and hears back."""
+"""The tasks that the scheduler hands out, and their outcomes."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,14 +6,14 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Rows of one block that one worker takes through one node.
+    """Rows of one block for one worker at one node.
 
     Attributes:
         node: The id of the node.
-        block: Number of the block in the input's order.
-        first: The first row, counted in what the node reads of this block.
-        rows: How many rows.
-        batch_share: By which power of two batches are divided, after a death by memory.
+        block: The number of the block, in the order of the input.
+        first: The first row, counted in the rows of this block that the node reads.
+        rows: The number of rows.
+        batch_share: The divisor of the batch size, which grows after a worker exceeded its memory.
     """
 
     node: str
@@ -28,10 +28,10 @@ class Lease:
     """A task that a worker has taken.
 
     Attributes:
-        task: What is to be done.
-        attempt: A number that no other lease of the run has; output files carry it, so that a late receipt cannot be
-            mistaken for another.
-        worker: Who has it.
+        task: The task.
+        attempt: A number that is unique in the run; it is part of the names of output files, so that a late receipt
+            cannot be mistaken for another.
+        worker: The worker.
         is_last_try: Whether a death would put its one row in quarantine.
     """
 
@@ -42,28 +42,28 @@ class Lease:
 
 
 class Cause(Enum):
-    """Why a lease brought no receipt; each has a budget of its own."""
+    """Why a lease ended without a receipt; each cause has its own budget."""
 
-    NODE = "the node was lost"  # nobody's fault: unbounded, with growing delays
+    NODE = "the node was lost"  # not the task's fault: unbounded, with growing delays
     DIED = "the worker died"
     FAILED = "the task failed"
     MEMORY = "the worker exceeded its memory limit"
     TIMEOUT = "the worker exceeded its time limit"
-    NODE_MEMORY = "the node was short of memory"  # perhaps through others: bounded, with growing delays
+    NODE_MEMORY = "the node was short of memory"  # perhaps due to other tasks: bounded, with growing delays
     THROTTLED = "a service asked to wait"
 
 
 class RefusedError(Exception):
-    """A service has asked to wait so often that it is not asked again."""
+    """A service asked to wait too often; the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A row that no worker survives.
+    """A row that is given up after repeated failures.
 
     Attributes:
-        task: It has one row.
-        cause: What happened the last time.
+        task: The task with this single row.
+        cause: The cause of the last failure.
     """
 
     task: Task
@@ -72,12 +72,12 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a receipt, or of a lease that brought none.
+    """The scheduler's answer to a receipt or a lost lease.
 
     Attributes:
-        accepted: Otherwise the lease was no longer wanted: another attempt was first, or its task was divided. What it
-            wrote is to be removed.
-        losers: The other leases of the task, if they are not wanted from now on; their workers may stop.
+        accepted: Whether it counts. If not, another attempt was first, or the task was divided; the files of the
+            attempt must be removed.
+        losers: The other leases of the task, if they are obsolete; their workers may stop.
         quarantined: The row that is given up.
     """
 
@@ -88,21 +88,21 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The scheduler's numbers.
+    """The limits of the scheduler.
 
     Attributes:
         strikes: Failures of a task before it is divided, or before its only row is put in quarantine.
-        pieces: Into how many tasks it is divided.
-        queue: How many tasks may be ready at a node until those that it reads from pause; those that their workers
-            have in hand then come on top. Blocks that another input still lacks, or that a barrier holds, do not count:
-            whom they wait for may be one of those that would pause.
+        pieces: The number of tasks into which a failing task is divided.
+        queue: How many tasks may be ready at a node before the nodes that it reads pause; running tasks of these nodes
+            are added afterwards. Blocks that wait for another input or for a barrier do not count, because they may
+            wait for a node that would pause.
         copies: Leases that a straggler may have at a time.
         straggler_factor: A lease is late after this many times the mean time of its rows ...
         straggler_seconds: ... and after this many seconds.
-        memory_kills: How often a task may end because its node was short of memory until that counts as a failure.
-        throttles: How often the services of a task may ask to wait, while no task of its node is finished, until the
+        memory_kills: How often a task may end because its node was short of memory before that counts as a failure.
+        throttles: How often the services of a task may ask to wait, without a finished task of its node, before the
             run stops.
-        backoff_seconds: The first delay after a lost node, or one short of memory; it doubles.
+        backoff_seconds: The first delay after a node was lost or short of memory; it doubles each time.
         max_backoff_seconds: The longest delay.
     """
 

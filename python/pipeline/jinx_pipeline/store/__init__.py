@@ -1,1 +1,1 @@
-"""Files that appear whole or not at all, and locks."""
+"""Atomic files, append-only logs and locks."""

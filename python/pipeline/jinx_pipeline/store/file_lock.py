@@ -1,4 +1,4 @@
-"""Locks on files: of a working directory, and of an output, so that two runs never write the same one."""
+"""File locks for working directories and outputs, so that two runs never write the same one."""
 
 import fcntl
 import os
@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 from typing import IO, Self
 
-# The lock of a process that was killed while it started another one stays with that one for a moment.
-_PATIENCE_SECONDS, _TRY_AGAIN_SECONDS = 0.5, 0.02
+# If a process is killed while it starts a child, the child holds its lock for a moment.
+_PATIENCE_SECONDS, _RETRY_SECONDS = 0.5, 0.02
 
 
 class FileLock:
     """A lock that this process holds on a file, until it is closed or the process ends.
 
     Args:
-        path: The file; it is made if need be.
-        text: What it says to people, and to those that are refused.
+        path: The file; it is created if it does not exist.
+        text: The content of the file, for users and for the error of other processes.
 
     Raises:
         LockedError: Another process holds it.
@@ -31,15 +31,15 @@ class FileLock:
             except BlockingIOError:
                 if time.monotonic() < deadline:
                     file.close()
-                    time.sleep(_TRY_AGAIN_SECONDS)
+                    time.sleep(_RETRY_SECONDS)
                     continue
                 file.seek(0)
-                said = file.read().decode(errors="replace")
+                content = file.read().decode(errors="replace")
                 file.close()
-                raise LockedError(said) from None
+                raise LockedError(content) from None
             if _leads_to(path, file):
                 break
-            # Whoever held it has removed the file meanwhile, and the next process makes another one.
+            # The previous holder removed the file, so a new process would create and lock another one.
             file.close()
         file.truncate(0)
         file.write(text.encode(errors="backslashreplace"))
@@ -47,20 +47,20 @@ class FileLock:
         self._file = file
 
     def close(self) -> None:
-        """Release it; the file stays."""
+        """Release the lock; the file stays."""
         self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Under the lock: nobody else's file is removed.
+        # The lock is still held, so the file of another process is never removed.
         self.path.unlink(missing_ok=True)
         self.close()
 
 
 class LockedError(RuntimeError):
-    """Another process holds the lock; the message is what it has written into the file."""
+    """Another process holds the lock; the message is the content of the file."""
 
 
 def _leads_to(path: Path, file: IO[bytes]) -> bool:

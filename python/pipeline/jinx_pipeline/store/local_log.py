@@ -1,4 +1,4 @@
-"""A log that is a file of a local or network file system."""
+"""A log in a file of a local or network file system."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -63,12 +63,12 @@ class LocalLog:
         """See `Log.size`."""
         own = os.fstat(self._opened().fileno())
         try:
-            # A network disk tells the size as it is now when a file is opened.
+            # On a network disk, only a newly opened file has the current size.
             with self._path.open("rb") as file:
-                seen = os.fstat(file.fileno())
+                current = os.fstat(file.fileno())
         except FileNotFoundError:
             return None
-        return seen.st_size if os.path.samestat(own, seen) else None
+        return current.st_size if os.path.samestat(own, current) else None
 
     def close(self) -> None:
         """See `Log.close`."""

@@ -1,4 +1,4 @@
-"""A store that is a directory of a local or network file system."""
+"""A store in a directory of a local or network file system."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ class LocalStore:
     """A store (see `store.Store`) in a directory.
 
     Args:
-        path: The directory; it is there, and so are the folders of names that are written.
+        path: The directory; it and the parent directories of new names must exist.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class LocalStore:
     def list(self, folder: str = "") -> list[str]:
         """See `Store.list`."""
         try:
-            return sorted(os.listdir(self._path / folder))  # noqa: PTH208 - names are wanted, and no paths
+            return sorted(os.listdir(self._path / folder))  # noqa: PTH208 - returns names, not paths
         except FileNotFoundError:
             return []
 
@@ -59,11 +59,11 @@ class LocalStore:
 
 @contextmanager
 def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
-    """A file to write that is there whole or not at all, and stays when the power fails.
+    """A file to write, which appears atomically and survives a power failure.
 
     Args:
         path: The file.
-        syncs_folder: Without it, the caller syncs the directory afterwards, or publishes something else in it.
+        syncs_folder: Whether to sync the directory; if not, the caller syncs it later or publishes another file in it.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:

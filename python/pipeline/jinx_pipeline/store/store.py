@@ -1,11 +1,10 @@
-"""What a run needs of the place where it keeps what is no dataset: its log, pointers, decisions and notes.
+"""The storage interface for everything in a run that is not a dataset: its log, pointers, decisions and notes.
 
-A name leads to bytes that are there whole or not at all, and that nobody changes: new bytes have a new name, or take
-the place of the old ones at once. Only logs grow. What a call has done is still there after the machine has gone down,
-but for a log, which says so by `sync`.
+The bytes of a name appear atomically and never change in place: new bytes have a new name, or replace the old ones
+atomically. Only logs grow. When a call returns, its result survives a crash of the machine; logs need `sync` for that.
 
-Parts, converted inputs and key files are written by workers to local paths, and decisions are mapped from them: what an
-object store holds would be copied to such paths first. Locks (`file_lock`) are of file systems, too.
+Workers write parts, converted inputs and key files to local paths, and decisions are memory-mapped from such paths;
+with an object store, they would be copied there first. Locks (`file_lock`) also need a file system.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,76 +19,76 @@ class Store(Protocol):
         """The bytes.
 
         Raises:
-            FileNotFoundError: There are none of this name.
+            FileNotFoundError: The name does not exist.
         """
         ...
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep bytes, in place of others of the name."""
+        """Store bytes under a name, replacing those that it had."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """A file to write, which can seek; it has the name when the block ends without an error."""
+        """A seekable file to write, which gets the name when the block ends without an error."""
         ...
 
     def list(self, folder: str = "") -> list[str]:
-        """The names directly in a folder, without it, sorted; none if there is no such folder."""
+        """The sorted names directly in a folder, without the folder; empty if it does not exist."""
         ...
 
     def delete(self, name: str) -> None:
-        """Remove what has the name, and all below it, if there is something."""
+        """Remove a name and everything below it, if it exists."""
         ...
 
     def log(self, name: str) -> "Log":
-        """The log of this name, whether it has begun or not."""
+        """The log with this name, whether it has begun or not."""
         ...
 
 
 class Log(Protocol):
-    """Lines that are added at the end, by one process at a time; others may read them meanwhile.
+    """Lines that one process at a time appends; other processes may read them meanwhile.
 
     Attributes:
-        name: It, for people.
+        name: The name of the log for messages.
     """
 
     name: str
 
     def begin(self, line: bytes) -> None:
-        """Make the log, with its first line.
+        """Create the log with its first line.
 
         Raises:
-            FileExistsError: It has begun.
+            FileExistsError: The log exists.
         """
         ...
 
     def lines(self, start: int = 0) -> Iterator[bytes]:
-        """The lines from a place on; the last one may be cut.
+        """The lines from an offset on; the last one may be incomplete.
 
         Raises:
-            FileNotFoundError: It has not begun.
+            FileNotFoundError: The log does not exist.
         """
         ...
 
     def lines_at(self, places: Iterable[int]) -> Iterator[bytes]:
-        """The lines that begin at some places."""
+        """The lines that begin at the given offsets."""
         ...
 
     def open(self, end: int | None = None) -> None:
-        """Prepare to append; what lies beyond `end` is removed first."""
+        """Prepare to append; the log is truncated to `end` first, if given."""
         ...
 
     def append(self, line: bytes) -> int:
-        """Add a line, which then survives the end of this process; returns its place."""
+        """Append a line, which survives a crash of this process; returns its offset."""
         ...
 
     def sync(self) -> None:
-        """Wait until all lines survive the end of the machine."""
+        """Wait until all lines survive a crash of the machine."""
         ...
 
     def size(self) -> int | None:
-        """How large the log of this name is now; None: it is another one than that which was opened, or gone."""
+        """The current size of the log; None: it is gone, or another file has its name."""
         ...
 
     def close(self) -> None:
-        """Append no more."""
+        """Close the log for appending."""
         ...

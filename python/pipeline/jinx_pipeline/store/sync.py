@@ -1,11 +1,11 @@
-"""Directories on the disk."""
+"""Syncs directories."""
 
 import os
 from pathlib import Path
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a directory are on the disk."""
+    """Wait until the names in a directory are on disk."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)

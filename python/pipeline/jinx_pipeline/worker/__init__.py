@@ -1,1 +1,1 @@
-"""What runs in a worker process: tasks, operator chains, parts, and what is told of them."""
+"""What runs in a worker process: tasks, operator chains, the writing of parts, and reports about them."""

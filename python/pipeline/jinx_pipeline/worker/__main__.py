@@ -1,6 +1,7 @@
 """A worker of the local engine: `python -m jinx_pipeline.worker REQUESTS ANSWERS LIFELINE ACTIVITY`, inherited files.
 
-It is started clean, so that scripts need no `__main__` guard and notebooks work. Operators arrive as cloudpickle.
+It is started as a new process, so that scripts need no `__main__` guard and notebooks work. Operators arrive by
+cloudpickle.
 """
 
 import os
@@ -22,17 +23,17 @@ def main(arguments: list[str]) -> int:
     requests = Connection(int(arguments[0]), writable=False)
     answers = Connection(int(arguments[1]), readable=False)
     lifeline = int(arguments[2])
-    # What operators print belongs to the log, not into the pipe or the driver's standard output.
+    # Output of operators goes to the log, not to the standard output of the driver.
     os.dup2(2, 1)
-    _killed_with_the_driver()
-    threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
+    _set_parent_death_signal()
+    threading.Thread(target=_exit_with_driver, args=(lifeline,), daemon=True).start()
     return _serve(requests, answers, int(arguments[3]))
 
 
-def _killed_with_the_driver() -> None:
-    """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP) then; Linux alone can.
+def _set_parent_death_signal() -> None:
+    """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP); only Linux can.
 
-    The kernel watches the thread that started this process: it has to last as long as its workers.
+    The kernel watches the thread that started this process, which must therefore last as long as its workers.
     """
     if sys.platform != "linux":
         return
@@ -42,8 +43,8 @@ def _killed_with_the_driver() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _die_with_the_driver(lifeline: int) -> None:
-    """The other end of this pipe is closed when the driver dies, however it dies."""
+def _exit_with_driver(lifeline: int) -> None:
+    """Exit when the driver dies for any reason, which closes the other end of this pipe."""
     os.read(lifeline, 1)
     os._exit(3)
 
@@ -54,10 +55,10 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
     from jinx_pipeline.worker.task_runner import TaskRunner
 
     shared = Activity(activity)
-    pipes = {one.fileno(): os.fstat(one.fileno()) for one in (requests, answers)}
+    pipes = {pipe.fileno(): os.fstat(pipe.fileno()) for pipe in (requests, answers)}
 
     def busy_with(name: str, rows: int) -> None:
-        # Without them nobody hears us: end now, while the operator that has closed them is the one that is named.
+        # No answer could be sent: exit now, while the activity still names the operator that closed the pipes.
         if not all(_is_open(file, status) for file, status in pipes.items()):
             os._exit(PIPES_CLOSED)
         shared.set(name, rows)
@@ -86,15 +87,15 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
 
 
 def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log: str, **tell: Any) -> "TaskRunner":
-    """The same process for another run, with its log."""
+    """A runner for the next run, whose log this process writes from now on."""
     from jinx_pipeline.worker.renewal import forget_run
     from jinx_pipeline.worker.task_runner import TaskRunner
 
     runner.forget()
     forget_run(environment, folder)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    for standard in (1, 2):
-        os.dup2(file, standard)
+    for stream in (1, 2):
+        os.dup2(file, stream)
     os.close(file)
     return TaskRunner(**tell)
 

@@ -1,13 +1,13 @@
-"""What a worker is busy with, where the driver still finds it when the worker has died or hangs."""
+"""The current activity of a worker, in shared memory: the driver reads it even when the worker hangs or is dead."""
 
 import mmap
 import os
 import struct
 
 _BYTES = 256
-# How often something began, and the rows of what began last.
+# The number of activities begun so far, and the rows of the latest one.
 _STEP = struct.Struct("<QQ")
-# The last tasks that the driver does not want any more; a worker has no more of them at a time.
+# The last two attempts that the driver cancelled; a worker never has more at a time.
 _UNWANTED = struct.Struct("<qq")
 _NAME = _STEP.size + _UNWANTED.size
 # The exit code of a worker whose pipes an operator has closed.
@@ -15,10 +15,10 @@ PIPES_CLOSED = 4
 
 
 class Activity:
-    """A name in memory that two processes share.
+    """The name of an activity in memory that two processes share.
 
     Args:
-        file: A descriptor of `shared_file`; it may be closed afterwards.
+        file: A descriptor from `shared_file`; the caller may close it afterwards.
     """
 
     def __init__(self, file: int) -> None:
@@ -28,11 +28,11 @@ class Activity:
         self._unwanted = (-1, -1)
 
     def set(self, name: str, rows: int = 0) -> None:
-        """Say what begins now.
+        """Set the activity that begins now.
 
         Args:
-            name: It; nothing: the worker is between tasks.
-            rows: How many rows it is about, for the time that it may take; 0: any time.
+            name: Its name; empty: the worker is between tasks.
+            rows: How many rows it processes, which sets its time limit; 0: no limit.
         """
         self._steps += 1
         _STEP.pack_into(self._memory, 0, self._steps, rows)
@@ -40,31 +40,31 @@ class Activity:
             return
         self._name = name
         data = name.encode()[: _BYTES - _NAME - 1]
-        # The length last: a name is never read in parts.
+        # The length is written last, so that a name is never read in part.
         self._memory[_NAME] = 0
         self._memory[_NAME + 1 : _NAME + 1 + len(data)] = data
         self._memory[_NAME] = len(data)
 
     def get(self) -> str:
-        """What was said last."""
+        """The name that was set last."""
         return self._memory[_NAME + 1 : _NAME + 1 + self._memory[_NAME]].decode(errors="replace")
 
     def step(self) -> tuple[int, int]:
-        """A number that is another one as soon as something begins, and the rows of what began last."""
+        """A counter that changes when an activity begins, and the rows of the latest activity."""
         count, rows = _STEP.unpack_from(self._memory, 0)
         return count, rows
 
-    def tell_unwanted(self, attempt: int) -> None:
-        """Say that a task is not wanted any more."""
+    def mark_unwanted(self, attempt: int) -> None:
+        """Mark an attempt as cancelled."""
         self._unwanted = (self._unwanted[1], attempt)
-        _UNWANTED.pack_into(self._memory, _STEP.size, *(1 + one for one in self._unwanted))
+        _UNWANTED.pack_into(self._memory, _STEP.size, *(1 + number for number in self._unwanted))
 
     def is_unwanted(self, attempt: int) -> bool:
-        """Whether that was said of a task."""
+        """Whether an attempt is marked as cancelled."""
         return 1 + attempt in _UNWANTED.unpack_from(self._memory, _STEP.size)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._memory.close()
 
 
@@ -81,7 +81,7 @@ def shared_file() -> int:
         return os.dup(file.fileno())
 
 
-def too_late(row_seconds: float, rows: int) -> str:
-    """What is said of a worker that took longer than that for so many rows."""
-    many = f" for each of {rows:,} rows" if rows > 1 else ""
-    return f"no row was finished for {row_seconds * rows:g} s (row_seconds={row_seconds:g}{many})"
+def timeout_message(row_seconds: float, rows: int) -> str:
+    """The error message for a worker that exceeded `row_seconds` for each of its rows."""
+    row_count = f" for each of {rows:,} rows" if rows > 1 else ""
+    return f"no row was finished for {row_seconds * rows:g} s (row_seconds={row_seconds:g}{row_count})"

@@ -1,4 +1,4 @@
-"""The work of converting the pieces of a source to datasets, before anything else is done with them."""
+"""Converts the pieces of a source to datasets, before anything else is done with them."""
 
 import os
 import time
@@ -20,12 +20,12 @@ from jinx_pipeline.worker.work import WorkerState
 
 @dataclass(frozen=True)
 class ConvertWork:
-    """Converts pieces of a source, one a row of the node; none of them can be left out.
+    """Converts the pieces of a source; each piece is a row of the node, and none can be left out.
 
     Attributes:
-        source: As the recipe names it.
-        pieces: In order.
-        threads: Of one worker.
+        source: The source, as the recipe names it.
+        pieces: Its pieces, in order.
+        threads: Threads of one worker.
     """
 
     source: str
@@ -38,17 +38,17 @@ class ConvertWork:
 
     @property
     def label(self) -> str:
-        """What is converted."""
+        """A readable description."""
         return f"{self.source}, which is converted first"
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`; rows that cannot be read are told in a file next to the part."""
+        """As `Work.run`; unreadable rows are listed in a file next to the part."""
         del source
         started = time.perf_counter()
         worker.busy_with(self.label, 0)
         piece = self.pieces[task.first]
         with _opened(piece) as readable:
-            done = jinx.convert(
+            result = jinx.convert(
                 readable,
                 path,
                 overwrite=True,
@@ -58,12 +58,12 @@ class ConvertWork:
                 rejects=signatures_path(path),
                 threads=self.threads,
             )
-        return Receipt(path.name, done.samples, done.bytes + done.sidecar_bytes, time.perf_counter() - started)
+        return Receipt(path.name, result.samples, result.bytes + result.sidecar_bytes, time.perf_counter() - started)
 
 
 @contextmanager
 def _opened(piece: Piece) -> Generator[str]:
-    """A path that gives the bytes of a piece."""
+    """A path from which the bytes of a piece can be read."""
     if piece.stop is None:
         yield piece.path
         return
@@ -73,12 +73,12 @@ def _opened(piece: Piece) -> Generator[str]:
     try:
         yield f"/dev/fd/{reading}"
     finally:
-        os.close(reading)  # ends the thread, too
+        os.close(reading)  # ends the thread too
         thread.join()
 
 
 def _feed(piece: Piece, stop: int, writing: int) -> None:
-    # Whoever reads from the pipe may have failed.
+    # The reader of the pipe may have failed.
     with suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe, Path(piece.path).open("rb") as file:
         for data in lines_of(file, piece.start, stop):
             pipe.write(data)

@@ -1,13 +1,13 @@
-"""Freed memory is kept for the next batch: to give pages back and ask for others takes longer than to read a blob."""
+"""Keeps freed memory for the next batch: returning pages and requesting new ones takes longer than reading a blob."""
 
 import ctypes
 import os
 
-# By the variable with which a user sets it: its number in <malloc.h>, and bytes.
+# By environment variable: the number of the option in <malloc.h>, and its value in bytes.
 _SETTINGS = {
-    # The most that stays with a worker between two batches.
+    # The most that a worker keeps between two batches.
     "MALLOC_TRIM_THRESHOLD_": (-1, 64 * 1024 * 1024),
-    # The most that glibc allows; what is larger is given back at once.
+    # The maximum of glibc; larger blocks are returned at once.
     "MALLOC_MMAP_THRESHOLD_": (-3, 32 * 1024 * 1024),
 }
 
@@ -17,7 +17,7 @@ _LIBRARY = ctypes.CDLL(None)
 def keep_freed_memory() -> None:
     """Let this process keep some of the memory that it frees.
 
-    Other C libraries than glibc, and what the environment sets, stay as they are.
+    Nothing changes for other C libraries than glibc, and for options that the environment sets.
     """
     mallopt = getattr(_LIBRARY, "mallopt", None)
     if mallopt is not None:
@@ -27,7 +27,7 @@ def keep_freed_memory() -> None:
 
 
 def give_freed_memory_back() -> None:
-    """Give what is kept back to the system, so that the next growth of this process shows in its size."""
+    """Return the kept memory to the system, so that further growth shows in the size of this process."""
     malloc_trim = getattr(_LIBRARY, "malloc_trim", None)
     if malloc_trim is not None:
         malloc_trim(0)

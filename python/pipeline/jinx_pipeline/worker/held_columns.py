@@ -1,4 +1,4 @@
-"""Columns of batches until their part is written: a few in memory, all others on the disk."""
+"""Holds columns of batches until their part is written: a few in memory, the others on disk."""
 
 import pickle
 import tempfile
@@ -17,11 +17,11 @@ _NUMBERS: Final = frozenset({int, float, bool, type(None), type(REMOVED)})
 
 
 class HeldColumns:
-    """Columns by number. What no longer fits into memory is in a file that has no name, and ends with this process.
+    """Columns by number. Those that do not fit into memory are in an unnamed file, which ends with this process.
 
     Args:
         folder: The directory of the file.
-        memory: Bytes of values that stay in memory, besides the last ones and what only memory can hold.
+        memory: Bytes of values to keep in memory; values of unknown size are kept there as well.
     """
 
     def __init__(self, folder: Path, memory: int = HELD_BYTES) -> None:
@@ -32,11 +32,11 @@ class HeldColumns:
 
     def add(self, columns: Columns) -> int:
         """Hold columns; returns their number."""
-        self._held.append(self._placed(columns))
+        self._held.append(self._store(columns))
         return len(self._held) - 1
 
     def get(self, number: int) -> Columns:
-        """The columns of a number."""
+        """The columns with a number."""
         held = self._held[number]
         if not isinstance(held, int):
             return held
@@ -46,14 +46,14 @@ class HeldColumns:
         return pickle.load(self._file)  # noqa: S301 - written by this process
 
     def close(self) -> None:
-        """Forget all."""
+        """Drop all columns."""
         self._held.clear()
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _placed(self, columns: Columns) -> Columns | int:
-        """The columns themselves, or where they are in the file."""
+    def _store(self, columns: Columns) -> Columns | int:
+        """Keep columns in memory or in the file; returns them, or their offset in the file."""
         sizes = [_size(values) for values in columns.values()]
         size = sum(0 if size is None else size for size in sizes)
         if size <= self._free or None in sizes:
@@ -61,13 +61,13 @@ class HeldColumns:
             return columns
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
-        place = self._file.seek(0, 2)
+        offset = self._file.seek(0, 2)
         pickle.dump(dict(columns), self._file, protocol=5)
-        return place
+        return offset
 
 
 def _size(value: Any) -> int | None:
-    """The bytes of a value; None of one that may be more than its data."""
+    """The bytes of a value; None if only pickling would tell them."""
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:

@@ -1,4 +1,4 @@
-"""The work of operators on rows: from the rows of a source to a part and a receipt."""
+"""Runs operators on the rows of a task, and writes the resulting part."""
 
 import time
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MapWork:
-    """Runs a stage on the rows of a task, and writes what remains: a saved view, or a directory of samples.
+    """Runs a stage on the rows of a task, and writes the remaining rows as a saved view or a directory of samples.
 
     Attributes:
         stage: The operators.
@@ -42,17 +42,17 @@ class MapWork:
 
     @property
     def pool(self) -> str:
-        """That of the stage."""
+        """The pool of the stage."""
         return self.stage.pool
 
     @property
     def suffix(self) -> str:
-        """Of a file, where the part is a view."""
+        """`VIEW_SUFFIX` if the part is a view."""
         return VIEW_SUFFIX if self.stage.output == "view" else ""
 
     @property
     def operators(self) -> list[Operator]:
-        """Those of the stage."""
+        """The operators of the stage."""
         return self.stage.operators
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
@@ -70,18 +70,18 @@ class MapWork:
         chain = Chain(stage, ctx, partial(row_of, rows), worker.busy_with)
         with self._writer(rows, path, chain) as writer:
             for batch in _batches(stage, rows, task, chain):
-                for made in chain.run(batch):
-                    for part, table in _with_tables(stage, made, chain):
+                for output in chain.run(batch):
+                    for part, table in _with_tables(stage, output, chain):
                         writer.add(part, table)
             written = writer.close()
         ports: dict[str, PortPart] = {}
         for port in stage.ports:
             part = port_path(path, port)
             with self._writer(rows, part, chain) as writer:
-                for batch in chain.of_port[port]:
+                for batch in chain.port_batches[port]:
                     writer.add(batch, None)
-                of_port = writer.close()
-            ports[port] = PortPart(None, 0) if of_port is None else PortPart(part.name, of_port.samples)
+                port_result = writer.close()
+            ports[port] = PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples)
         return Receipt(
             part=None if written is None else path.name,
             rows_out=0 if written is None else written.samples,
@@ -99,7 +99,7 @@ class MapWork:
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:
-    """The row of the pipeline's input that lies at a position of a source, or its number there and what that counts."""
+    """The row of the pipeline's input at a position of a source, or its number there and what that number counts."""
     if position < 0:
         return -1, ""
     if source.source.has_parts and not source.source.base:
@@ -108,7 +108,7 @@ def row_of(source: OpenSource, position: int) -> tuple[int, str]:
 
 
 def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iterator[Batch]:
-    """The rows of a task as batches; of a source with groups, what the group operator makes of them."""
+    """The rows of a task as batches; for a source with groups, the samples that the group operator makes."""
     size = max(stage.batch_rows // task.batch_share, 1)
     if stage.group is not None:
         yield from _grouped(stage, source, task, chain, size)
@@ -121,20 +121,20 @@ def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
 
 
 def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
-    """Statistics that the input has, so that filters do not compute them again."""
+    """The batch with the statistics that the input has, so that filters do not compute them again."""
     if not stage.known_stats or STATS not in batch.source.column_names:
         return batch
     import pyarrow as pa
 
     stored = batch.column(STATS)
     for name, digest in stage.known_stats.items():
-        values = [one.get(name) if one is not None else None for one in stored]
+        values = [stats.get(name) if stats is not None else None for stats in stored]
         batch = batch.with_stats({name: pa.array(values)}, digest)
     return batch
 
 
 def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: int) -> Iterator[Batch]:
-    """A sample for each group, or several."""
+    """Batches of the samples that a group operator makes, one or several for each group."""
     operator = stage.group
     if operator is None:
         return
@@ -146,28 +146,28 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
         if operator.kind == "grouper":
-            group = group.opened()  # its keys are missing in all samples, or were found
+            group = group.opened()  # a missing key column was handled when the groups were formed
         try:
-            made = chain.answered(operator.name, group, lambda one: operator.run(one, chain.ctx).to_samples())
-            samples += made
-            numbers += [number] * len(made)
+            new = chain.call_with_waits(operator.name, group, lambda batch: operator.run(batch, chain.ctx).to_samples())
+            samples += new
+            numbers += [number] * len(new)
         except BaseException as error:  # noqa: BLE001 - as in `Chain.attempt`
             raise_if_not_of_rows(error)
             chain.give_up(operator.name, group, error)
         if len(samples) >= size or (samples and number == last):
-            chain.row_of = partial(_group_at, numbers)
+            chain.row_of = partial(_group_number, numbers)
             yield Batch(samples, roles=stage.roles)
             chain.row_of = row_of_source
             samples, numbers = [], []
 
 
-def _group_at(numbers: list[int], position: int) -> tuple[int, str]:
-    """As `row_of`, of a sample that was made of a group."""
+def _group_number(numbers: list[int], position: int) -> tuple[int, str]:
+    """As `row_of`, for a sample that was made from a group."""
     return numbers[position], "group"
 
 
 def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch, pa.Table | None]]":
-    """The batch with what a deduplicator, if one follows, has to know of each row; in parts where that fails."""
+    """The batch with the keys of its rows if an operator over keys follows; in parts if that fails on some rows."""
     operator: Any = stage.signatures
     if operator is None:
         return [(batch, None)]
@@ -175,12 +175,12 @@ def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch,
 
 
 def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
-    # A column that the input lacks was refused before; later ones may be those of other samples.
+    # A column that the input lacks was refused before; a column of a mapper may be missing in some samples.
     return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 
 
 def _write_signatures(stage: Stage, path: Path, tables: "list[pa.Table]") -> None:
-    """Write the signatures of a part that comes next: it is published in the same directory, which is synced then."""
+    """Write the signatures of a part before the part itself, whose publication syncs their common directory."""
     import pyarrow as pa
 
     operator, table = stage.signatures, pa.concat_tables(tables)

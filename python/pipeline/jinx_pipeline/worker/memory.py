@@ -1,4 +1,4 @@
-"""The memory of this machine or container, and what processes use of it."""
+"""The memory of this machine or container, and the memory that processes use."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from jinx_pipeline.worker.memory_cgroup import memory_limits
 if TYPE_CHECKING:
     from jinx_pipeline.recipe.model import Options
 
-# Of the memory of a machine, for all workers together.
+# The share of the memory of a machine for all workers together.
 USABLE_SHARE = 0.9
 
 
@@ -20,12 +20,12 @@ def private_bytes(pid: int) -> int:
         memory = psutil.Process(pid).memory_info()
     except psutil.Error:
         return 0
-    # Linux says what is shared.
+    # Only Linux reports shared memory.
     return memory.rss - getattr(memory, "shared", 0)
 
 
-def over_limit(limit: int) -> str:
-    """Why a worker that used more was killed."""
+def memory_limit_message(limit: int) -> str:
+    """The error message for a worker that was killed because it used more memory."""
     return f"killed: it used more than {limit:,} bytes of memory"
 
 
@@ -35,12 +35,12 @@ def usable_memory() -> int:
 
 
 def free_memory() -> int:
-    """Bytes of memory of this machine or container that nobody uses."""
+    """Free bytes of memory of this machine or container."""
     return min([psutil.virtual_memory().available, *(group.free for group in memory_limits())])
 
 
 def memory_share(options: "Options", workers: int) -> int:
-    """Bytes that one of so many workers may use."""
+    """Bytes that each of several workers may use."""
     if options.memory is not None:
         return parse_size(options.memory)
     return int(usable_memory() * USABLE_SHARE / workers)

@@ -1,7 +1,7 @@
-"""Limits of memory that a container, a batch system or systemd has put on this process: cgroups of both versions.
+"""Memory limits that a container, a batch system or systemd sets for this process: cgroups of both versions.
 
-A group lies in others, each of which may have a limit; the tightest counts. Where a container does not see its own
-group, but its mount does, paths of the host begin with the mount's root.
+Groups are nested, and each may have a limit; the tightest counts. If a container sees the paths of the host, they
+begin with the root of its mount.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath
 
 @dataclass(frozen=True)
 class _Version:
-    """The names of the files of a version.
+    """The names of the files of a cgroup version.
 
     Attributes:
         limit: The limit in bytes, or a word for none.
-        usage: The bytes in use, files that were read included.
-        files: In `memory.stat`: bytes of files that were read once, which are given up for programs.
+        usage: The bytes in use, including cached files.
+        files: The name in `memory.stat` for bytes of inactive cached files, which the kernel frees when needed.
     """
 
     limit: str
@@ -36,7 +36,7 @@ class MemoryLimit:
 
     Attributes:
         limit: Bytes that its processes may use together.
-        free: Bytes of these that nobody uses; less than 0 is 0.
+        free: Unused bytes of the limit; at least 0.
     """
 
     limit: int
@@ -44,13 +44,13 @@ class MemoryLimit:
 
 
 def memory_limits(process: Path = Path("/proc/self")) -> list[MemoryLimit]:
-    """The limits of all groups in which a process is, from the innermost on; none where nothing says so.
+    """The limits of all groups of a process, innermost first; empty if there are none.
 
     Args:
-        process: Its directory below `/proc`.
+        process: The directory of the process in `/proc`.
     """
-    found = [_limit(folder, version) for folder, version in _folders(process)]
-    return [limit for limit in found if limit is not None]
+    limits = [_limit(folder, version) for folder, version in _folders(process)]
+    return [limit for limit in limits if limit is not None]
 
 
 def _limit(folder: Path, version: _Version) -> MemoryLimit | None:
@@ -66,7 +66,7 @@ def _limit(folder: Path, version: _Version) -> MemoryLimit | None:
 
 
 def _folders(process: Path) -> Iterator[tuple[Path, _Version]]:
-    """The folder of the process's group, then those of the groups around it."""
+    """The directory of the group of a process, then those of the enclosing groups."""
     try:
         mounts = (process / "mountinfo").read_text("utf-8").splitlines()
         groups = dict(_groups((process / "cgroup").read_text("utf-8")))
@@ -86,7 +86,7 @@ def _folders(process: Path) -> Iterator[tuple[Path, _Version]]:
 
 
 def _groups(text: str) -> Iterator[tuple[str, str]]:
-    """The kind of file system and the path of each group that may limit memory."""
+    """The file system type and the path of each group that may limit memory."""
     for line in text.splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0":

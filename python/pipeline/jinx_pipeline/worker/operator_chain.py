@@ -1,4 +1,4 @@
-"""Operators one after another on a batch: what each did, and the rows on which one failed."""
+"""Runs operators one after another on a batch, and records what each did and on which rows it failed."""
 
 import errno
 import os
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 # Errors of the machine, not of a row.
 _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-# Rows one after another that fail with such an error, until it is taken for one of the machine.
+# After so many consecutive rows that fail with such an error, the machine is to blame.
 _UNFIT_ROWS = 8
-# Of a task, so many rows that were left out are told with a trace and a long message: an operator that fails on every
+# In each task, so many bad rows are reported with a traceback and the whole message: an operator that fails on every
 # row would fill the run log.
-_TOLD_WHOLE, _SHORT_CHARACTERS = 20, 200
+_FULL_REPORTS, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
-# A worker waits so long for a service without a row done, until the stage waits.
-_MOST_WAIT_SECONDS = 60.0
+# A worker waits at most so long for a service without finishing a row; then the stage waits.
+_MAX_WAIT_SECONDS = 60.0
 
 
 class MachineError(Exception):
-    """All rows that were tried failed with errors that may be the machine's: a package or disk space is missing.
+    """All rows failed with errors that the machine may have caused, such as a missing package or a full disk.
 
     Attributes:
-        operator: On which operator.
+        operator: The operator that failed.
         cause: The first of these errors.
     """
 
@@ -50,22 +50,22 @@ class MachineError(Exception):
 
 
 class BatchError(Exception):
-    """What an operator returned does not fit a batch, and fits each part of it."""
+    """An operator returned a result that fits each row of a batch, but not the batch as a whole."""
 
     concerns_all_rows = True
     needs_repair = True
 
 
 class _DividedError(Exception):
-    """After a wait, the halves of a batch are tried."""
+    """After a wait, the batch is tried again in halves."""
 
 
 class ThrottledError(Exception):
-    """A service that an operator asked wants us to wait.
+    """A service that an operator calls asks the caller to wait.
 
     Attributes:
-        seconds: For how long.
-        what: The operator, and what the service said.
+        seconds: How long to wait.
+        what: The operator, and the message of the service.
     """
 
     concerns_all_rows = True
@@ -77,7 +77,7 @@ class ThrottledError(Exception):
 
 
 @dataclass(slots=True)
-class _Sum:
+class _Totals:
     rows_in: int = 0
     rows_out: int = 0
     seconds: float = 0.0
@@ -90,11 +90,11 @@ class Chain:
 
     Args:
         stage: The stage.
-        ctx: What operators may use.
-        row_of: The row of the pipeline's input from which a position of the batch comes, or another number and what
-            that counts.
-        busy_with: Told the name of what begins, and of how many rows it is; the driver is told it if the worker dies,
-            and ends one that takes too long for these rows. 0 rows may take any time.
+        ctx: The context for operators.
+        row_of: Maps a position of the batch to its row of the pipeline's input, or to another number and the word for
+            what that number counts.
+        busy_with: Called with the name of each activity that begins and its number of rows. The driver reports the
+            name if the worker dies, and ends a worker that takes too long for these rows; 0 rows: no time limit.
     """
 
     def __init__(
@@ -111,29 +111,29 @@ class Chain:
         self._busy_with = busy_with
         self._name = ""
         self._waited = 0.0
-        ctx.begins = self._begins
-        self._sums = [_Sum() for _ in stage.operators]
+        ctx.begins = self._begin_rows
+        self._totals = [_Totals() for _ in stage.operators]
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
-        self.of_port: dict[str, list[Batch]] = {port: [] for port in stage.ports}
+        self.port_batches: dict[str, list[Batch]] = {port: [] for port in stage.ports}
 
     def run(self, batch: Batch) -> list[Batch]:
-        """What the operators make of a batch; in several parts where rows were left out."""
+        """The batch after all operators; in several parts if rows were left out."""
         batches = [batch]
         for place in range(len(self._stage.operators)):
-            batches = [made for one in batches for made in self._run_one(place, one) if len(made)]
-        return [one.forgotten() for one in batches]
+            batches = [output for part in batches for output in self._run_operator(place, part) if len(output)]
+        return [output.forgotten() for output in batches]
 
     def attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = True
     ) -> list[tuple[Batch, Any]]:
-        """Call a function of a batch; if it fails, of smaller ones, so that only the rows on which it fails are lost.
+        """Call a function with a batch; if it fails, with smaller batches, so that only the rows that fail are lost.
 
         Args:
-            name: What calls it.
+            name: The name of the caller.
             batch: The rows.
             call: The function.
-            is_divided: Whether smaller batches are tried also after a service asked to wait, so that rows that are
+            is_divided: Whether to try smaller batches also after a service asked to wait, so that the rows that are
                 done by then stay done.
 
         Returns:
@@ -141,23 +141,23 @@ class Chain:
         """
         unfit: list[BaseException] = []
         try:
-            made = self._attempt(name, batch, call, unfit, is_divided=is_divided)
+            results = self._attempt(name, batch, call, unfit, is_divided=is_divided)
         finally:
-            self.begins(name)
+            self.begin(name)
         if len(unfit) == len(batch):
             raise MachineError(name, unfit[0])
-        return made
+        return results
 
     def _attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException], *, is_divided: bool
     ) -> list[tuple[Batch, Any]]:
-        """As `attempt`; `unfit` are the errors that may concern all rows, since a row was fine."""
+        """As `attempt`; `unfit` collects the errors since the last good row that may concern all rows."""
         misfit: ReturnedError | None = None
         try:
-            made = self.answered(name, batch, call, is_divided=is_divided)
+            result = self.call_with_waits(name, batch, call, is_divided=is_divided)
         except _DividedError:
             pass
-        except BaseException as error:  # Ctrl-C reaches the driver alone, and a cancelled request is one of a row
+        except BaseException as error:  # Ctrl-C reaches only the driver, and a cancelled request fails only its row
             self._end_if_forked()
             if isinstance(error, ReturnedError):
                 misfit = error
@@ -167,90 +167,100 @@ class Chain:
                     unfit.append(error)
                     if len(unfit) == _UNFIT_ROWS:
                         raise MachineError(name, unfit[0]) from error
-                self.bad.append(self._bad(name, batch, error))
+                self.bad.append(self._bad_row(name, batch, error))
                 return []
         else:
             self._end_if_forked()
             unfit.clear()
-            return [(batch, made)]
-        half, were_bad = len(batch) // 2, len(self.bad)
+            return [(batch, result)]
+        half, bad_before = len(batch) // 2, len(self.bad)
         halves = batch.take(range(half)), batch.take(range(half, len(batch)))
-        made = [one for part in halves for one in self._attempt(name, part, call, unfit, is_divided=is_divided)]
-        if misfit is not None and len(self.bad) == were_bad:
-            # No row is to blame. An aggregate of a batch, such as a mean, would else be that of each row alone.
-            what = f"{name}: {misfit}; what it returned for these samples one by one did fit"
-            raise BatchError(f"{what}: repair it for batches, and start over with restart (--restart)")
-        return made
+        results = [
+            result for part in halves for result in self._attempt(name, part, call, unfit, is_divided=is_divided)
+        ]
+        if misfit is not None and len(self.bad) == bad_before:
+            # No row is to blame. Otherwise an aggregate of a batch, such as a mean, would become that of each row.
+            message = f"{name}: {misfit}; what it returned for these samples one by one did fit"
+            raise BatchError(f"{message}: repair it for batches, and start over with restart (--restart)")
+        return results
 
-    def answered(self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = False) -> Any:
-        """What a function returns; as often as a service that it asks wants us to wait, it is called again.
+    def call_with_waits(
+        self, name: str, batch: Batch, call: Callable[[Batch], Any], *, is_divided: bool = False
+    ) -> Any:
+        """Call a function, again after each wait that a service asks for; returns its result.
 
         Raises:
-            ThrottledError: That took too long without a row done.
-            _DividedError: We have waited, and the halves of the batch are to be tried.
+            ThrottledError: The waits took too long without a finished row.
+            _DividedError: After a wait, the batch is to be tried in halves.
         """
         while True:
-            self.begins(name, len(batch))
+            self.begin(name, len(batch))
             try:
-                made = call(batch)
+                result = call(batch)
             except Exception as error:
                 self._end_if_forked()
-                if not self._has_waited(name, error):
+                if not self._wait_if_throttled(name, error):
                     raise
             else:
                 self._waited = 0.0
-                return made
+                return result
             if is_divided and len(batch) > 1:
                 raise _DividedError
 
-    def _has_waited(self, name: str, error: Exception) -> bool:
-        """Wait if a service has asked us to."""
+    def _wait_if_throttled(self, name: str, error: Exception) -> bool:
+        """Wait if a service asks to; returns whether it did."""
         try:
             raise_if_not_of_rows(error)
         except ThrottledError as busy:
             busy.what = f"{name}: {message_of(error)}"
-            if self._waited + busy.seconds > _MOST_WAIT_SECONDS:
+            if self._waited + busy.seconds > _MAX_WAIT_SECONDS:
                 raise
             self._waited += busy.seconds
-            self.begins(name)
+            self.begin(name)
             time.sleep(busy.seconds)
             return True
         return False
 
-    def begins(self, name: str, rows: int = 0) -> None:
-        """What begins now, and of how many rows it is; 0: it may take any time."""
+    def begin(self, name: str, rows: int = 0) -> None:
+        """Report the activity that begins now, with its number of rows; 0: no time limit."""
         self._name = name
-        self._begins(rows)
+        self._begin_rows(rows)
 
-    def _begins(self, rows: int) -> None:
+    def _begin_rows(self, rows: int) -> None:
         self._busy_with(self._name, rows if self._stage.has_time_limit else 0)
 
     def _end_if_forked(self) -> None:
-        """An operator has forked, and this is its child: the task, and what is told of it, are the parent's."""
+        """Exit if this is a process that an operator forked: the task and its reports belong to the parent."""
         if os.getpid() != self._pid:
             os._exit(0)
 
     def give_up(self, name: str, batch: Batch, error: BaseException) -> None:
         """Record that all rows of a batch are left out."""
-        self.bad += [self._bad(name, batch.take([at]), error) for at in range(len(batch))]
+        self.bad += [self._bad_row(name, batch.take([row]), error) for row in range(len(batch))]
 
     def figures(self) -> list[OperatorFigures]:
-        """What each operator did."""
+        """The figures of each operator."""
         stage = self._stage
         return [
             OperatorFigures(
-                operator.name, number, one.rows_in, one.rows_out, one.seconds, one.cpu_seconds, one.peak_bytes
+                operator.name,
+                number,
+                totals.rows_in,
+                totals.rows_out,
+                totals.seconds,
+                totals.cpu_seconds,
+                totals.peak_bytes,
             )
-            for operator, number, one in zip(stage.operators, stage.numbers, self._sums, strict=True)
+            for operator, number, totals in zip(stage.operators, stage.numbers, self._totals, strict=True)
         ]
 
-    def _run_one(self, place: int, batch: Batch) -> Iterator[Batch]:
-        stage, one = self._stage, self._sums[place]
+    def _run_operator(self, place: int, batch: Batch) -> Iterator[Batch]:
+        stage, totals = self._stage, self._totals[place]
         operator = stage.operators[place]
         is_marked = stage.measure_only and operator.kind == "filter"
 
         def call(part: Batch) -> tuple[Batch, Batch]:
-            """What it makes of a batch, and the batch with what it looked at."""
+            """The output of the operator, and the batch with what it read."""
             if is_marked:
                 return operator.mark(part, self.ctx), part
             marked = operator.mark(part, self.ctx) if "dropped" in stage.ports else part
@@ -258,47 +268,47 @@ class Chain:
 
         started, cpu_started = time.perf_counter(), time.process_time()
         # Results that depend on the batch would depend on when a service was busy.
-        made = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
-        one.seconds += time.perf_counter() - started
-        one.cpu_seconds += time.process_time() - cpu_started
-        one.rows_in += len(batch)
-        one.rows_out += sum(len(after) for _, (after, _) in made)
-        one.peak_bytes = max(one.peak_bytes, resident_bytes())
-        self._keep_for_ports(batch, [marked for _, (_, marked) in made], [after for _, (after, _) in made])
-        for before, (after, _) in made:
+        results = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
+        totals.seconds += time.perf_counter() - started
+        totals.cpu_seconds += time.process_time() - cpu_started
+        totals.rows_in += len(batch)
+        totals.rows_out += sum(len(after) for _, (after, _) in results)
+        totals.peak_bytes = max(totals.peak_bytes, resident_bytes())
+        self._keep_for_ports(batch, [marked for _, (_, marked) in results], [after for _, (after, _) in results])
+        for before, (after, _) in results:
             if stage.trace:
                 self._trace(operator, stage.numbers[place], before, after)
             yield after
 
     def _keep_for_ports(self, batch: Batch, marked: list[Batch], kept: list[Batch]) -> None:
-        """Keep what an operator has dropped, and what it has failed on, where somebody reads it."""
-        if "dropped" in self.of_port:
+        """Keep the rows that an operator dropped or failed on, for ports that are read."""
+        if "dropped" in self.port_batches:
             pairs = zip(marked, kept, strict=True)
-            self.of_port["dropped"] += [_without(before, after.positions) for before, after in pairs]
-        if "failed" in self.of_port and sum(map(len, marked)) < len(batch):
-            self.of_port["failed"].append(_without(batch, *(part.positions for part in marked)))
+            self.port_batches["dropped"] += [_without(before, after.positions) for before, after in pairs]
+        if "failed" in self.port_batches and sum(map(len, marked)) < len(batch):
+            self.port_batches["failed"].append(_without(batch, *(part.positions for part in marked)))
 
     def _trace(self, operator: Operator, number: int, before: Batch, after: Batch) -> None:
-        have = sum(one["number"] == number for one in self.traces)
-        if have < self._stage.trace:
-            found = row_examples(operator, before, after, self._stage.trace - have, self.ctx)
-            self.traces += [{"operator": operator.name, "number": number, **one} for one in found]
+        count = sum(trace["number"] == number for trace in self.traces)
+        if count < self._stage.trace:
+            examples = row_examples(operator, before, after, self._stage.trace - count, self.ctx)
+            self.traces += [{"operator": operator.name, "number": number, **example} for example in examples]
 
-    def _bad(self, name: str, batch: Batch, error: BaseException) -> BadRow:
+    def _bad_row(self, name: str, batch: Batch, error: BaseException) -> BadRow:
         row, counted = self.row_of(int(batch.positions[0]))
-        is_one_of_many = len(self.bad) >= _TOLD_WHOLE
+        is_one_of_many = len(self.bad) >= _FULL_REPORTS
         message = message_of(error)[: _SHORT_CHARACTERS if is_one_of_many else None]
         return BadRow(row, name, message, "" if is_one_of_many else trace_of(error), counted=counted)
 
 
 def _without(batch: Batch, *positions: "npt.NDArray[np.int64]") -> Batch:
-    """The rows of a batch that do not lie at some positions."""
-    others = np.concatenate([*positions, np.empty(0, dtype=np.int64)])
-    return batch.take(~np.isin(batch.positions, others)).forgotten()
+    """The rows of a batch that are not at the given positions."""
+    excluded = np.concatenate([*positions, np.empty(0, dtype=np.int64)])
+    return batch.take(~np.isin(batch.positions, excluded)).forgotten()
 
 
 def raise_if_not_of_rows(error: BaseException) -> None:
-    """Raise an error that is no fault of the rows at hand; one of a busy service as `ThrottledError`."""
+    """Raise an error that the rows did not cause; the error of a busy service becomes a `ThrottledError`."""
     if concerns_all_rows(error):
         raise error
     wait = getattr(error, "retry_after", None)
@@ -307,15 +317,15 @@ def raise_if_not_of_rows(error: BaseException) -> None:
 
 
 def concerns_all_rows(error: BaseException) -> bool:
-    """Whether no other rows would fare better: a service or what an operator needs is missing, memory is short."""
+    """Whether an error would occur for any row: a service or requirement of an operator is missing, memory is short."""
     if isinstance(error, MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
-    # A SystemExit by which Ray ends this worker, wherever it is at work.
+    # A SystemExit by which Ray ends this worker.
     return hasattr(error, "ray_terminate_msg")
 
 
 def may_concern_all_rows(error: BaseException) -> bool:
-    """Whether it depends on other rows what it means: a package that all need, or one image does; a full disk."""
+    """Whether only the outcome of other rows tells if the row is to blame: a missing package, a full disk."""
     return isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _MACHINE)
 
 

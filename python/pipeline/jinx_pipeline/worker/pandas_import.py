@@ -1,4 +1,4 @@
-"""pyarrow looks for pandas when it first converts a list, even if nobody needs it: 0.3 s and 27 MB in each worker."""
+"""Hides pandas from pyarrow, which imports it when it first converts a list: 0.3 s and 27 MB in each worker."""
 
 import sys
 from importlib.abc import MetaPathFinder
@@ -9,12 +9,12 @@ _CODE_OF_USERS = "jinx_pipeline.operators.script."
 
 
 def is_spared(modules: list[str]) -> bool:
-    """Whether operators of these modules run no code of a user, which might ask pyarrow for pandas."""
+    """Whether operators of these modules run no user code, which might need pandas from pyarrow."""
     return all(name.startswith(_OWN) and not name.startswith(_CODE_OF_USERS) for name in modules)
 
 
 def spare() -> None:
-    """Let pyarrow find no pandas in this process; others who import it still do."""
+    """Hide pandas from pyarrow in this process; other code can still import it."""
     if "pandas" in sys.modules:
         return
     import pyarrow as pa

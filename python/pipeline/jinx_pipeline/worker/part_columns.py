@@ -1,4 +1,4 @@
-"""Which columns a part has in place of those of its source, and next to them."""
+"""The columns that a part stores itself: those that replace columns of its source, and new ones."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -18,11 +18,11 @@ class _Kept:
 
 
 KEPT: Final = _Kept()
-"""As a value of a column to write: the row has its stored value."""
+"""A value of a column to write: the row keeps its stored value."""
 
 
 class PartColumns:
-    """Tells what a stage writes of batches.
+    """The columns that a stage writes for a batch.
 
     The bytes of a row depend on the row and the stage alone, never on the batch that it was in, so that every schedule
     gives the same output. Columns that operators declare to write are therefore written for every row; of others, those
@@ -30,7 +30,7 @@ class PartColumns:
 
     Args:
         stage: The stage.
-        source: Where the rows of the batches are.
+        source: The source of the rows.
     """
 
     def __init__(self, stage: Stage, source: OpenSource) -> None:
@@ -46,16 +46,16 @@ class PartColumns:
         """Samples that are not rows of the dataset."""
         return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats))
 
-    def of(self, batch: Batch) -> dict[str, list[Any]]:
+    def to_write(self, batch: Batch) -> dict[str, list[Any]]:
         """The columns to write in place of the stored ones; REMOVED where a row keeps or lacks its stored value."""
-        # Measuring changes nothing: what mappers made was for the filters after them.
+        # With `measure_only`, the output of mappers is for the filters after them and is not written.
         changed = {} if self._stage.measure_only else batch.changed
         columns: dict[str, list[Any]] = {}
         for name in self._declared:
             columns[name] = _listed(changed[name]) if name in changed else self._values(batch, name)
             if None in columns[name]:
                 columns[name] = self._absent_kept(batch, name, columns[name])
-        # In an order that does not depend on which sample of the batch came first with a column.
+        # Sorted, so that the order does not depend on the first sample with a column.
         for name in sorted(changed.keys() - columns.keys()):
             columns[name] = self._changed_only(batch, name, _listed(changed[name]))
         if not self._stage.keep_stats:
@@ -66,7 +66,7 @@ class PartColumns:
         return columns
 
     def with_absent(self, batch: Batch, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """The same, and what samples lack of the stored columns that are not written."""
+        """The columns to write, with a column for each stored one that is not in them and that some sample lacks."""
         absent = absent_columns(self._dataset, self._source.local(batch.positions)) or []
         for name in dict.fromkeys(name for names in absent for name in names):
             if name not in columns:
@@ -74,8 +74,8 @@ class PartColumns:
         return columns
 
     def whole(self, batch: Batch, name: str, values: list[Any] | None) -> list[Any]:
-        """The values of a column that is the view's own, those that did not change included."""
-        if values is not None and not any(one is KEPT for one in values):
+        """All values of a column that the view stores itself, including those that did not change."""
+        if values is not None and not any(value is KEPT for value in values):
             return values
         stored = self._values(batch, name)
         return (
@@ -95,20 +95,20 @@ class PartColumns:
         return [REMOVED if name in names else value for value, names in zip(values, absent, strict=True)]
 
     def _absent_kept(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
-        """A row that had no such column, and was given None by an operator that took it for that, still has none."""
+        """The values, without the None that an operator returned for rows that lack the column."""
         stored = self._values(batch, name)
         return [old if new is None and old is REMOVED else new for new, old in zip(values, stored, strict=True)]
 
     def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
-        # A dropped column of large blobs is not read to be dropped.
-        if name not in self.stored or all(one is REMOVED for one in values):
+        # To drop a column, its values need not be read: they may be large.
+        if name not in self.stored or all(value is REMOVED for value in values):
             return values
         stored = self._values(batch, name)
         return [KEPT if _is_same(new, old) else new for new, old in zip(values, stored, strict=True)]
 
 
 def _is_same(new: Any, old: Any) -> bool:
-    """Whether a value would be stored in the same bytes, as far as that is cheap to tell."""
+    """Whether two values would be stored as the same bytes; False if that is expensive to tell."""
     if type(new) is not type(old):
         return False
     if isinstance(new, str | bytes | bool | int) or new is None:

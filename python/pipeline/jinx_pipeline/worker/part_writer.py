@@ -1,7 +1,7 @@
-"""Writing the output of a task: a saved view of positions and changed columns, or the samples as they are stored.
+"""Writes the output of a task: a saved view with positions and changed columns, or the samples as they are stored.
 
-Rows are written batch by batch; what a view has of its own is held on the disk until all of it is known. Either way a
-task holds the values of a batch in memory, not those of all its rows.
+Rows are written batch by batch; the own columns of a view are held on disk until all of them are known. Either way, a
+task holds the values of one batch in memory, not those of all its rows.
 """
 
 import json
@@ -29,25 +29,25 @@ from jinx_pipeline.worker.part_columns import KEPT, PartColumns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# In place of an operator's name.
+# Stands for the operator in reports of rows that cannot be written.
 WRITING: Final = "writing the output"
-# What is raised where a row cannot be read or stored.
+# Errors of a row that cannot be read or stored.
 _OF_A_ROW: Final = (JinxError, ValueError, TypeError, OverflowError)
-# Of the value that numbers the rows of a batch, so that those that remain of it can be told.
+# The key of a shared value that numbers the rows of a batch, so that its remaining rows are known.
 _NUMBERS: Final = "numbers of rows"
 
 T = TypeVar("T")
 
 
 class PartWriter(ABC):
-    """Writes the batches of a task; rows that cannot be read or stored are left out, and no other.
+    """Writes the batches of a task; only rows that cannot be read or stored are left out.
 
     Args:
-        stage: What made them.
-        source: Where their rows are.
+        stage: The stage that made the batches.
+        source: The source of their rows.
         path: The part.
-        chain: Is told of the rows that are left out.
-        publish_tables: Called with the tables of the rows that the part has, before it is published.
+        chain: Records the rows that are left out.
+        publish_tables: Called with the tables of the rows of the part before the part is published.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PartWriter(ABC):
 
         Args:
             batch: The rows.
-            table: With a row for each of them, which goes where that row goes.
+            table: A table with one row for each row of the batch; left-out rows are removed from it too.
         """
 
     @abstractmethod
@@ -80,7 +80,7 @@ class PartWriter(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Forget what was not published."""
+        """Drop everything that was not published."""
 
     def __enter__(self) -> Self:
         return self
@@ -89,8 +89,8 @@ class PartWriter(ABC):
         self.abort()
 
     def _attempt(self, batch: Batch, call: Callable[[Batch], T]) -> list[tuple[Batch, T]]:
-        """As `Chain.attempt`; at first a call may take any time, since a disk may be slow."""
-        self._chain.begins(WRITING)
+        """As `Chain.attempt`; the first call has no time limit, since a disk may be slow."""
+        self._chain.begin(WRITING)
         try:
             return [(batch, call(batch))]
         except _OF_A_ROW:
@@ -98,28 +98,28 @@ class PartWriter(ABC):
 
 
 class RowsWriter(PartWriter):
-    """Writes samples, batch by batch as they come; nothing is decoded that did not change."""
+    """Writes samples batch by batch; unchanged values are not decoded."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._hidden = [name for name in PRIVATE if name in self._columns.stored]
         self._writer: jinx.Writer | None = None
         self._tables: list[pa.Table] = []
-        # Of the batch at hand, rows that are written already though the call that was to write them failed later.
+        # Rows of the current batch that are already written, although the call that wrote them failed later.
         self._ahead = 0
 
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
         """As `PartWriter.add`."""
         self._ahead = 0
-        kept = [part for part, _ in self._attempt(_numbered(batch), self._write)]
-        if table is not None and kept:
-            self._tables.append(_rows_of(table, kept))
+        written = [part for part, _ in self._attempt(_numbered(batch), self._write)]
+        if table is not None and written:
+            self._tables.append(_rows_of(table, written))
 
     def close(self) -> WriteResult | None:
         """As `PartWriter.close`."""
         if self._writer is None or not self._writer.samples:
             return None
-        self._chain.begins(WRITING)
+        self._chain.begin(WRITING)
         if self._tables:
             self._publish_tables(self._tables)
         return self._writer.close()
@@ -130,7 +130,7 @@ class RowsWriter(PartWriter):
             self._writer.abort()
 
     def _write(self, batch: Batch) -> None:
-        """Write the rows of a batch but those that are ahead; after an error, more of them are."""
+        """Write the rows of a batch that are not written already; `_ahead` counts those written before an error."""
         if self._writer is None:
             self._writer = jinx.Writer(self._path, overwrite=True, **self._stage.writer)
         writer, ahead, before = self._writer, min(self._ahead, len(batch)), self._writer.samples
@@ -139,7 +139,7 @@ class RowsWriter(PartWriter):
                 self._append(writer, batch.take(range(ahead, len(batch))))
         except _OF_A_ROW as error:
             if getattr(error, "sample", None) not in {None, writer.samples}:
-                # Found when a later one was written: nobody knows where it was.
+                # The error belongs to an earlier row, whose place is unknown.
                 raise RuntimeError(str(error)) from error
             self._ahead += writer.samples - before
             raise
@@ -149,7 +149,7 @@ class RowsWriter(PartWriter):
         if batch.source is not self._source.dataset:
             writer.write_many(self._columns.samples(batch))
             return
-        columns = self._columns.with_absent(batch, self._columns.of(batch))
+        columns = self._columns.with_absent(batch, self._columns.to_write(batch))
         positions = self._source.local(batch.positions)
         for start, stop, marks in _runs(columns, len(batch)):
             replace = {name: values[start:stop] for name, values in columns.items() if name not in marks}
@@ -159,12 +159,12 @@ class RowsWriter(PartWriter):
 
 @dataclass(frozen=True)
 class _Held:
-    """A batch of a view until it is written.
+    """A batch that waits until its view is written.
 
     Attributes:
-        batch: Its rows, without the columns that changed.
-        number: Of these columns, all whole, among those that are held.
-        removed: How many rows lack each of them.
+        batch: The rows, without the columns that changed.
+        number: The number of these columns in `HeldColumns`; they have a value for every row.
+        removed: For each of these columns, how many rows lack it.
         table: See `PartWriter.add`.
     """
 
@@ -175,7 +175,7 @@ class _Held:
 
 
 class ViewWriter(PartWriter):
-    """Writes which rows of the base remain, in which order, and the columns that they have of their own."""
+    """Writes a view: the remaining rows of the base in order, and their own columns."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -189,7 +189,7 @@ class ViewWriter(PartWriter):
         """As `PartWriter.add`."""
 
         def whole_columns(part: Batch) -> Columns:
-            changed = self._columns.of(part)
+            changed = self._columns.to_write(part)
             # The base still has what operators of earlier nodes removed.
             names = dict.fromkeys([*self._source.own_columns(), *self._source.hidden_columns(), *changed])
             return {name: self._columns.whole(part, name, changed.get(name)) for name in names}
@@ -201,7 +201,7 @@ class ViewWriter(PartWriter):
         """As `PartWriter.close`."""
         self._complete()
         while self._held:
-            self._chain.begins(WRITING)
+            self._chain.begin(WRITING)
             tables = [held.table for held in self._held if held.table is not None]
             if tables:
                 self._publish_tables(tables)
@@ -209,7 +209,7 @@ class ViewWriter(PartWriter):
                 return self._write(self._path, self._held, (self._values.get(held.number) for held in self._held))
             except _OF_A_ROW as error:
                 before = len(self._chain.bad)
-                self._leave_out()
+                self._drop_unwritable()
                 if len(self._chain.bad) == before:
                     raise error from None
         return None
@@ -223,23 +223,23 @@ class ViewWriter(PartWriter):
         self._held.append(_Held(batch.unchanged(), self._values.add(columns), _removed(columns), rows))
 
     def _complete(self) -> None:
-        """Give every batch the columns that others have changed."""
+        """Give every batch the columns that changed in any batch."""
         names = _names(self._held)
         batches, self._held = self._held, []
         for held in batches:
-            lacking = [name for name in names if name not in held.removed]
-            if not lacking:
+            missing = [name for name in names if name not in held.removed]
+            if not missing:
                 self._held.append(held)
                 continue
 
-            def stored_columns(part: Batch, lacking: Sequence[str] = lacking) -> Columns:
-                return {name: self._columns.whole(part, name, None) for name in lacking}
+            def stored_columns(part: Batch, missing: Sequence[str] = missing) -> Columns:
+                return {name: self._columns.whole(part, name, None) for name in missing}
 
             for part, columns in self._attempt(self._restored(held), stored_columns):
                 self._hold(part, {**part.changed, **columns}, held.table)
 
-    def _leave_out(self) -> None:
-        """Keep the rows that can be written, tried in a file that is removed again."""
+    def _drop_unwritable(self) -> None:
+        """Keep only the rows that can be written, which are tried in a temporary file."""
         trial = self._path.with_name(f"{self._path.stem}.trial{self._path.suffix}")
 
         def write(part: Batch) -> None:
@@ -258,17 +258,17 @@ class ViewWriter(PartWriter):
         return _numbered(held.batch.with_columns(self._values.get(held.number)))
 
     def _write(self, path: Path, batches: Sequence[_Held], columns: Iterable[Columns]) -> WriteResult:
-        """Write a view of batches that have the same columns."""
+        """Write a view of batches with the same columns."""
         rows = np.concatenate([self._source.input_rows(held.batch.positions) for held in batches])
         removed = {name: sum(held.removed[name] for held in batches) for name in _names(batches)}
-        own = [name for name, lacking in removed.items() if lacking < len(rows)]
-        # Of a base that is a view with columns of its own, these are written in their place.
+        own = [name for name, count in removed.items() if count < len(rows)]
+        # If the base is a view with columns of its own, these columns replace them.
         replaced = self._base._roots()[2]
         dropped = [
             name for name in removed if name in replaced or (name not in own and name in self._base.column_names)
         ]
         is_absent_somewhere = any(removed[name] for name in own)
-        # Positions are rows, unless the source has names of its own.
+        # Ids are row numbers, unless the source has ids of its own.
         ids = [name for held in batches for name in held.batch.ids] if any(h.batch.is_named for h in batches) else []
         is_named = bool(ids) and ids != [str(row) for row in rows.tolist()]
 
@@ -277,35 +277,35 @@ class ViewWriter(PartWriter):
             for held, values in zip(batches, columns, strict=True):
                 stop = start + len(held.batch)
                 chosen = {name: values[name] for name in own}
-                made = {name: [None if one is REMOVED else one for one in chosen[name]] for name in own}
+                output = {name: [None if value is REMOVED else value for value in chosen[name]] for name in own}
                 if is_absent_somewhere:
-                    made[ABSENT] = _absent(chosen, len(held.batch))
-                made[ROW] = rows[start:stop].tolist()
+                    output[ABSENT] = _absent(chosen, len(held.batch))
+                output[ROW] = rows[start:stop].tolist()
                 if is_named:
-                    made[ID] = ids[start:stop]
-                yield made
+                    output[ID] = ids[start:stop]
+                yield output
                 start = stop
 
         names = [*own, *([ABSENT] if is_absent_somewhere else []), ROW, *([ID] if is_named else [])]
         view = self._base.select(rows)
-        # No name of a part is that of an input.
+        # A part never has the path of an input.
         return write_view(view.drop_columns(dropped) if dropped else view, str(path), names, own_columns())
 
 
 def _numbered(batch: Batch) -> Batch:
-    """The batch with a number for each row, which follows the rows that are taken of it."""
+    """The batch with a number for each row, which the row keeps when rows are selected."""
     batch.shared(_NUMBERS, lambda: np.arange(len(batch)))
     return batch
 
 
 def _rows_of(table: "pa.Table", parts: Sequence[Batch]) -> "pa.Table":
-    """The rows of a table that belong to what remains of a numbered batch."""
+    """The rows of a table that belong to the remaining rows of a numbered batch."""
     numbers = np.concatenate([part.shared(_NUMBERS, lambda: np.arange(0)) for part in parts])
     return table if len(numbers) == len(table) else table.take(numbers)
 
 
 def _names(batches: Sequence[_Held]) -> list[str]:
-    """The columns of held batches, each once, in an order that does not depend on which batch came first with one."""
+    """The columns of held batches, sorted so that the order does not depend on the first batch with a column."""
     return sorted({name for held in batches for name in held.removed}, key=lambda name: (name == STATS, name))
 
 
@@ -315,14 +315,16 @@ def _removed(columns: Columns) -> dict[str, int]:
 
 
 def _absent(columns: Columns, rows: int) -> list[str | None]:
-    """For each row the names of the columns that it lacks, as JSON; None where it lacks none."""
+    """For each row, the names of the columns that it lacks, as JSON; None if it lacks none."""
     absent = [[name for name, values in columns.items() if values[row] is REMOVED] for row in range(rows)]
     return [json.dumps(names, ensure_ascii=False) if names else None for names in absent]
 
 
 def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Consecutive rows in which the same columns are KEPT or REMOVED: where they start and stop, and these columns."""
-    partly = {name: values for name, values in columns.items() if any(one is REMOVED or one is KEPT for one in values)}
+    """Runs of rows in which the same columns are KEPT or REMOVED: start, stop and these columns."""
+    partly = {
+        name: values for name, values in columns.items() if any(value is REMOVED or value is KEPT for value in values)
+    }
     start = 0
     while start < rows:
         marks = _marks(partly, start)

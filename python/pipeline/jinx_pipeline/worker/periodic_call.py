@@ -1,4 +1,4 @@
-"""Looks at something again and again while it lasts."""
+"""Calls a function periodically while a block of code runs."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -6,13 +6,13 @@ from threading import Event, Thread
 
 
 @contextmanager
-def calling_every(look: Callable[[], None], seconds: float) -> Generator[None]:
-    """Call `look` in a thread, every so many seconds and once more at the end."""
+def calling_every(function: Callable[[], None], seconds: float) -> Generator[None]:
+    """Call a function in a thread at an interval in seconds, and once more at the end."""
     done = Event()
 
     def watch() -> None:
         while not done.wait(seconds):
-            look()
+            function()
 
     thread = Thread(target=watch, daemon=True)
     thread.start()
@@ -21,4 +21,4 @@ def calling_every(look: Callable[[], None], seconds: float) -> Generator[None]:
     finally:
         done.set()
         thread.join()
-        look()
+        function()

@@ -1,4 +1,4 @@
-"""The work of the probe: each operator on a few rows, with its time and memory."""
+"""The probe: runs each operator on a few rows, and measures its time and memory."""
 
 import faulthandler
 import json
@@ -22,15 +22,15 @@ from jinx_pipeline.worker.operator_chain import resident_bytes
 from jinx_pipeline.worker.periodic_call import calling_every
 from jinx_pipeline.worker.work import WorkerState
 
-# No operator is watched for much longer.
+# No operator is measured for much longer.
 _SECONDS = 0.1
 _LOOK_SECONDS = 0.002
-# Of the memory that a worker may use, so much is for the rows of one operator.
+# The share of a worker's memory for the rows of one operator.
 _SHARE_OF_MEMORY = 0.25
 
 
-class _AskingNobody(Context):
-    """Services behind URLs cost money, and their time says nothing about this machine."""
+class _OfflineContext(Context):
+    """Refuses requests to services: they cost money, and their time says nothing about this machine."""
 
     def ask(self, url: str, *_: Any, **__: Any) -> Any:
         raise PermissionError(f"the probe does not ask {url}")
@@ -40,19 +40,18 @@ class _AskingNobody(Context):
 class ProbeWork:
     """Runs operators on a few rows, one after another, and measures them.
 
-    `read_findings` gives what is found, also while this runs and when its process has ended. An operator that fails on
-    the rows is left out of what is found: the run will say which row it is. One that takes too long ends this process,
-    whatever it is doing.
+    `read_findings` reads the results, also while the probe runs and after its process has died. An operator that fails
+    on the rows has no result: the run will report the row. An operator that takes too long ends this process.
 
     Attributes:
-        operators: In the order of the recipe.
+        operators: The operators, in the order of the recipe.
         numbers: The place of each in the recipe.
-        roles: Where texts and media are.
+        roles: The columns of texts and media.
         memory: Bytes that the worker may use; None: no limit.
-        seed: Of the run; it chooses the rows, too.
-        threads: Of one worker.
-        seconds: An operator that takes longer ends the worker.
-        pool: Which workers run it.
+        seed: The seed of the run, which also chooses the rows.
+        threads: Threads of one worker.
+        seconds: The time limit of an operator; exceeding it ends the worker.
+        pool: The pool of the workers that run it.
     """
 
     operators: list[Operator]
@@ -69,15 +68,15 @@ class ProbeWork:
     label: str = "probe"
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`; `busy_with` is told the place of each operator in the recipe."""
+        """As `Work.run`; `busy_with` is called with the place of each operator in the recipe."""
         del task  # the rows are chosen from all
         rows = worker.sources.get(source)
         start = resident_bytes()
         count = min(PROBE_ROWS, len(rows))
         chosen = np.sort(np.random.default_rng(self.seed).choice(len(rows), size=count, replace=False))
-        positions = np.concatenate([rows.positions(int(at), 1) for at in chosen])
+        positions = np.concatenate([rows.positions(int(row), 1) for row in chosen])
         batch = Batch(rows.dataset, positions, self.roles, ids=rows.ids(positions))
-        ctx = _AskingNobody(seed=self.seed, device=worker.device, threads=self.threads)
+        ctx = _OfflineContext(seed=self.seed, device=worker.device, threads=self.threads)
         try:
             for number, operator in zip(self.numbers, self.operators, strict=True):
                 worker.busy_with(str(number), 0)
@@ -100,41 +99,41 @@ def _add(path: Path, findings: Findings) -> None:
 
 
 def read_findings(path: Path) -> Findings:
-    """What a probe has found so far; nothing if there is no part."""
-    whole, _, _ = path.read_text("utf-8").rpartition("\n") if path.exists() else ("", "", "")
-    each = [findings_from(json.loads(line)) for line in whole.splitlines()]
-    operators = {place: measured for one in each for place, measured in one.operators.items()}
-    return Findings(operators, max((one.start_bytes for one in each), default=0))
+    """The findings of a probe so far; empty if there is no part."""
+    lines, _, _ = path.read_text("utf-8").rpartition("\n") if path.exists() else ("", "", "")
+    records = [findings_from(json.loads(line)) for line in lines.splitlines()]
+    operators = {place: measured for findings in records for place, measured in findings.operators.items()}
+    return Findings(operators, max((findings.start_bytes for findings in records), default=0))
 
 
 def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None) -> tuple[Batch, Measured]:
-    """What an operator makes of as many rows as time and memory allow, with what it took."""
-    # By itself: what operators share, such as decoded images, counts for each of them.
-    batch, one = batch.forgotten(), batch.take([0]).forgotten()
+    """The output of an operator for as many rows as time and memory allow, and its measurements."""
+    # What operators share, such as decoded images, counts for each of them.
+    batch, first_row = batch.forgotten(), batch.take([0]).forgotten()
     give_freed_memory_back()
     before = resident_bytes()
-    operator.mark(one, ctx)  # imports packages and loads models
+    operator.mark(first_row, ctx)  # imports packages and loads models
     held = max(resident_bytes() - before, 0)
-    seconds, row_bytes, _ = _timed(operator, one.forgotten(), ctx)
-    most = _SECONDS / max(seconds, 1e-9)
+    seconds, row_bytes, _ = _timed(operator, first_row.forgotten(), ctx)
+    max_rows = _SECONDS / max(seconds, 1e-9)
     if memory is not None and row_bytes:
-        most = min(most, memory * _SHARE_OF_MEMORY / row_bytes)
-    rows = min(max(int(most), 1), len(batch))
-    seconds, taken, made = _timed(operator, batch.take(range(rows)), ctx)
-    return made.forgotten(), Measured(round(rows / max(seconds, 1e-9), 1), taken // rows, held)
+        max_rows = min(max_rows, memory * _SHARE_OF_MEMORY / row_bytes)
+    rows = min(max(int(max_rows), 1), len(batch))
+    seconds, used, output = _timed(operator, batch.take(range(rows)), ctx)
+    return output.forgotten(), Measured(round(rows / max(seconds, 1e-9), 1), used // rows, held)
 
 
 def _timed(operator: Operator, batch: Batch, ctx: Context) -> tuple[float, int, Batch]:
-    """The seconds that it takes, the memory at its most above that before it, and what comes out."""
+    """The time in seconds, the peak of additional memory, and the output of an operator."""
     give_freed_memory_back()
-    before = most = resident_bytes()
+    before = peak = resident_bytes()
 
     def look() -> None:
-        nonlocal most
-        most = max(most, resident_bytes())
+        nonlocal peak
+        peak = max(peak, resident_bytes())
 
     with calling_every(look, _LOOK_SECONDS):
         started = time.perf_counter()
-        made = operator.mark(batch, ctx)
+        output = operator.mark(batch, ctx)
         seconds = time.perf_counter() - started
-    return seconds, most - before, made
+    return seconds, peak - before, output

@@ -1,4 +1,4 @@
-"""A worker that has served one run is made fit for the next: nothing of the code of the first one stays."""
+"""Resets a worker between two runs: no code of the first run stays."""
 
 import gc
 import os
@@ -13,21 +13,21 @@ _OWN = ("jinx", "jinx_pipeline")
 
 
 def forget_run(environment: Mapping[str, str] | None, folder: str) -> None:
-    """Forget modules, operators and models that a run has loaded, and take the surroundings of the next one.
+    """Forget the modules, operators and models of a run, and set the environment of the next one.
 
-    Packages that are installed stay imported; code that lies elsewhere is imported anew, since it may have been edited.
+    Installed packages stay imported; other code is imported again, since it may have been edited.
 
     Args:
-        environment: The variables of the next run; None: those that this process has.
-        folder: Its working directory; one that is not there is not entered.
+        environment: The variables of the next run; None: keep those of this process.
+        folder: Its working directory; ignored if it does not exist.
     """
     from jinx_pipeline.operators.api.context import forget_models
     from jinx_pipeline.operators.api.registry import forget_operators
 
     installed = tuple(f"{Path(path).resolve()}{os.sep}" for path in _installation())
-    # All are looked at before the first is removed: the path of a namespace package depends on the one above it.
+    # All modules are checked before any is removed: the path of a namespace package depends on its parent.
     users = [name for name, module in sys.modules.items() if _is_of_user(name, module, installed)]
-    # Native code can be loaded once in a process, so a package with some stays, wherever it lies.
+    # Native code can be loaded only once in a process, so packages with native modules stay.
     native = {name.partition(".")[0] for name in users if _is_native(sys.modules[name])}
     for name in users:
         if name.partition(".")[0] not in native:
@@ -39,7 +39,7 @@ def forget_run(environment: Mapping[str, str] | None, folder: str) -> None:
         os.environ.update(environment)
     if Path(folder).is_dir():
         os.chdir(folder)
-    # What was loaded for the run was taken from the collector.
+    # Objects of the run were frozen in `TaskRunner.load_work`.
     gc.unfreeze()
     gc.collect()
 
@@ -50,7 +50,7 @@ def _installation() -> set[str]:
 
 
 def _is_of_user(name: str, module: ModuleType, installed: tuple[str, ...]) -> bool:
-    """Whether a module comes from a file that no installation has."""
+    """Whether a module comes from a file outside the installation."""
     if name.partition(".")[0] in _OWN or name == "__main__":
         return False
     file = getattr(module, "__file__", None)

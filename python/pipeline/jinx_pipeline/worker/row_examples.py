@@ -1,4 +1,4 @@
-"""Examples of what an operator changed or left out, for people to look at."""
+"""Readable examples of rows that an operator changed or dropped."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ def row_examples(operator: Operator, before: Batch, after: Batch, limit: int, ct
     """Up to `limit` examples: rows that a filter dropped with its statistics, or values that a mapper changed.
 
     Args:
-        operator: What ran.
-        before: What it was given.
-        after: What it made of it.
-        limit: How many examples.
-        ctx: What the operator ran with.
+        operator: The operator.
+        before: Its input.
+        after: Its output.
+        limit: The maximum number of examples.
+        ctx: The context that the operator ran with.
     """
     if isinstance(operator, Filter):
         return _dropped(operator, before, after, limit, ctx)
@@ -28,21 +28,26 @@ def row_examples(operator: Operator, before: Batch, after: Batch, limit: int, ct
 
 
 def _dropped(operator: Filter, before: Batch, after: Batch, limit: int, ctx: Context) -> list[dict[str, Any]]:
-    kept = set(after.ids)
-    places = [at for at, one in enumerate(before.ids) if one not in kept][:limit]
-    if not places:
+    kept_ids = set(after.ids)
+    dropped = [row for row, sample_id in enumerate(before.ids) if sample_id not in kept_ids][:limit]
+    if not dropped:
         return []
-    rows = before.take(places)
+    rows = before.take(dropped)
     samples = rows.samples()
     stats = _stats_of(operator, rows, ctx)
     return [
-        {"what": "dropped", "id": one, "stats": why, "sample": {name: shown(sample[name]) for name in list(sample)[:6]}}
-        for one, why, sample in zip(rows.ids, stats, samples, strict=True)
+        {
+            "what": "dropped",
+            "id": sample_id,
+            "stats": values,
+            "sample": {name: shown(sample[name]) for name in list(sample)[:6]},
+        }
+        for sample_id, values, sample in zip(rows.ids, stats, samples, strict=True)
     ]
 
 
 def _stats_of(operator: Filter, rows: Batch, ctx: Context) -> list[dict[str, Any]]:
-    """Why each row was dropped: the statistics of the filter, measured again for these few."""
+    """Why each row was dropped: the statistics of the filter, measured again for these rows."""
     names = list(operator.stats)
     if not names:
         return [{} for _ in range(len(rows))]
@@ -52,19 +57,21 @@ def _stats_of(operator: Filter, rows: Batch, ctx: Context) -> list[dict[str, Any
 
 
 def _changed(before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    examples: list[dict[str, Any]] = []
     names = [name for name, values in after.changed.items() if values is not before.changed.get(name)]
     known = set(before.column_names)
     for name in names:
         new = _listed(after.changed[name])
         old = [sample.get(name) for sample in before.samples()] if name in known else [None] * len(new)
-        for one, was, now in zip(before.ids, old, new, strict=True):
-            if len(found) == limit:
-                return found
-            was_text, now_text = around_change(_plain(was), _plain(now), _CHARACTERS)
+        for sample_id, old_value, new_value in zip(before.ids, old, new, strict=True):
+            if len(examples) == limit:
+                return examples
+            was_text, now_text = around_change(_plain(old_value), _plain(new_value), _CHARACTERS)
             if was_text != now_text:
-                found.append({"what": "changed", "id": one, "column": name, "before": was_text, "after": now_text})
-    return found
+                examples.append(
+                    {"what": "changed", "id": sample_id, "column": name, "before": was_text, "after": now_text}
+                )
+    return examples
 
 
 def _listed(values: Any) -> list[Any]:
@@ -72,17 +79,17 @@ def _listed(values: Any) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    """A value as a short string; binary ones as their size."""
+    """A value as a short string; for binary values, their size."""
     text = _plain(value)
     return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."
 
 
 def around_change(before: str, after: str, width: int) -> tuple[str, str]:
-    """Two strings cut to a width, so that the first place where they differ is seen."""
+    """Two strings cut to a width, so that the first difference is visible."""
     if max(len(before), len(after)) <= width:
         return before, after
     pairs = enumerate(zip(before, after, strict=False))
-    same = next((at for at, (old, new) in pairs if old != new), min(len(before), len(after)))
+    same = next((index for index, (old, new) in pairs if old != new), min(len(before), len(after)))
     start = max(same - width // 4, 0)
     if start <= len("..."):
         start = 0

@@ -1,4 +1,4 @@
-"""What a worker of any engine does with a task; how it answers is up to the engine."""
+"""Runs tasks in a worker of any engine; how answers reach the driver is up to the engine."""
 
 import gc
 from collections.abc import Callable
@@ -17,17 +17,17 @@ Answer = tuple[Any, ...]
 
 
 class UnwantedTask(BaseException):
-    """The driver wants the task at hand no more."""
+    """The driver cancelled the current task."""
 
     concerns_all_rows = True
 
 
 class TaskRunner:
-    """The works that a worker knows, and what it keeps between tasks.
+    """The works that a worker has loaded, and what it keeps between tasks.
 
     Args:
-        busy_with: Told the name of what begins and its rows, as `Chain` does, and an empty one at the end of a task.
-        is_unwanted: Whether the driver has said that it wants a task no more; asked whenever something begins.
+        busy_with: Called as by `Chain` with each activity, and with an empty name at the end of a task.
+        is_unwanted: Whether the driver has cancelled an attempt; called whenever an activity begins.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class TaskRunner:
         is_unwanted: Callable[[int], bool] = lambda _: False,
     ) -> None:
         keep_freed_memory()
-        self._tell = busy_with
+        self._report_activity = busy_with
         self._is_unwanted = is_unwanted
         self._attempt = -1
         self._operator = ""
@@ -44,12 +44,12 @@ class TaskRunner:
         self._state = WorkerState(self._busy_with)
 
     def forget(self) -> None:
-        """Let go of works and sources: their run has ended."""
+        """Drop works and sources, because their run has ended."""
         self._works.clear()
         self._state = WorkerState(self._busy_with)
 
     def load_files(self, files: tuple[str, ...]) -> Answer | None:
-        """Load files with operators; returns what to tell the driver if one cannot be loaded."""
+        """Load files with operators; returns an answer for the driver if one cannot be loaded."""
         from jinx_pipeline.operators.api.registry import load_file
 
         try:
@@ -60,7 +60,7 @@ class TaskRunner:
         return None
 
     def load_work(self, key: str, pickled: bytes) -> Answer | None:
-        """Unpickle a work; returns what to tell the driver if that fails."""
+        """Unpickle a work; returns an answer for the driver if that fails."""
         import cloudpickle
 
         try:
@@ -68,16 +68,16 @@ class TaskRunner:
         except Exception as error:  # noqa: BLE001 - it is reported
             is_of_file = isinstance(error, ImportError) and (error.name or "").startswith(FILE_MODULES)
             return _fatal(-1, ChangedFileError("a file of operators") if is_of_file else error)
-        # What was imported stays, so the collector need not go through it again and again; what was left over goes.
+        # Imported modules stay, so the collector need not visit them again.
         gc.collect()
         gc.freeze()
         return None
 
     def run(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
-        """Run a task; whatever happens to it becomes an answer."""
+        """Run a task; the answer tells its receipt or its failure."""
         self._attempt = attempt
         try:
-            self._leave_if_unwanted()
+            self._raise_if_unwanted()
             return self._answer(key, source, task, attempt, path)
         except UnwantedTask:
             return "stopped", attempt
@@ -100,11 +100,11 @@ class TaskRunner:
 
     def _busy_with(self, name: str, rows: int) -> None:
         self._operator = name
-        self._tell(name, rows)
+        self._report_activity(name, rows)
         if name:
-            self._leave_if_unwanted()
+            self._raise_if_unwanted()
 
-    def _leave_if_unwanted(self) -> None:
+    def _raise_if_unwanted(self) -> None:
         if self._is_unwanted(self._attempt):
             raise UnwantedTask
 

@@ -1,4 +1,4 @@
-"""What a node of the graph does with each of its tasks, whatever it is: one protocol for every kind of work."""
+"""The protocol for every kind of work: what a node of the graph does with each of its tasks."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -19,9 +19,9 @@ class WorkerState:
     """What a worker keeps between its tasks.
 
     Attributes:
-        busy_with: Told what begins, and of how many rows it is. The driver is told it if the worker dies, and ends a
-            worker that takes too long for these rows; 0 rows may take any time.
-        sources: The sources that it has open.
+        busy_with: Called with each activity that begins and its number of rows. The driver reports the activity if
+            the worker dies, and ends a worker that takes too long for these rows; 0 rows: no time limit.
+        sources: The open sources.
     """
 
     busy_with: Callable[[str, int], None] = field(default=lambda *_: None)
@@ -29,7 +29,7 @@ class WorkerState:
 
     @property
     def device(self) -> str:
-        """Where models run."""
+        """The device for models."""
         return "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
 
 
@@ -38,35 +38,35 @@ class Work(Protocol):
 
     @property
     def pool(self) -> str:
-        """Which workers run it."""
+        """The pool of the workers that run it."""
         ...
 
     @property
     def poison(self) -> Literal["row", "fatal"]:
-        """What it means that a task of one row fails for good: the row is left out, or the run stops."""
+        """What happens if a task of one row keeps failing: the row is left out, or the run stops."""
         ...
 
     @property
     def suffix(self) -> str:
-        """Of the path of what a task makes: `VIEW_SUFFIX` of a saved view over the source, else usually nothing."""
+        """The suffix of the path of a part: `VIEW_SUFFIX` for a saved view over the source, otherwise usually empty."""
         ...
 
     @property
     def label(self) -> str:
-        """What it does, for people."""
+        """A readable description."""
         ...
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
         """Do a task.
 
         Args:
-            source: What the node reads; nothing where its work knows that itself.
-            task: Which of its rows.
-            path: Where to put what comes of it; no other attempt writes there.
+            source: What the node reads; empty if the work itself knows it.
+            task: Which rows of it.
+            path: Where to write the part; no other attempt writes there.
             worker: What this worker keeps between its tasks.
 
         Returns:
-            What is to be committed; the part is complete on the disk by then.
+            The receipt to commit; the part is complete and on disk by then.
         """
         ...
 
@@ -76,9 +76,9 @@ class Tasks:
     """The tasks of a node that reads no rows block by block.
 
     Attributes:
-        work: What it does; None: it has no tasks.
-        blocks: The tasks: a block of one row for each.
-        source: What they read; nothing where the work knows that itself.
+        work: The work of the node; None: it has no tasks.
+        blocks: The tasks, each as a block of one row.
+        source: What they read; empty if the work itself knows it.
     """
 
     work: Work | None = None
@@ -87,10 +87,10 @@ class Tasks:
 
 
 def pickled(work: Work) -> bytes:
-    """A work for workers; functions of scripts and notebooks included.
+    """A pickled work, with the functions of scripts and notebooks.
 
     Raises:
-        TypeError: An operator holds what cannot be sent to another process.
+        TypeError: An operator holds an object that cannot be sent to another process.
     """
     import cloudpickle
 
@@ -101,6 +101,6 @@ def pickled(work: Work) -> bytes:
             try:
                 cloudpickle.dumps(operator)
             except Exception:  # noqa: BLE001 - whatever an object's own code raises
-                what = f"{operator.name} cannot be sent to workers: {error}; make such an object inside the function"
-                raise TypeError(what) from error
+                message = f"{operator.name} cannot be sent to workers: {error}; make such an object inside the function"
+                raise TypeError(message) from error
         raise

@@ -1,4 +1,4 @@
-"""The driver's end of the pipes to a worker process, which never blocks: a worker that hangs must not hang the driver.
+"""The driver's end of the pipes to a worker process. It never blocks, so that a hanging worker cannot hang the driver.
 
 The other end is a `multiprocessing.connection.Connection` for each direction.
 """
@@ -11,7 +11,7 @@ from typing import Any, Final
 _HEADER: Final = struct.Struct("!i")
 # Follows -1 in the header of a long message.
 _LONG_HEADER: Final = struct.Struct("!Q")
-_MOST_SHORT: Final = 0x7FFFFFFF
+_MAX_SHORT: Final = 0x7FFFFFFF
 _READ_BYTES: Final = 1 << 18
 
 
@@ -19,8 +19,8 @@ class MessagePipe:
     """Messages to and from a process.
 
     Args:
-        requests: The descriptor into which messages are written.
-        answers: The one from which they are read. Both are closed with this.
+        requests: The descriptor to write messages to.
+        answers: The descriptor to read messages from. Both are closed together with this object.
     """
 
     def __init__(self, requests: int, answers: int) -> None:
@@ -33,23 +33,23 @@ class MessagePipe:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether `flush` has something to write when there is room for it."""
+        """Whether there are bytes to `flush`."""
         return bool(self._unsent)
 
     def send(self, message: Any) -> None:
-        """Send a message; what finds no room now is kept for `flush`.
+        """Send a message; bytes that do not fit into the pipe are kept for `flush`.
 
         Raises:
             OSError: The process has closed its end.
         """
         data = pickle.dumps(message)
         size = len(data)
-        self._unsent += _HEADER.pack(size) if size <= _MOST_SHORT else _HEADER.pack(-1) + _LONG_HEADER.pack(size)
+        self._unsent += _HEADER.pack(size) if size <= _MAX_SHORT else _HEADER.pack(-1) + _LONG_HEADER.pack(size)
         self._unsent += data
         self.flush()
 
     def flush(self) -> None:
-        """Write as much as there is room for.
+        """Write as many bytes as the pipe has room for.
 
         Raises:
             OSError: The process has closed its end.
@@ -62,10 +62,10 @@ class MessagePipe:
             del self._unsent[:written]
 
     def receive(self) -> list[Any]:
-        """The messages that have come whole.
+        """The complete messages that have arrived.
 
         Raises:
-            EOFError: The process has closed its end, and there is no whole message.
+            EOFError: The process has closed its end, and there is no complete message.
         """
         has_ended = False
         while True:
@@ -78,16 +78,16 @@ class MessagePipe:
                 break
             self._unread += data
         messages: list[Any] = []
-        while (size := self._whole()) is not None:
-            start, end = size
-            messages.append(pickle.loads(self._unread[start:end]))  # noqa: S301 - of a process that we started
+        while (bounds := self._first_message()) is not None:
+            start, end = bounds
+            messages.append(pickle.loads(self._unread[start:end]))  # noqa: S301 - from a child process
             del self._unread[:end]
         if has_ended and not messages:
             raise EOFError
         return messages
 
-    def _whole(self) -> tuple[int, int] | None:
-        """Where the first message begins and ends, if it has come whole."""
+    def _first_message(self) -> tuple[int, int] | None:
+        """The start and end of the first message, if it has arrived completely."""
         start = _HEADER.size
         if len(self._unread) < start:
             return None
@@ -100,13 +100,13 @@ class MessagePipe:
         return (start, start + size) if len(self._unread) >= start + size else None
 
     def close_requests(self) -> None:
-        """Close the way to the process, which ends then between two tasks."""
+        """Close the pipe to the process, which then ends after its current task."""
         if not self._has_closed_requests:
             self._has_closed_requests = True
             self._unsent.clear()
             os.close(self.requests)
 
     def close(self) -> None:
-        """Close both ways."""
+        """Close both pipes."""
         self.close_requests()
         os.close(self.answers)

@@ -1,4 +1,4 @@
-"""The driver's part of the probe: workers of this machine, which may die of a row without any harm."""
+"""The driver's side of the probe, which runs operators in workers of this machine; a worker may die without harm."""
 
 import time
 from collections.abc import Sequence
@@ -16,29 +16,29 @@ from jinx_pipeline.worker.memory import USABLE_SHARE, free_memory, memory_share
 from jinx_pipeline.worker.pandas_import import is_spared
 from jinx_pipeline.worker.probe_work import ProbeWork, read_findings
 
-# Of one operator, with its packages and models, and of all of a pool; what takes longer is not measured.
+# Time limits for one operator, including its packages and models, and for all operators of a pool.
 _OPERATOR_SECONDS = 10.0
 _SECONDS = 60.0
 
 
-def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
-    """Run the operators of a recipe on a few seeded rows, on this machine whatever the engine.
+def run_probe(recipe: Recipe, source: Source, rows: int) -> Findings:
+    """Run the operators of a recipe on a few seeded rows, on this machine for any engine.
 
     Args:
-        recipe: It.
+        recipe: The recipe.
         source: Its inputs.
-        rows: How many rows that is; few are not worth a probe.
+        rows: The number of rows of the source; few rows are not worth a probe.
 
     Returns:
-        What was measured; nothing of operators that fail or take too long, and of none if no worker answers.
+        The measurements of the operators that neither failed nor took too long; empty if no worker answers.
     """
     places = probed_places(recipe)
     if rows < MIN_ROWS or not places:
         return Findings()
     operators = [step.operator for step in recipe.steps]
     memory, pools = _memory(recipe.options), pools_of(recipe)
-    # No more than one worker runs at a time.
-    machine = Machine(usable_cores(), tuple(visible_gpus()), max(memory, *(one.memory for one in pools.values())))
+    # Only one worker runs at a time.
+    machine = Machine(usable_cores(), tuple(visible_gpus()), max(memory, *(needs.memory for needs in pools.values())))
     with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
         workers = LocalWorkers(
             Path(folder) / "workers.log",
@@ -47,11 +47,11 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
             memory_limits=dict.fromkeys(pools, memory),
             threads=recipe.options.threads,
             files=recipe.options.custom_operators,
-            spare_pandas=is_spared([type(one).__module__ for one in operators]),
+            spare_pandas=is_spared([type(operator).__module__ for operator in operators]),
         )
         try:
-            found = [
-                _of_pool(
+            pool_findings = [
+                _probe_pool(
                     workers, pool, recipe, source, memory, [p for p in places if recipe.steps[p].resources.pool == pool]
                 )
                 for pool, needs in pools.items()
@@ -59,43 +59,43 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
             ]
         finally:
             workers.close()
-    measured = {place: one for findings in found for place, one in findings.operators.items()}
-    return Findings(dict(sorted(measured.items())), max(findings.start_bytes for findings in found))
+    measured = {place: result for findings in pool_findings for place, result in findings.operators.items()}
+    return Findings(dict(sorted(measured.items())), max(findings.start_bytes for findings in pool_findings))
 
 
 def _memory(options: Options) -> int:
-    """Bytes that the worker may use; of a machine of a cluster, no more than others leave free there."""
+    """Bytes that the worker may use; on a machine of a cluster, only memory that is free now."""
     share = memory_share(options, 1)
     return min(share, int(USABLE_SHARE * free_memory())) if options.engine == "ray" else share
 
 
-def _of_pool(  # noqa: PLR0917 - of one caller
+def _probe_pool(  # noqa: PLR0917 - one caller
     workers: LocalWorkers, pool: str, recipe: Recipe, source: Source, memory: int | None, places: Sequence[int]
 ) -> Findings:
-    """Measure operators in one worker; without the one in which it ends, in another."""
-    left, until = list(places), time.monotonic() + _SECONDS
-    found = Findings()
-    while left:
-        operators = [recipe.steps[place].operator for place in left]
+    """Measure operators in a worker; if it dies in one, measure the others in a new worker."""
+    remaining, until = list(places), time.monotonic() + _SECONDS
+    findings = Findings()
+    while remaining:
+        operators = [recipe.steps[place].operator for place in remaining]
         options = recipe.options
-        worker, key = workers.start(pool), f"{pool} {left}"
+        worker, key = workers.start(pool), f"{pool} {remaining}"
         seconds = _OPERATOR_SECONDS
-        work = ProbeWork(operators, left, recipe.roles, memory, options.seed, options.threads, seconds, pool)
+        work = ProbeWork(operators, remaining, recipe.roles, memory, options.seed, options.threads, seconds, pool)
         workers.load_work(key, work)
         part = Path(workers.log).parent / f"{worker}.jsonl"
         event = _answer(workers, worker, Request(key, source, Task(key, 0, 0, 1), 0, str(part)), until)
         if isinstance(event, Finished):
             workers.kill(worker)
-        made = read_findings(part)
-        found = Findings({**found.operators, **made.operators}, max(found.start_bytes, made.start_bytes))
+        new = read_findings(part)
+        findings = Findings({**findings.operators, **new.operators}, max(findings.start_bytes, new.start_bytes))
         if not isinstance(event, Died) or not event.operator.isdigit():
             break
-        left = [place for place in left if place != int(event.operator)]
-    return found
+        remaining = [place for place in remaining if place != int(event.operator)]
+    return findings
 
 
 def _answer(workers: LocalWorkers, worker: str, request: Request, until: float) -> Event | None:
-    """What a worker answers to its one task; None if it does not in time."""
+    """The answer of a worker to its only task; None if it does not answer in time."""
     while time.monotonic() < until:
         for event in workers.events(0.1):
             if event.worker != worker:

@@ -1,4 +1,4 @@
-"""What this machine has room for: GPUs and declared memory are given to workers, and returned."""
+"""The GPUs and the memory of this machine, which are assigned to workers and returned."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 
 from jinx_pipeline.operators.api.resources import Resources
 
-# What a worker takes at least, where others declare how much memory they need.
+# The least memory of a worker, if other workers declare how much they need.
 _LEAST_BYTES = 256_000_000
-# Of amounts such as 0.1, which floats do not have exactly.
+# Tolerance for amounts such as 0.1, which floats cannot represent exactly.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a worker was given.
+    """The resources that are assigned to a worker.
 
     Attributes:
         gpus: The names of its GPUs.
-        fraction: How much of each of them.
-        memory: Bytes.
+        fraction: The share of each GPU.
+        memory: Bytes of memory.
     """
 
     gpus: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Share:
 
 
 class Room:
-    """GPUs and memory that are not given to a worker.
+    """GPUs and memory that are not assigned to a worker.
 
     Args:
         gpus: The names of the GPUs.
@@ -40,14 +40,14 @@ class Room:
         self._memory = memory
 
     def take(self, needs: Resources) -> Share | None:
-        """Give a worker what it needs; None: there is no room now."""
+        """Assign the needs of a worker; None: there is no room now."""
         if needs.memory > self._memory:
             return None
         count, fraction = max(math.ceil(needs.gpus), 0), min(needs.gpus, 1.0)
         able = sorted(name for name, free in self._gpus.items() if free + _ROUNDING >= fraction)
         if count > len(able):
             return None
-        # The GPU that is free most, so that shares spread over all.
+        # The GPUs with the most free share, so that workers spread over all of them.
         chosen = tuple(sorted(able, key=lambda name: -self._gpus[name])[:count])
         for name in chosen:
             self._gpus[name] -= fraction
@@ -55,7 +55,7 @@ class Room:
         return Share(chosen, fraction, needs.memory)
 
     def give_back(self, share: Share) -> None:
-        """A worker has ended."""
+        """Return the share of a worker that has ended."""
         for name in share.gpus:
             self._gpus[name] += share.fraction
         self._memory += share.memory
@@ -66,7 +66,7 @@ class Machine:
     """This machine.
 
     Attributes:
-        cores: That may be used.
+        cores: The usable cores.
         gpus: The names of its GPUs.
         memory: Bytes for all workers together.
     """
@@ -76,7 +76,7 @@ class Machine:
     memory: int
 
     def lacks(self, needs: Resources) -> str | None:
-        """What it has in place of such resources; None: it has them."""
+        """What this machine has, if that is less than these needs; None: it has them."""
         if needs.cpus > self.cores or needs.gpus > len(self.gpus) or needs.memory > self.memory:
             return f"this machine has {Resources(self.cores, len(self.gpus), self.memory)} for workers"
         return None
@@ -84,14 +84,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class Workforce:
-    """How many workers of each pool there are, and the memory that each may use.
+    """The number of workers of each pool, and the memory that each may use.
 
     Args:
-        machine: Where they run.
-        pools: What a worker of each pool must have.
-        measured: Bytes that a worker of each pool needs, as far as that was measured.
-        workers: A number for each pool without a GPU that was asked for.
-        limit: Bytes that a worker may use, if that was asked for.
+        machine: The machine.
+        pools: The resources that a worker of each pool must have.
+        measured: Bytes that a worker of each pool needs, as far as they were measured.
+        workers: The requested number of workers for each pool without a GPU; None: not requested.
+        limit: The requested memory limit of a worker in bytes; None: not requested.
     """
 
     machine: Machine
@@ -101,32 +101,32 @@ class Workforce:
     limit: int | None = None
 
     def counts(self) -> dict[str, int]:
-        """Workers by pool; at least one of each, which may have to wait for workers of others to end."""
+        """Workers by pool; at least one of each, which may have to wait until workers of other pools end."""
         counts = {pool: self._by_cores(needs) for pool, needs in self.pools.items() if not needs.gpus}
         counts |= self._by_gpus()
         least = self._least_bytes()
         while sum(count * least[pool] for pool, count in counts.items()) > self.machine.memory:
-            # Workers whose number was asked for are not fewer because of an estimate.
-            many = [
+            # An estimate does not reduce a requested number of workers.
+            reducible = [
                 pool
                 for pool, count in counts.items()
                 if count > 1 and (self.pools[pool].memory or self.workers is None)
             ]
-            if not many:
+            if not reducible:
                 break
-            counts[max(many, key=lambda pool: counts[pool] * least[pool])] -= 1
+            counts[max(reducible, key=lambda pool: counts[pool] * least[pool])] -= 1
         return counts
 
     def memory(self) -> dict[str, int]:
-        """Bytes that a worker of each pool may use: what it needs, and its part of what is left."""
+        """Bytes that a worker of each pool may use: what it needs, and its share of the remaining memory."""
         if self.limit is not None:
             return dict.fromkeys(self.pools, self.limit)
         counts, least = self.counts(), self._least_bytes()
         total, number = self.machine.memory, sum(counts.values())
-        left = total - sum(count * least[pool] for pool, count in counts.items())
-        if left < 0:
+        remaining = total - sum(count * least[pool] for pool, count in counts.items())
+        if remaining < 0:
             return {pool: max(self.pools[pool].memory, total // number) for pool in counts}
-        return {pool: least[pool] + left // number for pool in counts}
+        return {pool: least[pool] + remaining // number for pool in counts}
 
     def _least_bytes(self) -> dict[str, int]:
         """Bytes that a worker of each pool needs."""
@@ -139,11 +139,11 @@ class Workforce:
         return self.workers or max(int(self.machine.cores / needs.cpus + _ROUNDING), 1)
 
     def _by_gpus(self) -> dict[str, int]:
-        """The pools with GPUs take turns until no worker more finds room."""
+        """Workers of the pools with GPUs, which are added in turns until there is no more room."""
         counts = {pool: 0 for pool, needs in self.pools.items() if needs.gpus}
-        room, wanted = Room(self.machine.gpus, self.machine.memory), list(counts)
-        while wanted:
-            wanted = [pool for pool in wanted if room.take(self.pools[pool]) is not None]
-            for pool in wanted:
+        room, pools = Room(self.machine.gpus, self.machine.memory), list(counts)
+        while pools:
+            pools = [pool for pool in pools if room.take(self.pools[pool]) is not None]
+            for pool in pools:
                 counts[pool] += 1
         return {pool: max(count, 1) for pool, count in counts.items()}

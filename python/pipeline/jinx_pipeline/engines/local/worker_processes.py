@@ -17,22 +17,22 @@ from jinx_pipeline.engines.local.room import Room, Share
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.schedule.task import Cause
-from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, too_late
-from jinx_pipeline.worker.memory import over_limit, private_bytes
+from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, timeout_message
+from jinx_pipeline.worker.memory import memory_limit_message, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
 _WATCH_SECONDS = 0.1
-# A process that was killed usually ends within this time; the end of a run waits for the last ones so long.
+# How long to wait for a killed process, which usually ends at once, and for all of them at the end of a run.
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
-# Of what workers print, so much is kept twice: in the log, and in the one before it.
+# The maximum size of the log of workers, and of the previous log.
 _LOG_BYTES = 10_000_000
-# One heap for all threads and for Arrow, so that many workers fit into memory: each heap keeps freed memory of its own.
-# How much this one keeps, `freed_memory` says.
+# One heap for all threads and for Arrow, so that many workers fit into memory: every heap keeps freed memory. See
+# `freed_memory` for how much.
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 
 
 class Kind(NamedTuple):
-    """What a process was started with, and cannot be changed: only a run that wants the same can use it again."""
+    """The fixed properties of a process: only a run that needs the same ones can use it again."""
 
     resources: Resources
     threads: int
@@ -52,7 +52,7 @@ class _Process:
     memory_limit: int | None
     kind: Kind
     is_ready: bool = False
-    # What it says of earlier runs, and nobody waits for.
+    # Pending answers for earlier runs, which are ignored.
     late_answers: int = 0
     tasks: int = 0
     known_works: set[str] = field(default_factory=set[str])
@@ -64,12 +64,12 @@ class _Process:
 
 @dataclass
 class Reserve:
-    """Processes between two runs, and the room of all; it belongs to whoever lends workers to several runs.
+    """Processes between two runs, and the room of all processes; the owner lends workers to several runs.
 
     Attributes:
         room: GPUs and memory for all workers together.
-        processes: Those that wait for a run, by what they were started with.
-        ended: Those that were killed and have not ended yet.
+        processes: Processes without a run, by kind.
+        ended: Processes that were killed and have not ended yet.
     """
 
     room: Room
@@ -77,7 +77,7 @@ class Reserve:
     ended: list[_Process] = field(default_factory=list["_Process"])
 
     def take(self, kind: Kind) -> _Process | None:
-        """A process that lives, if there is one of a kind."""
+        """A live process of a kind, if there is one."""
         waiting = self.processes.get(kind, [])
         while waiting:
             process = waiting.pop()
@@ -87,21 +87,21 @@ class Reserve:
         return None
 
     def keep(self, process: _Process) -> None:
-        """A run has no more use for a process."""
+        """Keep a process that a run no longer needs."""
         self.processes.setdefault(process.kind, []).append(process)
 
     def end_others(self, kinds: Collection[Kind]) -> None:
-        """End the processes that wait and are of no such kind."""
+        """End the kept processes of other kinds."""
         for kind in [kind for kind in self.processes if kind not in kinds]:
             for process in self.processes.pop(kind):
                 process.process.kill()
                 self.release(process)
 
     def release(self, process: _Process) -> int | None:
-        """Forget a process that ends; returns its exit code, if it ends at once.
+        """Close a process that ends; returns its exit code, if it ends at once.
 
-        One that waits in the kernel, for a file server or a driver of a device, may not end for a long time: it is
-        looked after later, and keeps what it holds until then.
+        A process that waits in the kernel, for a file server or a device driver, may not end for a long time; it keeps
+        its share of the room until `reap` finds that it has ended.
         """
         process.pipe.close()
         process.activity.close()
@@ -110,19 +110,19 @@ class Reserve:
             process.process.wait(_REAP_SECONDS)
         except subprocess.TimeoutExpired:
             process.process.kill()
-        # Not before: it would end because of this, and its exit code would not say why.
+        # Not earlier, because that would end the process, and its exit code would not tell the real cause.
         os.close(process.lifeline)
         self.reap()
         return process.process.returncode
 
     def reap(self) -> None:
-        """Give back what processes held that have ended by now."""
-        for process in [one for one in self.ended if one.process.poll() is not None]:
+        """Return the room of processes that have ended."""
+        for process in [process for process in self.ended if process.process.poll() is not None]:
             self.ended.remove(process)
             self.room.give_back(process.share)
 
     def wait(self) -> None:
-        """Wait for processes that were killed, but not for ever."""
+        """Wait for killed processes, up to a time limit."""
         until = time.monotonic() + _END_SECONDS
         while self.ended and time.monotonic() < until:
             time.sleep(_REAP_SECONDS)
@@ -138,15 +138,15 @@ class LocalWorkers:
     """Worker processes of this machine.
 
     Args:
-        log: The file to which workers write what operators print; its last 10 MB and those before them are kept.
-        pools: What a worker of each pool must have.
+        log: The file for the output of operators; its last 10 MB and the 10 MB before them are kept.
+        pools: The resources that a worker of each pool must have.
         reserve: Processes of earlier runs, and the room of all workers together.
-        is_lent: Whether the processes go back to the reserve at the end, and are not ended.
-        memory_limits: Bytes of memory of its own that a worker of each pool may use before it is killed; no limit for
-            a pool that is missing.
-        row_seconds: A worker that has taken longer for each row in its hands is killed; None: no limit.
+        is_lent: Whether the processes return to the reserve at the end instead of being ended.
+        memory_limits: Bytes of private memory that a worker of each pool may use before it is killed; a pool that is
+            missing has no limit.
+        row_seconds: A worker that takes longer for each row of its activity is killed; None: no limit.
         threads: Threads that one worker's kernels use.
-        files: Python files with operators that the workers are to load.
+        files: Python files with operators for the workers to load.
         spare_pandas: Whether no operator can need pandas; see `pandas_import`.
     """
 
@@ -170,7 +170,7 @@ class LocalWorkers:
         self._is_lent = is_lent
         self.may_lack_room = any(needs.gpus or needs.memory for needs in pools.values())
         self._memory_limits = memory_limits or {}
-        # Workers that wait until others end: their pools.
+        # The pools of workers that wait for room.
         self._waiting: dict[str, str] = {}
         self._threads = threads
         self._files = files
@@ -182,7 +182,7 @@ class LocalWorkers:
         self._last_look = self._last_log_look = 0.0
 
     def start(self, pool: str) -> str:
-        """Start a process, or have it wait for GPUs and memory that others have."""
+        """Start a process, at once or when its GPUs and memory are free."""
         self._number += 1
         name = f"{pool}-{self._number}"
         self._waiting[name] = pool
@@ -190,7 +190,7 @@ class LocalWorkers:
         return name
 
     def _start_waiting(self) -> None:
-        """Start those for which there is room now."""
+        """Start waiting workers for which there is room now."""
         for name, pool in list(self._waiting.items()):
             process = self._reserve.take(self._kind(pool))
             if process is None:
@@ -207,7 +207,7 @@ class LocalWorkers:
         return Kind(self._pools[pool], max(self._threads, int(self._pools[pool].cpus)), self._spare_pandas)
 
     def _renewed(self, name: str, pool: str, process: _Process) -> _Process:
-        """A process of an earlier run."""
+        """A process of an earlier run, which resets itself for this run."""
         parts = process.process, process.pipe, process.lifeline, process.activity, process.share
         renewed = _Process(name, *parts, self._memory_limits.get(pool), process.kind)
         renewed.late_answers = process.late_answers + (not process.is_ready)
@@ -215,7 +215,7 @@ class LocalWorkers:
         return renewed
 
     def _introduce(self, process: _Process) -> None:
-        """Tell a process what it needs before its first task."""
+        """Send a process what it needs before its first task."""
         self._send(process, ("path", [path for path in sys.path if path]))
         if self._spare_pandas:
             self._send(process, ("spare",))
@@ -234,13 +234,13 @@ class LocalWorkers:
         }
 
     def _started(self, name: str, pool: str, share: Share) -> _Process:
-        """A process that sees its GPUs alone."""
+        """Start a process that sees only its own GPUs."""
         kind = self._kind(pool)
         to_worker, requests = os.pipe()[:2]
         answers, from_worker = os.pipe()[:2]
-        held, lifeline = os.pipe()[:2]
+        lifeline_end, lifeline = os.pipe()[:2]
         activity = shared_file()
-        inherited = (to_worker, from_worker, held, activity)
+        inherited = (to_worker, from_worker, lifeline_end, activity)
         try:
             busy_with = Activity(activity)
             with self.log.open("ab") as log:
@@ -251,16 +251,16 @@ class LocalWorkers:
                     stdout=log,
                     stderr=log,
                     env=self._environment(kind, share),
-                    start_new_session=True,  # Ctrl-C is the driver's business
+                    start_new_session=True,  # only the driver handles Ctrl-C
                 )
         finally:
-            for one in inherited:
-                os.close(one)
+            for file in inherited:
+                os.close(file)
         pipe = MessagePipe(requests, answers)
         return _Process(name, process, pipe, lifeline, busy_with, share, self._memory_limits.get(pool), kind)
 
     def load_work(self, key: str, work: Work) -> None:
-        """Pickle a work, functions of scripts and notebooks included."""
+        """Pickle a work, with functions of scripts and notebooks."""
         self._works[key] = pickled(work)
 
     def submit(self, worker: str, request: Request) -> None:
@@ -273,41 +273,41 @@ class LocalWorkers:
         self._send(process, ("task", request.work, request.source, request.task, request.attempt, request.path))
 
     def takes_ahead(self, worker: str) -> bool:
-        """Every process reads the next task when it has ended the one before."""
+        """True: every process reads its next task after the current one."""
         del worker
         return True
 
     def stop(self, worker: str, attempt: int) -> None:
-        """Tell a process in the memory that it shares with us."""
+        """Mark the task as cancelled in shared memory."""
         if worker in self._processes:
-            self._processes[worker].activity.tell_unwanted(attempt)
+            self._processes[worker].activity.mark_unwanted(attempt)
 
     def events(self, timeout: float) -> list[Event]:
-        """What workers have answered, and which have died."""
+        """The answers of workers, and the deaths of workers."""
         self._start_waiting()
         self._enforce_limits()
         self._rotate_log()
         self._reserve.reap()
-        found: list[Event] = []
-        for process in self._with_news(min(timeout, _WATCH_SECONDS)):
+        events: list[Event] = []
+        for process in self._readable_processes(min(timeout, _WATCH_SECONDS)):
             try:
-                found += filter(None, (self._heard(process, answer) for answer in process.pipe.receive()))
+                events += filter(None, (self._event_of(process, answer) for answer in process.pipe.receive()))
             except (EOFError, OSError):
-                found.append(self._buried(process))
-        return found
+                events.append(self._remove_dead(process))
+        return events
 
-    def _heard(self, process: _Process, answer: tuple[Any, ...]) -> Event | None:
+    def _event_of(self, process: _Process, answer: tuple[Any, ...]) -> Event | None:
         if process.late_answers:
             process.late_answers -= answer[0] == "ready"
             return None
         if answer[0] == "ready":
             process.is_ready = True
-        elif answer[1] >= 0:  # else it is of no task
+        elif answer[1] >= 0:  # otherwise it is not for a task
             process.tasks -= 1
         return event_of(process.name, answer)
 
-    def _with_news(self, timeout: float) -> list[_Process]:
-        """Processes that have answered or ended; meanwhile the others are sent what found no room in their pipes."""
+    def _readable_processes(self, timeout: float) -> list[_Process]:
+        """Processes that have answered or ended; meanwhile, unsent bytes are written to the others."""
         until = time.monotonic() + timeout
         while True:
             poll = select.poll()
@@ -320,14 +320,14 @@ class LocalWorkers:
                     poll.register(process.pipe.requests, select.POLLOUT)
             ready = poll.poll(max(until - time.monotonic(), 0.0) * 1000)
             for file, _ in ready:
-                with suppress(OSError):  # it has died, which its answers tell
+                with suppress(OSError):  # it has died; reading from it tells
                     by_file[file].pipe.flush()
-            found = [by_file[file] for file, _ in ready if file == by_file[file].pipe.answers]
-            if found or time.monotonic() >= until:
-                return found
+            readable = [by_file[file] for file, _ in ready if file == by_file[file].pipe.answers]
+            if readable or time.monotonic() >= until:
+                return readable
 
     def kill(self, worker: str) -> None:
-        """End a worker at once."""
+        """Kill a worker."""
         self._waiting.pop(worker, None)
         process = self._processes.pop(worker, None)
         if process is not None:
@@ -335,7 +335,7 @@ class LocalWorkers:
             self._reserve.release(process)
 
     def close(self) -> None:
-        """End all workers, or give back those that have no task."""
+        """End all workers; if they are lent, return those without a task."""
         for name, process in list(self._processes.items()) if self._is_lent else ():
             if not process.tasks and not process.over_limit and not process.late:
                 del self._processes[name]
@@ -352,30 +352,30 @@ class LocalWorkers:
         self._rotate_log()
 
     def pids(self) -> dict[str, int]:
-        """The processes, for tests and monitors."""
-        return {name: one.process.pid for name, one in self._processes.items()}
+        """The process ids, for tests and monitoring."""
+        return {name: process.process.pid for name, process in self._processes.items()}
 
     def _send(self, process: _Process, message: tuple[Any, ...]) -> None:
-        with suppress(OSError):  # it has died; `events` says so
+        with suppress(OSError):  # it has died; `events` reports it
             process.pipe.send(message)
 
-    def _buried(self, process: _Process) -> Died:
+    def _remove_dead(self, process: _Process) -> Died:
         self._processes.pop(process.name, None)
         operator = process.activity.get()
         code = self._reserve.release(process)
         if process.over_limit:
-            return Died(process.name, Cause.MEMORY, over_limit(process.memory_limit or 0), operator)
+            return Died(process.name, Cause.MEMORY, memory_limit_message(process.memory_limit or 0), operator)
         if process.late:
             return Died(process.name, Cause.TIMEOUT, process.late, operator)
-        what = "it does not end"
+        reason = "it does not end"
         if code is not None:
-            what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            reason = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         if code == PIPES_CLOSED:
-            what = "the pipes to the driver were closed"
-        return Died(process.name, Cause.DIED, what, operator)
+            reason = "the pipes to the driver were closed"
+        return Died(process.name, Cause.DIED, reason, operator)
 
     def busy_with(self, worker: str) -> str:
-        """The operator that a worker is busy with."""
+        """The operator that a worker runs."""
         return self._processes[worker].activity.get() if worker in self._processes else ""
 
     def _enforce_limits(self) -> None:
@@ -395,7 +395,7 @@ class LocalWorkers:
             process.process.kill()
 
     def _enforce_row_seconds(self, process: _Process, now: float) -> None:
-        """Kill a worker that hangs: it may do anything, such as wait for a pipe, so only its progress tells."""
+        """Kill a worker that hangs, which only shows in its lack of progress."""
         step = process.activity.step()
         if step != process.step:
             process.step, process.step_since = step, now
@@ -403,13 +403,13 @@ class LocalWorkers:
         if self._row_seconds is None or not rows or process.late:
             return
         if now - process.step_since > self._row_seconds * rows:
-            process.late = too_late(self._row_seconds, rows)
+            process.late = timeout_message(self._row_seconds, rows)
             process.process.kill()
 
     def _rotate_log(self) -> None:
-        """Keep the end of a log that has grown long under another name, and begin it again.
+        """Move the end of a long log to the previous log, and truncate it.
 
-        The file stays the same one, because workers have it open; what they print meanwhile may be lost.
+        The file itself stays, because workers have it open; their output during the rotation may be lost.
         """
         now = time.monotonic()
         if now - self._last_log_look < _WATCH_SECONDS:
@@ -423,19 +423,19 @@ class LocalWorkers:
 
 
 def _import_path() -> list[str]:
-    """Where a new process finds this package and jinx, wherever they were imported from."""
+    """The import path for a new process, with the directories of this package and of jinx."""
     import jinx
     import jinx_pipeline
 
-    roots = [str(Path(one.__file__ or "").resolve().parents[1]) for one in (jinx_pipeline, jinx)]
+    roots = [str(Path(package.__file__ or "").resolve().parents[1]) for package in (jinx_pipeline, jinx)]
     return list(dict.fromkeys([*roots, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
 
 
 def visible_gpus() -> list[str]:
     """The GPUs of this machine, found without initialising CUDA in this process."""
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if shown is not None:
-        return [one for one in shown.split(",") if one]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [name for name in visible.split(",") if name]
     numbers = sorted(int(path.name[6:]) for path in Path("/dev").glob("nvidia[0-9]*") if path.name[6:].isdigit())
     return [str(number) for number in numbers]
 

@@ -1,7 +1,6 @@
 """A worker of the Ray engine, as it runs on a node.
 
-This module is sent as code, so that it can also tell of a node on which the package is missing: at the top it imports
-nothing of it.
+This module is sent as code and imports nothing of the package at the top, so that it also runs on a node without it.
 """
 
 import os
@@ -14,21 +13,21 @@ if TYPE_CHECKING:
 
 Check = Callable[[], str | None]
 
-# How often an actor looks whether its task is still wanted.
+# The interval for checking whether the task is cancelled.
 _LOOK_SECONDS = 1.0
 
 
 class RunSettings(NamedTuple):
-    """What a worker is told of a run before its first task.
+    """The settings of a run, which a worker receives before its first task.
 
     Attributes:
-        run: Another value for each run.
-        folder: The driver's working directory, for relative paths; a node without it keeps its own.
-        path: Where the driver finds modules: functions may come from files next to its script.
+        run: A different value for each run.
+        folder: The driver's working directory, for relative paths; ignored on a node without it.
+        path: The driver's import path: functions may come from files next to its script.
         files: Python files with operators.
         spare_pandas: See `pandas_import.spare`.
-        memory_limit: Bytes of memory that it may use, besides what Ray uses in its process; None: no limit.
-        row_seconds: It ends itself when it takes longer for each row in its hands; None: no limit.
+        memory_limit: Bytes of memory that it may use, in addition to Ray's own in its process; None: no limit.
+        row_seconds: It kills itself when it takes longer for each row of its activity; None: no limit.
     """
 
     run: str
@@ -49,22 +48,22 @@ class RayActor:
     """
 
     def __init__(self, *, threads: int, sees_gpus: bool) -> None:
-        # Before anything is imported that reads them.
+        # Set before importing any library that reads them.
         os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
         if not sees_gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
         self._path = list(sys.path)
-        self._of_ray: int | None = None
+        self._ray_bytes: int | None = None
         self._settings: RunSettings | None = None
         self._part = ""
         self._looked_at = 0.0
-        self._teller: Any = None
+        self._crash_reporter: Any = None
         self._runner: Any = None
 
-    def hello(self, check: Check, settings: RunSettings) -> tuple[Any, ...]:
-        """Check the node and load the files; the first call of a run, and the probe of a worker that was not reachable.
+    def prepare(self, check: Check, settings: RunSettings) -> tuple[Any, ...]:
+        """Check the node and load the files; the first call of a run, which also probes an unreachable worker.
 
-        Whatever fails is told of the node: others may do better.
+        Any failure is reported as a problem of the node, since other nodes may succeed.
         """
         import socket
 
@@ -72,53 +71,53 @@ class RayActor:
 
         node, host = ray.get_runtime_context().get_node_id(), socket.gethostname()
         try:
-            problem = check() or self._prepared(settings)
+            problem = check() or self._load(settings)
         except Exception as error:  # noqa: BLE001 - a package that cannot be imported may raise anything
             problem = f"node {host}: {type(error).__name__}: {error}"
         return ("ready", os.getpid(), node, host) if problem is None else ("unfit", node, problem)
 
-    def _prepared(self, settings: RunSettings) -> str | None:
-        """Load what tasks need, once for a run; returns what is wrong with a file or the memory that this takes."""
+    def _load(self, settings: RunSettings) -> str | None:
+        """Load what tasks need, once for a run; returns the problem if a file is bad or memory is not enough."""
         if self._settings is not None and self._settings.run == settings.run:
             return None
         from jinx_pipeline.worker.memory import private_bytes
 
-        if self._of_ray is None:
-            self._of_ray = private_bytes(os.getpid())
-        of_ray = self._of_ray
+        if self._ray_bytes is None:
+            self._ray_bytes = private_bytes(os.getpid())
+        ray_bytes = self._ray_bytes
         if self._runner is not None:
             from jinx_pipeline.worker.renewal import forget_run
 
-            self._teller.close()
+            self._crash_reporter.close()
             self._runner.forget()
             forget_run(None, settings.folder)
         elif os.path.isdir(settings.folder):  # noqa: PTH112 - str in
             os.chdir(settings.folder)
-        sys.path[:] = [*self._path, *(one for one in settings.path if one not in self._path)]
+        sys.path[:] = [*self._path, *(entry for entry in settings.path if entry not in self._path)]
         from jinx_pipeline.worker.crash_note import CrashReporter
         from jinx_pipeline.worker.pandas_import import spare
         from jinx_pipeline.worker.task_runner import TaskRunner
 
         if settings.spare_pandas:
             spare()
-        self._teller = CrashReporter()
-        runner = TaskRunner(self._teller.busy_with, self._is_unwanted)
+        self._crash_reporter = CrashReporter()
+        runner = TaskRunner(self._crash_reporter.busy_with, self._is_unwanted)
         answer = runner.load_files(settings.files)
         if answer is not None:
             return str(answer[2])
         limit = settings.memory_limit
         if limit is not None:
-            taken = private_bytes(os.getpid()) - of_ray
-            if taken > limit:
-                return f"a worker takes {taken:,} bytes before its first task, more than memory={limit:,}"
-            self._teller.die_above(of_ray + limit)
+            used = private_bytes(os.getpid()) - ray_bytes
+            if used > limit:
+                return f"a worker takes {used:,} bytes before its first task, more than memory={limit:,}"
+            self._crash_reporter.die_above(ray_bytes + limit)
         if settings.row_seconds is not None:
-            self._teller.die_after(settings.row_seconds)
+            self._crash_reporter.die_after(settings.row_seconds)
         self._runner, self._settings = runner, settings
         return None
 
     def _is_unwanted(self, attempt: int) -> bool:
-        """Whether the driver has put a file next to the part; the shared storage is asked once a second."""
+        """Whether the driver has written a stop file next to the part; the storage is checked once a second."""
         del attempt
         import time
         from pathlib import Path
@@ -132,7 +131,7 @@ class RayActor:
         return stop_path(Path(self._part)).exists()
 
     def run(self, work: Any, request: "Request") -> Any:
-        """Run a task; `work` comes with the first one of it. The work, the source and the answer may be parcels."""
+        """Run a task; `work` is sent with its first task. The work, source and answer may be spilled values."""
         from pathlib import Path
 
         from jinx_pipeline.engines.ray.spilled_value import loaded_value, spilled_if_large
@@ -141,6 +140,6 @@ class RayActor:
         if answer is None:
             source = loaded_value(request.source)
             self._part = request.path
-            self._teller.begin(request.path, tells_all=request.is_last_try)
+            self._crash_reporter.begin(request.path, writes_each=request.is_last_try)
             answer = self._runner.run(request.work, source, request.task, request.attempt, request.path)
         return spilled_if_large(answer, Path(f"{request.path}.answer"))

@@ -1,4 +1,4 @@
-"""The Ray engine: which cluster, and whether it can run a recipe."""
+"""The connection to a Ray cluster, and checks whether it can run a recipe."""
 
 import os
 import socket
@@ -13,9 +13,9 @@ from jinx_pipeline.optional import require
 
 _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 60.0
-# How often the cluster is asked for its nodes.
+# The interval for asking the cluster for its nodes.
 _LOOK_SECONDS = 0.5
-# How long the end of a run waits for an answer that it does not need.
+# How long the end of a run waits for the thread that asks.
 _END_SECONDS = 2.0
 
 
@@ -28,10 +28,10 @@ class Ray:
     Attributes:
         address: `"auto"`: the cluster that this process is connected to, that `RAY_ADDRESS` names or that runs on this
             machine; `"local"`: one is started for this run on this machine; or `"host:port"`.
-        workers: How many of each pool without a GPU; None: as many as the cluster has room for, and more when nodes
-            join. More than there is room for wait for nodes, which makes a cluster grow that scales itself.
-        resources: What one worker takes, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; if not given, what
-            operators need. `GPU` and `accelerator_type:...` are for workers with a GPU alone.
+        workers: The number of workers of each pool without a GPU; None: as many as the cluster has room for, and more
+            when nodes join. Workers without room wait for nodes, which makes an autoscaling cluster grow.
+        resources: The resources of one worker, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; by default, what
+            the operators need. `GPU` and `accelerator_type:...` only apply to workers with a GPU.
     """
 
     address: str = "auto"
@@ -39,14 +39,14 @@ class Ray:
     resources: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def options(self) -> dict[str, Any]:
-        """The same as options of a recipe."""
-        found: dict[str, Any] = {"engine": "ray", "ray_address": self.address, "ray_resources": dict(self.resources)}
-        return found if self.workers is None else {**found, "workers": self.workers}
+        """The options of a recipe for this engine."""
+        options: dict[str, Any] = {"engine": "ray", "ray_address": self.address, "ray_resources": dict(self.resources)}
+        return options if self.workers is None else {**options, "workers": self.workers}
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """The cluster when it was asked last."""
+class _ClusterState:
+    """The nodes of a cluster when it was last asked."""
 
     nodes: list[dict[str, Any]]
     leaving: set[str]
@@ -55,8 +55,8 @@ class _Seen:
 class RayCluster:
     """A cluster that this process is connected to.
 
-    Ray answers questions about nodes only when its head does, which may take half a minute after the head process was
-    restarted. So `nodes`, `is_alive` and `leaving` tell what was seen last, and `watched` keeps that fresh.
+    Only the head of the cluster answers questions about nodes, which may take half a minute after it was restarted. So
+    `nodes`, `is_alive` and `leaving` use the last answer, and `watched` asks regularly.
     """
 
     def __init__(self, ray: Any) -> None:
@@ -64,24 +64,24 @@ class RayCluster:
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask the cluster now; this may take as long as its head does not answer."""
+        """Ask the cluster now; this blocks until its head answers."""
         alive = [node for node in self.ray.nodes() if node["Alive"]]
-        self._seen = _Seen(alive, self._draining())
+        self._state = _ClusterState(alive, self._draining())
 
     def _draining(self) -> set[str]:
         with suppress(AttributeError, self.ray.exceptions.RayError):
-            # Ray has no public way to ask; its own training library asks like this, too. Not through `ray://`.
+            # Ray has no public function for this; its own training library does the same. Not available by `ray://`.
             return set(self.ray._private.state.state.get_draining_nodes())
         return set()
 
     @contextmanager
     def watched(self) -> Generator["RayCluster"]:
-        """Ask the cluster twice a second, in a thread that nobody waits for."""
+        """Ask the cluster twice a second in a background thread."""
         ended = Event()
 
         def watch() -> None:
             while not ended.wait(_LOOK_SECONDS):
-                # While nobody answers, what was seen last counts.
+                # Without an answer, the last one is still used.
                 with suppress(Exception):
                     self.refresh()
 
@@ -95,55 +95,55 @@ class RayCluster:
 
     def nodes(self) -> list[dict[str, Any]]:
         """The nodes that are alive, as Ray describes them."""
-        return self._seen.nodes
+        return self._state.nodes
 
     def is_alive(self, node_id: str) -> bool:
         """Whether a node is known and alive."""
         return any(node["NodeID"] == node_id for node in self.nodes())
 
     def leaving(self) -> set[str]:
-        """The ids of nodes that are being drained: they work for a while, and are to get nothing new."""
-        return self._seen.leaving
+        """The ids of nodes that are being drained: they still work for a while, and must get no new tasks."""
+        return self._state.leaving
 
     def able(self, needs: Needs) -> list[dict[str, Any]]:
-        """The nodes that can hold a worker with such needs when nothing else runs there."""
+        """The nodes that can hold a worker with these needs if nothing else runs there."""
         return [node for node in self.nodes() if how_many(node["Resources"], needs)]
 
     def lacks(self, needs: Needs) -> str | None:
-        """What the nodes have in place of such needs; None: one of them can hold such a worker."""
+        """Why no node can hold a worker with these needs; None: one can."""
         if self.able(needs):
             return None
-        wanted = {name: amount for name, amount in needs.items() if amount > 0}
-        most = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in wanted}
-        asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
-        there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
-        return f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
+        required = {name: amount for name, amount in needs.items() if amount > 0}
+        largest = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in required}
+        required_text = ", ".join(f"{name}: {amount:g}" for name, amount in required.items())
+        most = ", ".join(f"{name}: {amount:g}" for name, amount in largest.items())
+        return f"no node of the Ray cluster has what a worker needs ({required_text}); the most that one has: {most}"
 
     def require_able(self, needs: Needs) -> None:
         """Refuse needs that no node has.
 
         Raises:
-            RuntimeError: No node can hold a worker with such needs.
+            RuntimeError: No node can hold a worker with these needs.
         """
-        there = self.lacks(needs)
-        if there is not None:
-            raise RuntimeError(there)
+        problem = self.lacks(needs)
+        if problem is not None:
+            raise RuntimeError(problem)
 
     def _own_node(self) -> str | None:
         """The node of this process, which is checked without a task; None: this process is outside the cluster."""
         if self.ray.util.client.ray.is_connected():
-            return None  # this process talks to a cluster that it is no part of
+            return None  # this process is a client outside the cluster
         return self.ray.get_runtime_context().get_node_id()
 
     def check_nodes(self, check: Callable[[], str | None], pools: Iterable[Needs]) -> None:
-        """Run a check on this machine, and on every node that can get work.
+        """Run a check on this machine, and on every node that may run workers.
 
         Args:
-            check: It.
-            pools: What a worker of each pool needs.
+            check: The check.
+            pools: The needs of a worker of each pool.
 
         Raises:
-            RuntimeError: A node does not pass, or does not answer; it is named.
+            RuntimeError: A node does not pass, or does not answer; the message names it.
         """
         from ray.util import scheduling_strategies  # pyright: ignore[reportMissingImports] - the extra `ray`
 
@@ -164,39 +164,39 @@ class RayCluster:
             try:
                 problem = self.ray.get(call)
             except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):
-                continue  # it is gone; should it come back, its workers are checked
+                continue  # the node is gone; if it comes back, its workers are checked
             except self.ray.exceptions.RayError as error:
                 problem = f"node {calls[call]['NodeManagerAddress']}: {one_line(error)}"
             if problem is not None:
                 raise RuntimeError(problem)
         for call in silent:
-            where = calls[call]["NodeManagerAddress"]
-            raise RuntimeError(f"node {where} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
+            address = calls[call]["NodeManagerAddress"]
+            raise RuntimeError(f"node {address} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
 
 
 @contextmanager
 def connected(address: str) -> Generator[RayCluster]:
-    """Connect to a cluster; one that was started for this is ended, a connection of the caller's is used and kept.
+    """Connect to a cluster; an existing connection is used and kept, and a new one is closed at the end.
 
     Raises:
-        ConnectionError: Nobody answers at the address, or the cluster has another version of Ray or Python.
+        ConnectionError: No cluster answers at the address, or it has another version of Ray or Python.
         ImportError: Ray is not installed.
     """
     ray = require("ray", extra="ray", what="engine: ray")
     if ray.is_initialized():
-        _refuse_another(ray, address)
+        _refuse_other_cluster(ray, address)
         with RayCluster(ray).watched() as cluster:
             yield cluster
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    _knock(address)
-    more = {"include_dashboard": False} if address == "local" else {}
+    _refuse_unreachable(address)
+    options = {"include_dashboard": False} if address == "local" else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="warning", **more)
+        ray.init(address=address, log_to_driver=False, logging_level="warning", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        what = " ".join(str(error).split())  # of a cluster of another version, the two versions on several lines
+        message = " ".join(str(error).split())  # Ray reports different versions on several lines
         raise ConnectionError(
-            f"the Ray cluster at address {address!r} cannot be used: {what}{_advice(error)}"
+            f"the Ray cluster at address {address!r} cannot be used: {message}{_advice(error)}"
         ) from None
     try:
         with RayCluster(ray).watched() as cluster:
@@ -205,15 +205,15 @@ def connected(address: str) -> Generator[RayCluster]:
         ray.shutdown()
 
 
-def _refuse_another(ray: Any, address: str) -> None:
-    """A process is connected to one cluster at a time."""
+def _refuse_other_cluster(ray: Any, address: str) -> None:
+    """Refuse an address that is not that of the connected cluster: a process can only be connected to one."""
     if address == "auto":
         return
     connected_to = str(ray.get_runtime_context().gcs_address)
     is_client = address.startswith("ray://")
     host, _, port = address.removeprefix("ray://").rpartition(":")
     known_host, _, known_port = connected_to.rpartition(":")
-    # The port of `ray://` is another one on the same machine.
+    # `ray://` uses another port of the same machine.
     same_port = ray.util.client.ray.is_connected() if is_client else port == known_port
     if same_port and _ip(ray, host) == _ip(ray, known_host):
         return
@@ -224,15 +224,15 @@ def _refuse_another(ray: Any, address: str) -> None:
 
 
 def _ip(ray: Any, host: str) -> str:
-    """The address of a host, so that two names of it are equal."""
+    """The IP address of a host, by which two of its names can be compared."""
     with suppress(OSError):
-        found = socket.gethostbyname(host)
-        return ray.util.get_node_ip_address() if found.startswith("127.") else found
+        address = socket.gethostbyname(host)
+        return ray.util.get_node_ip_address() if address.startswith("127.") else address
     return host
 
 
 def _advice(error: BaseException) -> str:
-    """What to do about it, as far as that can be told."""
+    """What to do about an error, if known."""
     if "Version mismatch" in str(error):
         return "; all nodes and this machine need the same versions of Ray and Python"
     cause: BaseException | None = error
@@ -243,8 +243,8 @@ def _advice(error: BaseException) -> str:
     return ""
 
 
-def _knock(address: str) -> None:
-    """Ray itself waits for minutes when nobody answers."""
+def _refuse_unreachable(address: str) -> None:
+    """Refuse an address that does not answer; Ray itself would wait for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return
@@ -257,6 +257,6 @@ def _knock(address: str) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """The last line of what Ray says, which is what happened; the others are its traceback."""
+    """The last line of an error of Ray, which is the message; the lines before it are a traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__

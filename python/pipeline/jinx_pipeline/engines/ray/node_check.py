@@ -1,7 +1,6 @@
-"""The check of a node: it has the package in the driver's versions, and sees what the driver sees.
+"""Checks that a node has the same package versions as the driver, and sees the same storage.
 
-A check is made of functions inside functions, which are sent as code, so that it can also tell of a node on which this
-package is missing.
+A check consists of nested functions, which are sent as code, so that it also works on a node without this package.
 """
 
 import secrets
@@ -12,48 +11,48 @@ Check = Callable[[], str | None]
 
 
 def node_check(folder: Path, paths: list[str]) -> Check:
-    """A function that says what is wrong with the node on which it runs; None: nothing.
+    """A function that returns the problem of the node on which it runs; None: there is none.
 
     Args:
-        folder: The directory of the run; a token is put there.
-        paths: What a worker reads.
+        folder: The directory of the run; a token is written there.
+        paths: The paths that a worker reads.
     """
     versions, storage = _version_check(), _storage_check(folder, paths)
     return lambda: versions() or storage()
 
 
 def _version_check() -> Check:
-    def versions() -> dict[str, str]:
+    def installed_versions() -> dict[str, str]:
         from importlib.metadata import PackageNotFoundError, version
 
         import jinx._core
 
-        # What a worker imports.
+        # The module that a worker imports.
         import jinx_pipeline.worker.task_runner  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
-        found = {"the native core of jinx-data": jinx._core.__version__}
+        versions = {"the native core of jinx-data": jinx._core.__version__}
         for name in ("jinx-data", "jinx-pipeline"):
             try:
-                found[name] = version(name)
+                versions[name] = version(name)
             except PackageNotFoundError:
-                found[name] = "not an installed package"
-        return found
+                versions[name] = "not an installed package"
+        return versions
 
-    here = versions()
+    own_versions = installed_versions()
 
     def check() -> str | None:
         import socket
 
         node = f"node {socket.gethostname()}"
         try:
-            there = versions()
-        except Exception as error:  # noqa: BLE001 - a broken library raises whatever it likes
-            what = f"{type(error).__name__}: {error}"
-            return f"{node}: jinx-pipeline cannot be imported there ({what}); install it on every node"
-        for name, version in here.items():
-            if there[name] != version:
-                what = f"{name} is {there[name]} there, and {version} on the driver's machine"
-                return f"{node}: {what}; install the same versions on every node"
+            node_versions = installed_versions()
+        except Exception as error:  # noqa: BLE001 - a broken library may raise anything
+            problem = f"{type(error).__name__}: {error}"
+            return f"{node}: jinx-pipeline cannot be imported there ({problem}); install it on every node"
+        for name, version in own_versions.items():
+            if node_versions[name] != version:
+                problem = f"{name} is {node_versions[name]} there, and {version} on the driver's machine"
+                return f"{node}: {problem}; install the same versions on every node"
         return None
 
     return check
@@ -61,8 +60,8 @@ def _version_check() -> Check:
 
 def _storage_check(folder: Path, paths: list[str]) -> Check:
     token = secrets.token_hex(16)
-    sign = folder / "token"
-    sign.write_text(token, "ascii")
+    token_file = folder / "token"
+    token_file.write_text(token, "ascii")
 
     def check() -> str | None:
         import os
@@ -71,13 +70,13 @@ def _storage_check(folder: Path, paths: list[str]) -> Check:
 
         node, shared = f"node {socket.gethostname()}", "all nodes must see the same storage there"
         try:
-            seen = AnyPath(sign).read_text("ascii")
+            content = AnyPath(token_file).read_text("ascii")
         except OSError as error:
-            return f"{node}: cannot read {sign} ({error.strerror}); {shared}"
-        if seen != token:
-            return f"{node}: {sign} is another file than the driver's; {shared}"
-        if not os.access(sign.parent / "parts", os.W_OK):
-            return f"{node}: {sign.parent / 'parts'} cannot be written; {shared}"
+            return f"{node}: cannot read {token_file} ({error.strerror}); {shared}"
+        if content != token:
+            return f"{node}: {token_file} is another file than the driver's; {shared}"
+        if not os.access(token_file.parent / "parts", os.W_OK):
+            return f"{node}: {token_file.parent / 'parts'} cannot be written; {shared}"
         for path in paths:
             if not os.path.lexists(path):
                 return f"{node}: {path} does not exist; {shared}"

@@ -1,4 +1,4 @@
-"""What a worker on Ray takes, and how many of them fit into a node."""
+"""The Ray resources of a worker, and how many workers fit into a node."""
 
 import math
 from collections.abc import Mapping
@@ -9,27 +9,27 @@ from jinx_pipeline.recipe.model import Options
 
 Needs = Mapping[str, float]
 
-# Of amounts such as 0.1, which floats do not have exactly.
+# Tolerance for amounts such as 0.1, which floats cannot represent exactly.
 _ROUNDING = 1e-6
 
 
 def needs_of(options: Options, resources: Resources) -> dict[str, float]:
-    """What a worker takes, with Ray's names.
+    """The resources of a worker, with Ray's names.
 
     Args:
-        options: Of the recipe; `ray_resources` goes before what operators need.
-        resources: What the operators of its pool need.
+        options: The options of the recipe; `ray_resources` overrides what operators need.
+        resources: The needs of the operators of its pool.
     """
-    given = dict(options.ray_resources)
+    requested = dict(options.ray_resources)
     if not resources.gpus:
-        # What stands for a GPU would take it from other pools, or keep these workers off other nodes.
-        given = {name: amount for name, amount in given.items() if not _is_of_gpu(name)}
-    needs: dict[str, float] = {"CPU": max(options.threads, resources.cpus), **given}
+        # GPU resources would block GPUs of other pools, or keep these workers off nodes without a GPU.
+        requested = {name: amount for name, amount in requested.items() if not _is_of_gpu(name)}
+    needs: dict[str, float] = {"CPU": max(options.threads, resources.cpus), **requested}
     memory = parse_size(options.memory) if options.memory is not None else resources.memory
     if memory:
         needs.setdefault("memory", memory)
     if resources.gpus:
-        # Ray shares one GPU, and gives several only whole.
+        # Ray can share one GPU, but assigns several only as a whole.
         needs.setdefault("GPU", resources.gpus if resources.gpus <= 1 else math.ceil(resources.gpus))
     return needs
 
@@ -39,12 +39,12 @@ def _is_of_gpu(name: str) -> bool:
 
 
 def how_many(resources: Needs, needs: Needs) -> int:
-    """How many workers with such needs fit into such resources; one if they need nothing."""
+    """How many workers with these needs fit into these resources; one if they need nothing."""
     return min(
         (int(resources.get(name, 0) / amount + _ROUNDING) for name, amount in needs.items() if amount > 0), default=1
     )
 
 
 def left_over(resources: Needs, needs: Needs, count: int) -> dict[str, float]:
-    """What so many workers leave of the resources of a node."""
+    """The resources of a node that remain after a number of workers."""
     return {name: amount - count * needs.get(name, 0) for name, amount in resources.items()}

@@ -1,7 +1,7 @@
-"""What is too large for a message of Ray: a file of the working directory.
+"""Values that are too large for a message of Ray are passed in a file of the working directory.
 
-Ray would put it into the object stores of two nodes, which may be full of what other programs keep there. The storage
-that all nodes see is needed anyway.
+Ray would put them into the object stores of two nodes, which other programs may have filled. Storage that all nodes see
+is needed anyway.
 """
 
 import pickle
@@ -25,7 +25,7 @@ class SpilledValue:
 
 
 def spilled_if_large(value: Any, path: Path) -> Any:
-    """The value itself if it is small, and a parcel otherwise, whose file is made."""
+    """The value itself if it is small; otherwise it is written to a file, and a `SpilledValue` is returned."""
     data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     if len(data) <= _MOST_BYTES:
         return value
@@ -34,20 +34,20 @@ def spilled_if_large(value: Any, path: Path) -> Any:
 
 
 def loaded_value(value: Any) -> Any:
-    """The value of a parcel; anything else is a value itself."""
+    """The value in the file of a `SpilledValue`; any other value is returned as it is."""
     if not isinstance(value, SpilledValue):
         return value
     return pickle.loads(Path(value.path).read_bytes())  # noqa: S301 - made by this run
 
 
-def taken(value: Any) -> Any:
-    """The same for the only one who needs it: the file is removed."""
-    found = loaded_value(value)
+def take_value(value: Any) -> Any:
+    """As `loaded_value`, and remove the file, because nothing else needs it."""
+    loaded = loaded_value(value)
     discard(value)
-    return found
+    return loaded
 
 
 def discard(value: Any) -> None:
-    """Remove the file of a parcel."""
+    """Remove the file of a `SpilledValue`."""
     if isinstance(value, SpilledValue):
         Path(value.path).unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""What an operator is, and what it is given."""
+"""The interfaces of operators, and the objects that they receive."""

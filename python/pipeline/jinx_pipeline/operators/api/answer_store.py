@@ -1,8 +1,8 @@
-"""Answers of services on disk: a SQLite file for each machine, so that thousands of answers are one file.
+"""Stores answers of services on disk, in a SQLite file for each machine, so that thousands of answers are one file.
 
-Write-ahead logging needs memory that all processes of a file share, so machines on a shared folder do not write to the
-same file: each has its own, and reads those of the others as they were last checkpointed. Each row has a digest,
-because another machine may write while we read. What is paid for again is at most what a machine had not checkpointed.
+Write-ahead logging needs memory that all processes of a file share, so machines on a shared directory do not write to
+the same file: each has its own, and reads those of the others as of their last checkpoint. Each row has a digest,
+because another machine may write during a read. At most the answers since a checkpoint are requested again.
 """
 
 import hashlib
@@ -18,20 +18,20 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-# Seconds for which other processes may hold the file.
+# How many seconds to wait for other processes that hold the file.
 _PATIENCE: Final = 60.0
-# Seconds between two tries to switch a file to write-ahead logging.
+# Seconds between two attempts to switch a file to write-ahead logging.
 _PAUSE: Final = 0.01
-# Pages of 4 kB after which the log goes to the file, where other machines see it.
+# After so many pages of 4 kB, the log is written to the file, where other machines see it.
 _CHECKPOINT_PAGES: Final = 200
 _DIGEST_BYTES: Final = 16
 
 
 class AnswerStore:
-    """Answers by their keys; several processes and threads may use one folder.
+    """Answers by key; several processes and threads may use the same directory.
 
     Args:
-        folder: Where the files are.
+        folder: The directory of the files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,25 +42,25 @@ class AnswerStore:
         self._others: dict[Path, tuple[int, sqlite3.Connection]] = {}
 
     def get(self, key: bytes) -> bytes | None:
-        """The answer that is kept, of this machine or another one.
+        """The stored answer for a key, of this machine or another one.
 
         Raises:
             OSError: The file cannot be read.
         """
         with self._lock:
-            answer = self._tried(lambda own: _row(own, key))
+            answer = self._run(lambda own: _row(own, key))
             if answer is None:
                 answer = self._of_others(key)
         return self._of_earlier_version(key) if answer is None else answer
 
     def put(self, key: bytes, answer: bytes) -> bytes:
-        """Keep an answer; returns the one that is kept, which is the first one where several asked the same at once.
+        """Store an answer; returns the stored one, which may be an earlier answer to the same concurrent request.
 
         Raises:
             OSError: The file cannot be written.
         """
 
-        def kept(own: sqlite3.Connection) -> bytes:
+        def store(own: sqlite3.Connection) -> bytes:
             with own:
                 own.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, answer, _digest(key, answer)))
             first = _row(own, key)
@@ -70,10 +70,10 @@ class AnswerStore:
             return answer if first is None else first
 
         with self._lock:
-            return self._tried(kept)
+            return self._run(store)
 
-    def _tried(self, use: Callable[[sqlite3.Connection], T]) -> T:
-        """What becomes of our own file; a file that is damaged is put aside, and another one begun."""
+    def _run(self, use: Callable[[sqlite3.Connection], T]) -> T:
+        """Use this machine's file; a damaged file is moved aside, and a new one is begun."""
         path = self._folder / f"{_machine()}.sqlite"
         try:
             try:
@@ -81,18 +81,18 @@ class AnswerStore:
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
-                self._put_aside(path)
+                self._move_aside(path)
                 return use(self._connection(path))
         except sqlite3.Error as error:
             raise OSError(f"{path}: {error}") from error
 
     def _connection(self, path: Path) -> sqlite3.Connection:
-        # A process that was forked must not use the connection of its parent.
+        # A forked process must not use the connection of its parent.
         if self._own is None or self._process != os.getpid():
             self._folder.mkdir(parents=True, exist_ok=True)
             own = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
             _log_ahead(own)
-            # A machine that goes down loses the last answers, and no process that ends does.
+            # A crash of the machine loses the latest answers; a crash of a process loses none.
             own.execute("PRAGMA synchronous = NORMAL")
             own.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             with own:
@@ -100,7 +100,7 @@ class AnswerStore:
             self._own, self._process = own, os.getpid()
         return self._own
 
-    def _put_aside(self, path: Path) -> None:
+    def _move_aside(self, path: Path) -> None:
         if self._own is not None:
             self._own.close()
             self._own = None
@@ -114,16 +114,16 @@ class AnswerStore:
             if path.name == own:
                 continue
             with suppress(sqlite3.Error, OSError):
-                answer = _row(self._as_it_is(path), key)
+                answer = _row(self._open_immutable(path), key)
                 if answer is not None:
                     return answer
         return None
 
-    def _as_it_is(self, path: Path) -> sqlite3.Connection:
-        """A file that another machine may be writing: read without its log and without locks."""
+    def _open_immutable(self, path: Path) -> sqlite3.Connection:
+        """Open the file of another machine, without its log and without locks."""
         changed = path.stat().st_mtime_ns
-        seen, connection = self._others.get(path, (0, None))
-        if connection is None or seen != changed:
+        opened_at, connection = self._others.get(path, (0, None))
+        if connection is None or opened_at != changed:
             if connection is not None:
                 connection.close()
             connection = sqlite3.connect(
@@ -133,7 +133,7 @@ class AnswerStore:
         return connection
 
     def _of_earlier_version(self, key: bytes) -> bytes | None:
-        """Versions before this file kept each answer in a file of its own."""
+        """The answer in the layout of an earlier version, which kept each answer in its own file."""
         name = key.hex()
         try:
             return (self._folder / name[:2] / f"{name}.json").read_bytes()
@@ -142,7 +142,7 @@ class AnswerStore:
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging: SQLite does not wait where two processes switch a new file at once."""
+    """Switch to write-ahead logging; SQLite itself does not wait if two processes switch a new file at once."""
     deadline = time.monotonic() + _PATIENCE
     while not _is_switched(connection):
         if time.monotonic() > deadline:
@@ -171,7 +171,7 @@ def _digest(key: bytes, answer: bytes) -> bytes:
 
 
 def _machine() -> str:
-    """A name that only processes which share memory have in common: that of the running kernel."""
+    """A name for the machine, equal only for processes that share memory: the boot id of the kernel."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

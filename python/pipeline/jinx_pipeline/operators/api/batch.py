@@ -33,25 +33,25 @@ class Removed:
 
 
 REMOVED: Final = Removed()
-"""As a value of a changed column: the sample has this column no more."""
+"""A value of a changed column: the sample no longer has this column."""
 
 
 class Batch:
-    """Some samples of a dataset, and what operators have changed or found out about them.
+    """Some samples of a dataset, with the columns and statistics that operators changed or added.
 
     Args:
         source: A jinx dataset, or a list of dicts.
-        positions: Which of its samples, as int64 of shape (n,); all if not given.
-        roles: Where the texts and media are.
-        ids: A name for each sample that no other sample of the run has; the positions if not given.
+        positions: The positions of the samples, as int64 of shape (n,); by default all.
+        roles: The columns of texts and media.
+        ids: An id for each sample that is unique in the run; by default the positions.
 
     Attributes:
         positions: Positions of the samples in the source, int64 of shape (n,).
-        roles: Where the texts and media are.
+        roles: The columns of texts and media.
         stats: Statistics by name, an Arrow array with a value for each sample; filters add to them.
-        known_stats: By name, the digest of the filter that computed a statistic for the texts and media as they are.
-        is_open: Whether a column that no sample of the batch has may exist in others, and is missing here, not unknown;
-            that of a role is not, because an operator would silently do nothing.
+        known_stats: By name, the digest of the filter that computed a statistic from the current texts and media.
+        is_open: Whether a column that no sample of the batch has counts as missing instead of unknown, because other
+            samples may have it. Columns of roles never do, since an operator would silently do nothing.
     """
 
     def __init__(
@@ -86,19 +86,19 @@ class Batch:
 
     @property
     def ids(self) -> list[str]:
-        """A name for each sample, for `Context.rng`."""
+        """An id for each sample, for `Context.rng`."""
         if self._ids is None:
             self._ids = [str(position) for position in self.positions.tolist()]
         return self._ids
 
     @property
     def is_named(self) -> bool:
-        """Whether the names may be others than the positions."""
+        """Whether the ids may differ from the positions."""
         return self._ids is not None
 
     @property
     def source(self) -> Any:
-        """What the batch was made of."""
+        """The dataset or list that the batch was made from."""
         return self._source.origin
 
     @property
@@ -109,11 +109,11 @@ class Batch:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The columns that operators changed or added, with a value for each sample (`REMOVED`: it has none)."""
+        """The columns that operators changed or added, with a value for each sample, or `REMOVED`."""
         return dict(self._own)
 
     def column(self, path: str) -> list[Any]:
-        """The value at a role or path of each sample; None where there is none, a list for a path with `[*]`.
+        """The value of each sample at a role or path; None if it has none, a list for a path with `[*]`.
 
         Raises:
             KeyError: The source has no such column.
@@ -121,9 +121,9 @@ class Batch:
         return self._values(self.roles.steps(path))
 
     def stored_numbers(self, path: str) -> "npt.NDArray[Any] | None":
-        """The numbers of an indexed column, of shape (n,), masked where there is none.
+        """The numbers of an indexed column, of shape (n,), masked where a sample has none.
 
-        None if it is not indexed, if one is not a number, or if an operator changed it; `column` has the values then.
+        None if the column is not indexed, has other values, or was changed by an operator; use `column` then.
         """
         steps = self.roles.steps(path)
         if None in steps or str(steps[0]) in self._own or str(steps[0]) == STATS or self._lacks(str(steps[0])):
@@ -131,7 +131,7 @@ class Batch:
         return self._source.numbers(self.positions, text_of(steps))
 
     def numbers(self, path: str) -> "npt.NDArray[np.float64]":
-        """The numbers at a path, float64 of shape (n,); NaN where there is none.
+        """The numbers at a path, float64 of shape (n,); NaN where a sample has none.
 
         Raises:
             TypeError: A value is not a number.
@@ -144,28 +144,28 @@ class Batch:
 
     @property
     def text(self) -> pa.Array:
-        """The text of each sample as Arrow strings; several are joined, and a sample without text has the empty one."""
+        """The text of each sample as Arrow strings; several texts are joined, and a missing text is empty."""
         return self.shared("text", self._joined)
 
     @property
     def texts(self) -> list[list[str]]:
-        """The texts of each sample one by one, for operators that edit them; see `with_texts_as`."""
+        """The separate texts of each sample, for operators that edit them; see `with_texts_as`."""
         return self.shared("texts", self._separate)
 
     @property
     def flat_texts(self) -> pa.Array:
-        """The texts of all samples one after another, as Arrow strings."""
+        """The separate texts of all samples, concatenated, as Arrow strings."""
         plain = self._plain_text()
         if plain is not None:
             return plain
         texts = self.texts
-        return pa.array([text for one in texts for text in one], pa.large_string())
+        return pa.array([text for sample_texts in texts for text in sample_texts], pa.large_string())
 
     def with_texts_as(self, edited: Sequence[str | None] | pa.Array) -> dict[str, Any]:
-        """The changed columns when `flat_texts` become `edited`; none if every text is as it was.
+        """The changed columns if `flat_texts` are replaced by `edited`; empty if all texts are the same.
 
         Args:
-            edited: As many texts; None for one that stays.
+            edited: The same number of texts; None keeps a text.
 
         Raises:
             ValueError: The number of texts differs.
@@ -174,12 +174,12 @@ class Batch:
             raise TypeError("an edit returns a list or an array of texts, not one text")
         plain, steps = self._plain_text(), self.roles.steps("text")
         if plain is not None and len(steps) == 1 and len(edited) == len(self):
-            import pyarrow.compute as pc  # takes longer than all else that a worker imports of Arrow
+            import pyarrow.compute as pc  # slower to import than the rest of Arrow
 
-            given = edited if isinstance(edited, pa.Array) else pa.array(edited, plain.type)
-            # An attribute that pyarrow makes when it is imported.
-            whole = pc.coalesce(given.cast(plain.type), plain)  # pyright: ignore[reportAttributeAccessIssue]
-            return {} if whole.equals(plain) else {str(steps[0]): whole}
+            array = edited if isinstance(edited, pa.Array) else pa.array(edited, plain.type)
+            # pyarrow creates this function when it is imported.
+            texts = pc.coalesce(array.cast(plain.type), plain)  # pyright: ignore[reportAttributeAccessIssue]
+            return {} if texts.equals(plain) else {str(steps[0]): texts}
         after: list[str | None] = _python(edited)
         before = self.texts
         if len(after) != sum(map(len, before)):
@@ -200,7 +200,7 @@ class Batch:
         }
 
     def media(self, role: Role) -> list[MediaList]:
-        """The images, audios or videos of each sample; nothing is read before it is touched.
+        """The images, audios or videos of each sample, which are read on access.
 
         Raises:
             KeyError: The source has no such column.
@@ -210,15 +210,15 @@ class Batch:
             steps = self.roles.steps(role)
             name = str(steps[0])
             self._lacks(name)
-            # The first medium that is touched reads those of the batch, in parallel.
+            # The first access reads all media of the batch, in parallel.
             values = cache(lambda: self._values((name,)))
             self._shared[key] = [
-                MediaList(partial(_element, values, at), steps[1:], role, self.roles) for at in range(len(self))
+                MediaList(partial(_element, values, row), steps[1:], role, self.roles) for row in range(len(self))
             ]
         return self._shared[key]
 
     def samples(self) -> list[MutableMapping[str, Any]]:
-        """The samples as mappings whose values are read when they are touched; changes to them stay in them."""
+        """The samples as mappings whose values are read on access; changing them does not change the batch."""
         samples = self._source.samples(self.positions)
         for name, values in self._own.items():
             for sample, value in zip(samples, _python(values), strict=True):
@@ -229,9 +229,9 @@ class Batch:
         return samples
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """A value with an element for each sample (a list, an ndarray or an Arrow array) that several operators need.
+        """A value with an element for each sample (a list, an ndarray or an Arrow array) that several operators use.
 
-        It is made once, follows the samples through `take`, and is forgotten when a column changes.
+        It is made once, follows the samples through `take`, and is dropped when a column changes.
         """
         if key not in self._shared:
             value = make()
@@ -240,10 +240,10 @@ class Batch:
             self._shared[key] = value
         return self._shared[key]
 
-    # What becomes of it.
+    # Other batches.
 
     def take(self, positions: "npt.ArrayLike") -> Self:
-        """The samples at positions in this batch, in that order; or, given a boolean mask, those that it selects."""
+        """The samples at positions in this batch, in that order, or those that a boolean mask selects."""
         chosen = np.asarray(positions).reshape(-1)
         if chosen.dtype == np.bool_:
             if len(chosen) != len(self):
@@ -252,16 +252,16 @@ class Batch:
                 return self
             chosen = np.flatnonzero(chosen)
         chosen = chosen.astype(np.int64, copy=False)
-        made = self._like(self.positions[chosen])
-        made._ids = None if self._ids is None else [self._ids[at] for at in chosen.tolist()]
-        made._own = {name: _taken(values, chosen) for name, values in self._own.items()}
-        made._shared = {key: _taken(values, chosen) for key, values in self._shared.items()}
-        made.stats = {name: _taken(values, chosen) for name, values in self.stats.items()}
-        made.known_stats = dict(self.known_stats)
-        return made
+        selection = self._like(self.positions[chosen])
+        selection._ids = None if self._ids is None else [self._ids[index] for index in chosen.tolist()]
+        selection._own = {name: _take_values(values, chosen) for name, values in self._own.items()}
+        selection._shared = {key: _take_values(values, chosen) for key, values in self._shared.items()}
+        selection.stats = {name: _take_values(values, chosen) for name, values in self.stats.items()}
+        selection.known_stats = dict(self.known_stats)
+        return selection
 
     def with_columns(self, columns: Mapping[str, Any]) -> Self:
-        """The batch with other values for some columns, or with new ones.
+        """The batch with some columns replaced or added.
 
         Args:
             columns: A value for each sample, as a list, an ndarray or an Arrow array.
@@ -270,69 +270,69 @@ class Batch:
             return self
         for name, values in columns.items():
             check_count(f"the column {name!r}", values, len(self))
-        made = self._like(self.positions)
-        made._ids = self._ids
-        made._own = {**self._own, **columns}
-        kept = [role for role in ROLES if self.roles.column(role) not in columns]
-        made._shared = {key: value for key, value in self._shared.items() if key in {("media", role) for role in kept}}
-        made.stats = dict(self.stats)
-        return made
+        changed = self._like(self.positions)
+        changed._ids = self._ids
+        changed._own = {**self._own, **columns}
+        kept_keys = {("media", role) for role in ROLES if self.roles.column(role) not in columns}
+        changed._shared = {key: value for key, value in self._shared.items() if key in kept_keys}
+        changed.stats = dict(self.stats)
+        return changed
 
     def with_stats(self, stats: Mapping[str, pa.Array], digest: str) -> Self:
         """The batch with more statistics.
 
         Args:
             stats: Arrow arrays with a value for each sample.
-            digest: Of the filter that computed them; see `Filter.stats_digest`.
+            digest: The digest of the filter that computed them; see `Filter.stats_digest`.
         """
         for name, values in stats.items():
             check_count(f"the statistic {name!r}", values, len(self))
-        made = self._like(self.positions)
-        made._ids, made._own, made._shared = self._ids, self._own, self._shared
-        made.stats = {**self.stats, **stats}
-        made.known_stats = {**self.known_stats, **dict.fromkeys(stats, digest)}
-        return made
+        changed = self._like(self.positions)
+        changed._ids, changed._own, changed._shared = self._ids, self._own, self._shared
+        changed.stats = {**self.stats, **stats}
+        changed.known_stats = {**self.known_stats, **dict.fromkeys(stats, digest)}
+        return changed
 
     def with_ids(self, ids: Sequence[str]) -> Self:
-        """The batch with other names for its samples."""
-        made = self.with_stats({}, "")
-        made._ids = list(ids)
-        return made
+        """The batch with other ids."""
+        named = self.with_stats({}, "")
+        named._ids = list(ids)
+        return named
 
     def opened(self) -> Self:
-        """The batch with `is_open`: after an operator that may add a column to some samples alone."""
-        made = self.with_stats({}, "")
-        made.is_open = True
-        return made
+        """The batch with `is_open`, for operators that may add a column only to some samples."""
+        opened = self.with_stats({}, "")
+        opened.is_open = True
+        return opened
 
     def forgotten(self) -> Self:
-        """The batch without shared values and decoded media, so that they do not stay in memory."""
-        made = self.with_stats({}, "")
-        made._shared = {}
-        return made
+        """The batch without shared values and decoded media, to free their memory."""
+        forgotten = self.with_stats({}, "")
+        forgotten._shared = {}
+        return forgotten
 
     def unchanged(self) -> Self:
-        """The samples as the source has them, with their names."""
-        made = self._like(self.positions)
-        made._ids = self._ids
-        return made
+        """The samples as in the source, with their ids."""
+        unchanged = self._like(self.positions)
+        unchanged._ids = self._ids
+        return unchanged
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """One batch of several over the same source, in order; at least one."""
-        made = parts[0]._like(np.concatenate([part.positions for part in parts]))
-        made._ids = [one for part in parts for one in part.ids]
-        made.is_open = any(part.is_open for part in parts)
+        """The concatenation of at least one batch, all over the same source."""
+        joined = parts[0]._like(np.concatenate([part.positions for part in parts]))
+        joined._ids = [sample_id for part in parts for sample_id in part.ids]
+        joined.is_open = any(part.is_open for part in parts)
         for name in dict.fromkeys(name for part in parts for name in part._own):
-            made._own[name] = _concatenated(
+            joined._own[name] = _concatenated(
                 [part._own[name] if name in part._own else part._stored(name) for part in parts]
             )
         for name in dict.fromkeys(name for part in parts for name in part.stats):
-            made.stats[name] = _concatenated([part.stats[name] for part in parts])
+            joined.stats[name] = _concatenated([part.stats[name] for part in parts])
             digests = {part.known_stats.get(name) for part in parts}
             if len(digests) == 1 and None not in digests:
-                made.known_stats[name] = str(digests.pop())
-        return made
+                joined.known_stats[name] = str(digests.pop())
+        return joined
 
     def slices(self, size: int) -> Iterator[Self]:
         """The batch in parts of `size` samples; the last may be smaller."""
@@ -340,7 +340,7 @@ class Batch:
             yield self.take(np.arange(start, min(start + size, len(self))))
 
     def to_samples(self, *, stats: bool = False) -> list[dict[str, Any]]:
-        """The samples as plain dicts, everything read; with their statistics under `__dj__stats__` if asked for."""
+        """The samples as plain dicts with all values; optionally with their statistics under `__dj__stats__`."""
         samples = [dict(sample) for sample in self.samples()]
         if stats:
             for sample, values in zip(samples, self.stats_column(), strict=True):
@@ -348,7 +348,7 @@ class Batch:
         return samples
 
     def stats_column(self, order: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """The statistics of each sample as one dict: those in the source, and over them those of `stats`.
+        """The statistics of each sample as one dict: those of `stats`, and other ones of the source.
 
         Args:
             order: Names of statistics that come last, in this order, wherever they are from.
@@ -356,27 +356,27 @@ class Batch:
         names = [*(name for name in self.stats if name not in order), *(name for name in order if name in self.stats)]
         values = [_python(self.stats[name]) for name in names]
         rows: Iterable[tuple[Any, ...]] = zip(*values, strict=True) if values else [()] * len(self)
-        found = [dict(zip(names, row, strict=True)) for row in rows]
+        added = [dict(zip(names, row, strict=True)) for row in rows]
         if STATS not in self._source.names():
-            return found
+            return added
         before: list[Any] = self._source.values(self.positions, STATS)
-        together = [{**old, **new} if isinstance(old, Mapping) else new for old, new in zip(before, found, strict=True)]
+        merged = [{**old, **new} if isinstance(old, Mapping) else new for old, new in zip(before, added, strict=True)]
         return [
             {
                 **{name: value for name, value in row.items() if name not in order},
                 **{name: row[name] for name in order if name in row},
             }
-            for row in together
+            for row in merged
         ]
 
-    # Inside.
+    # Private helpers.
 
     def _like(self, positions: "npt.NDArray[np.int64]") -> Self:
-        made = type(self).__new__(type(self))
-        made._source, made.positions, made.roles = self._source, positions, self.roles
-        made.stats, made.known_stats, made.is_open = {}, {}, self.is_open
-        made._ids, made._own, made._shared = None, {}, {}
-        return made
+        batch = type(self).__new__(type(self))
+        batch._source, batch.positions, batch.roles = self._source, positions, self.roles
+        batch.stats, batch.known_stats, batch.is_open = {}, {}, self.is_open
+        batch._ids, batch._own, batch._shared = None, {}, {}
+        return batch
 
     def _is_removed(self, name: str) -> bool:
         values = self._own.get(name)
@@ -398,25 +398,25 @@ class Batch:
         return name not in names
 
     def _stored(self, name: str) -> list[Any]:
-        """A column as the source has it, `REMOVED` where it has none."""
+        """A column of the source, with `REMOVED` for samples without it."""
         return [sample.get(name, REMOVED) for sample in self._source.samples(self.positions)]
 
     def _values(self, steps: Steps) -> list[Any]:
-        name, rest = str(steps[0]), steps[1:]
+        name, remaining = str(steps[0]), steps[1:]
         if name == STATS and self.stats:
             values: list[Any] = self.stats_column()
         elif name in self._own:
             values = [None if value is REMOVED else value for value in _python(self._own[name])]
         else:
             values = [None] * len(self) if self._lacks(name) else self._source.values(self.positions, name)
-        if not rest:
+        if not remaining:
             return values
-        if None in rest:
-            return [find(value, rest) for value in values]
-        return [next(iter(find(value, rest)), None) for value in values]
+        if None in remaining:
+            return [find(value, remaining) for value in values]
+        return [next(iter(find(value, remaining)), None) for value in values]
 
     def _plain_text(self) -> pa.Array | None:
-        """The texts, if the role leads to one string in every sample; None otherwise."""
+        """The texts, if every sample has a single string as its text; None otherwise."""
         if "plain_text" not in self._shared:
             steps = self.roles.steps("text")
             if None in steps or "texts" in self._shared:
@@ -454,12 +454,12 @@ class Batch:
         return [texts_at(value, steps[1:]) for value in self._values((steps[0],))]
 
 
-def _element(values: Callable[[], list[Any]], at: int) -> Any:
-    return values()[at]
+def _element(values: Callable[[], list[Any]], index: int) -> Any:
+    return values()[index]
 
 
 def _python(values: Any) -> list[Any]:
-    """The values of a column as Python's own."""
+    """The values of a column as a list of Python values."""
     if isinstance(values, list):
         return values
     if isinstance(values, pa.Array | pa.ChunkedArray):
@@ -467,13 +467,13 @@ def _python(values: Any) -> list[Any]:
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
-def _taken(values: Any, positions: "npt.NDArray[np.int64]") -> Any:
+def _take_values(values: Any, positions: "npt.NDArray[np.int64]") -> Any:
     """The elements at positions."""
     if isinstance(values, np.ndarray):
         return values[positions]
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values.take(pa.array(positions))
-    return [values[at] for at in positions.tolist()]
+    return [values[position] for position in positions.tolist()]
 
 
 def _concatenated(parts: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A digest of a function: its bytecode, constants, defaults and the values that it refers to."""
+"""The digest of a function: of its bytecode, constants, defaults and the values that it refers to."""
 
 import pickle
 import sys
@@ -7,75 +7,74 @@ import types
 from hashlib import sha256
 from typing import Any
 
-# Code in these directories changes only when a package is installed.
+# Code in these directories only changes when a package is installed.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def code_digest(function: Any) -> str:
-    """32 hex digits that another body, default or closed-over value would change.
+    """A digest of 32 hex digits, which changes with the body, defaults or closed-over values of a function.
 
-    Names of files and lines do not count. What the function calls counts too, unless it is installed: then only its
-    name.
+    Names of files and lines do not count. Called functions count too; of installed ones, only the name counts.
     """
     return sha256(repr(_described(function, set())).encode()).hexdigest()[:32]
 
 
-def _described(value: Any, seen: set[int]) -> Any:
-    """Something whose repr says what the value does, the same in every process."""
+def _described(value: Any, visited: set[int]) -> Any:
+    """An object whose repr describes the value, and is the same in every process."""
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return value
     if isinstance(value, types.ModuleType):
         return ("module", value.__name__)
-    if id(value) in seen:
+    if id(value) in visited:
         return ("again", getattr(value, "__qualname__", type(value).__qualname__))
-    seen.add(id(value))
+    visited.add(id(value))
     for kind, describe in _KINDS:
         if isinstance(value, kind):
-            return describe(value, seen)
-    return _of_object(value, seen)
+            return describe(value, visited)
+    return _of_object(value, visited)
 
 
-def _of_code(value: types.CodeType, seen: set[int]) -> Any:
-    constants = [_described(constant, seen) for constant in value.co_consts]
+def _of_code(value: types.CodeType, visited: set[int]) -> Any:
+    constants = [_described(constant, visited) for constant in value.co_consts]
     return (value.co_code.hex(), constants, value.co_names, value.co_varnames, value.co_freevars)
 
 
-def _of_function(value: types.FunctionType, seen: set[int]) -> Any:
+def _of_function(value: types.FunctionType, visited: set[int]) -> Any:
     if _is_installed(value.__module__):
         return (value.__module__, value.__qualname__)
     cells = [cell.cell_contents for cell in value.__closure__ or ()]
     used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
     return (
-        _described(value.__code__, seen),
-        _described(value.__defaults__, seen),
-        _described(value.__kwdefaults__, seen),
-        [_described(cell, seen) for cell in cells],
-        [(name, _described(one, seen)) for name, one in sorted(used.items())],
+        _described(value.__code__, visited),
+        _described(value.__defaults__, visited),
+        _described(value.__kwdefaults__, visited),
+        [_described(cell, visited) for cell in cells],
+        [(name, _described(used_value, visited)) for name, used_value in sorted(used.items())],
     )
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """The global names in a function and in those that it defines."""
+    """The global names in a function and in its inner functions."""
     inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return {*code.co_names, *(name for one in inner for name in _names(one))}
+    return {*code.co_names, *(name for inner_code in inner for name in _names(inner_code))}
 
 
-def _of_class(value: type, seen: set[int]) -> Any:
+def _of_class(value: type, visited: set[int]) -> Any:
     if _is_installed(value.__module__):
         return (value.__module__, value.__qualname__)
     members = [(name, member) for name, member in sorted(vars(value).items()) if isinstance(member, _OF_A_CLASS)]
-    return (value.__qualname__, [(name, _described(member, seen)) for name, member in members])
+    return (value.__qualname__, [(name, _described(member, visited)) for name, member in members])
 
 
-def _of_object(value: Any, seen: set[int]) -> Any:
+def _of_object(value: Any, visited: set[int]) -> Any:
     kind = type(value)
     state = getattr(value, "__dict__", None)
     if state is None:
         try:
             state = sha256(pickle.dumps(value, 5)).hexdigest()
-        except Exception:  # noqa: BLE001 - whatever an object's own code raises
+        except Exception:  # noqa: BLE001 - an object's own code may raise anything
             state = ""
-    return (kind.__module__, kind.__qualname__, _described(kind, seen), _described(state, seen))
+    return (kind.__module__, kind.__qualname__, _described(kind, visited), _described(state, visited))
 
 
 def _is_installed(module: str | None) -> bool:
@@ -90,11 +89,14 @@ _KINDS: list[tuple[Any, Any]] = [
     (types.CodeType, _of_code),
     (types.FunctionType, _of_function),
     (types.BuiltinFunctionType, lambda value, _: (value.__module__, value.__qualname__)),
-    (types.MethodType, lambda value, seen: (_described(value.__func__, seen), _described(value.__self__, seen))),
-    ((staticmethod, classmethod), lambda value, seen: _described(value.__func__, seen)),
-    (property, lambda value, seen: [_described(one, seen) for one in (value.fget, value.fset)]),
+    (
+        types.MethodType,
+        lambda value, visited: (_described(value.__func__, visited), _described(value.__self__, visited)),
+    ),
+    ((staticmethod, classmethod), lambda value, visited: _described(value.__func__, visited)),
+    (property, lambda value, visited: [_described(accessor, visited) for accessor in (value.fget, value.fset)]),
     (type, _of_class),
     ((frozenset, set), lambda value, _: sorted(map(repr, value))),
-    (dict, lambda value, seen: [(repr(key), _described(one, seen)) for key, one in value.items()]),
-    ((list, tuple), lambda value, seen: [_described(one, seen) for one in value]),
+    (dict, lambda value, visited: [(repr(key), _described(member, visited)) for key, member in value.items()]),
+    ((list, tuple), lambda value, visited: [_described(element, visited) for element in value]),
 ]

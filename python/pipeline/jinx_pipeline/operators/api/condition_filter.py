@@ -1,4 +1,4 @@
-"""Filters that look at values which samples have already, and compute no statistics."""
+"""Filters by existing values of samples, which compute no statistics."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class ConditionFilter(Filter):
 
     @abstractmethod
     def holds(self, batch: Batch) -> "npt.NDArray[np.bool_]":
-        """For which samples it holds, bool of shape (n,)."""
+        """A mask of the samples for which it holds, bool of shape (n,)."""
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         return batch.take(self.holds(batch))

@@ -1,4 +1,4 @@
-"""What an operator may use besides its batch: random numbers, models, and a place for media that it makes."""
+"""The context of an operator: random numbers, models, services, and a directory for new media."""
 
 import hashlib
 import os
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Models of this process by what loaded them, name and device: a batch must not load its model again.
+# The models of this process by loading function, name and device, so that each is loaded once.
 _MODELS: dict[tuple[str, str, str], Any] = {}
 
 
 def forget_models() -> None:
-    """Drop the models of this process: those of a run that has ended are not for the next one."""
+    """Drop the models of this process at the end of a run."""
     _MODELS.clear()
 
 
-def _nobody_is_told(rows: int) -> None:
-    """Outside a run there is no time limit."""
+def _ignore(rows: int) -> None:
+    """The default of `Context.begins`: there is no time limit outside a run."""
 
 
 class Context:
-    """Passed to every call of an operator.
+    """The context that every call of an operator receives.
 
     Args:
-        seed: Of the run; together with a sample's id it gives the same random numbers on every schedule.
-        device: Where models run: `"cpu"`, `"cuda:0"`, ...
+        seed: The seed of the run; with the id of a sample, it gives the same random numbers on every schedule.
+        device: The device for models: `"cpu"`, `"cuda:0"`, ...
         threads: How many threads a kernel may use; None: all cores.
-        media_dir: Where operators put the media files that they make; None keeps them as bytes in the samples.
-        answers_dir: Where the answers of models behind URLs are kept; None keeps none.
+        media_dir: The directory for media files that operators make; None keeps them as bytes in the samples.
+        answers_dir: The directory for answers of models behind URLs; None keeps none.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Context:
         self.device = device
         self.threads = threads
         self.media_dir = None if media_dir is None else Path(media_dir)
-        # Told of how many rows what begins is, for the time that it may take; 0: any time.
-        self.begins: Callable[[int], None] = _nobody_is_told
+        # Called with the number of rows of the work that begins, which sets its time limit; 0: no limit.
+        self.begins: Callable[[int], None] = _ignore
         self._answers = Answers(None if answers_dir is None else Path(answers_dir))
 
     def each(self, rows: Iterable[T]) -> Iterator[T]:
-        """The rows of a batch, for an operator that takes one after another: `row_seconds` is then for each of them."""
+        """The rows of a batch, for an operator that processes them one by one: `row_seconds` then limits each row."""
         count = 0
         for count, row in enumerate(rows, 1):  # noqa: B007 - it is used after the loop
             self.begins(1)
@@ -66,7 +66,7 @@ class Context:
         self.begins(count)
 
     def rng(self, sample_id: str, purpose: str = "") -> "np.random.Generator":
-        """Random numbers for one sample, whatever worker or batch it is in.
+        """Random numbers for one sample, the same in any worker and batch.
 
         Args:
             sample_id: As in `Batch.ids`.
@@ -78,10 +78,10 @@ class Context:
         return np.random.default_rng(int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "little"))
 
     def keep_media(self, name: str, data: bytes) -> bytes | str:
-        """What stands for a medium that an operator made: the path of a file in `media_dir`, or without one the bytes.
+        """Store a medium that an operator made; returns the path of a file in `media_dir`, or without one the bytes.
 
         Args:
-            name: From the id of its sample, with a suffix; no other medium of the run has it.
+            name: A name that is unique in the run, from the id of the sample, with a suffix.
             data: The medium.
         """
         if self.media_dir is None:
@@ -105,7 +105,7 @@ class Context:
     def ask(
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
     ) -> Any:
-        """What a model behind a URL answers; see `Answers.ask`. In a run the same request is usually paid for once."""
+        """Ask a model behind a URL; see `Answers.ask`. In a run, equal requests are usually sent only once."""
         self.begins(0)  # it has a time limit of its own
         return self._answers.ask(url, request, seconds=seconds, key_variable=key_variable)
 
@@ -118,28 +118,28 @@ class Context:
         seconds: float = 120.0,
         key_variable: str | None = None,
     ) -> list[Any]:
-        """As `ask`, of several requests with some under way at the same time; see `Answers.ask_all`."""
+        """As `ask`, with several concurrent requests; see `Answers.ask_all`."""
         self.begins(0)  # as above
         return self._answers.ask_all(url, requests, at_once=at_once, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: str, load: Callable[[str, str], T]) -> T:
-        """The model `name`, loaded by `load(name, device)` the first time that this process needs it.
+        """The model `name`, which `load(name, device)` loads when this process first needs it.
 
         Args:
             name: A path or another name that `load` understands.
             load: A function of a module; it and the name identify the model.
 
         Raises:
-            Exception: It cannot be loaded, which stops a run: no row would fare better.
+            Exception: The model cannot be loaded, which stops the run, since all rows need it.
         """
         key = (f"{load.__module__}.{load.__qualname__}", name, self.device)
-        self.begins(0)  # how long it takes, only the operator knows
+        self.begins(0)  # only the operator knows how long it takes
         if key not in _MODELS:
             try:
                 _MODELS[key] = load(name, self.device)
             except Exception as error:
-                with suppress(AttributeError):  # an exception may take none
-                    error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - whoever stops the run
+                with suppress(AttributeError):  # an exception may not allow attributes
+                    error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - stops the run
                 error.add_note(f"{name} cannot be loaded")
                 raise
         return _MODELS[key]

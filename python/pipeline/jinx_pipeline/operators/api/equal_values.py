@@ -1,4 +1,4 @@
-"""Operators that decide by which samples have equal values; a task takes a partition of the values."""
+"""Operators that find samples with equal values; each task processes a partition of the values."""
 
 from abc import abstractmethod
 
@@ -14,9 +14,9 @@ from jinx_pipeline.operators.api.keyed import Keys, Partitioned
 
 
 class EqualValues(HashKeys, Partitioned):
-    """Finds samples with equal values, by hashes of 128 bits.
+    """Finds samples with equal values, by 128-bit hashes.
 
-    What a look finds are the positions of all samples of its partition (`place`) with the first one that has the same
+    The result of a look has the positions of all samples of its partition (`place`) with the first sample with the same
     value (`first`), in the order of `first` and then of `place`.
     """
 

@@ -1,4 +1,4 @@
-"""Filters: statistics of each sample, and which statistics are kept."""
+"""Filters, which compute statistics of each sample and keep samples by them."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ class Filter(Operator):
     """Keeps some samples, by statistics that it computes.
 
     A subclass names its statistics with their Arrow types in `stats` (`{"text_len": "int64"}`; `list<int64>` for one
-    with a value per image) and computes them. `bounds` says between which two parameters each lies, both included;
-    override `keep` for other conditions.
+    with a value per image) and computes them. `bounds` names the two parameters that bound each statistic, both
+    inclusive; override `keep` for other conditions.
 
     Attributes:
         stats: The statistics by name, with their types.
-        bounds: For a statistic, the names of the parameters that are its least and its largest value.
-        thresholds: More parameters that only `keep` looks at.
+        bounds: For each statistic, the names of the parameters with its smallest and largest value.
+        thresholds: Other parameters that only `keep` uses.
     """
 
     kind = "filter"
@@ -48,10 +48,10 @@ class Filter(Operator):
 
     @abstractmethod
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        """The statistics by name: an array or list with a value (None: there is none) for each sample."""
+        """The statistics by name: an array or list with a value for each sample; None: it has none."""
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "Mask":
-        """Which samples to keep, bool of shape (n,).
+        """A mask of the samples to keep, bool of shape (n,).
 
         Args:
             stats: The statistics of n samples.
@@ -60,26 +60,26 @@ class Filter(Operator):
         return np.logical_and.reduce(masks)
 
     def bound(self, name: str) -> tuple[float, float]:
-        """The least and the largest value of a statistic that is kept."""
+        """The smallest and the largest value of a statistic that is kept."""
         low, high = self.bounds[name]
         return getattr(self, low), getattr(self, high)
 
     @property
     def stats_digest(self) -> str:
-        """As `digest`, without the parameters that only `keep` looks at: equal where the statistics are equal."""
+        """As `digest`, without the parameters that only `keep` uses: filters with equal statistics have equal ones."""
         ignored = {name for pair in self.bounds.values() for name in pair} | set(self.thresholds)
         return self._digest_of({name: value for name, value in self.parameters.items() if name not in ignored})
 
     def measure(self, batch: Batch, ctx: Context) -> Batch:
-        """The batch with this filter's statistics; those that are known are not computed again."""
+        """The batch with this filter's statistics; known statistics are not computed again."""
         digest = self.stats_digest
         if all(batch.known_stats.get(name) == digest and name in batch.stats for name in self.stats):
             return batch
-        found = self.compute_stats(batch, ctx)
-        missing = [name for name in self.stats if name not in found]
+        stats = self.compute_stats(batch, ctx)
+        missing = [name for name in self.stats if name not in stats]
         if missing:
             raise ValueError(f"compute_stats did not return {', '.join(missing)}, which `stats` names")
-        return batch.with_stats({name: _as_arrow(found[name], kind) for name, kind in self.stats.items()}, digest)
+        return batch.with_stats({name: _as_arrow(stats[name], kind) for name, kind in self.stats.items()}, digest)
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         measured = self.measure(batch, ctx)
@@ -91,13 +91,13 @@ class Filter(Operator):
 
 
 def inside(values: pa.Array, low: float, high: float) -> "Mask":
-    """Which numbers lie between two bounds, both included; a missing one does not."""
+    """A mask of the numbers between two inclusive bounds; False for missing numbers."""
     numbers = _floats(values)
     return (numbers >= low) & (numbers <= high)
 
 
 def _floats(values: pa.Array) -> "npt.NDArray[Any]":
-    """The numbers as an ndarray that compares exactly; NaN for a missing one."""
+    """The numbers as an ndarray that compares exactly; NaN for missing numbers."""
     if values.null_count:
         return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return values.to_numpy(zero_copy_only=False)

@@ -18,7 +18,7 @@ FIRST = "key_0"
 
 
 class HashKeys(Exchanged):
-    """Keys of 64 or more bits in columns of the signatures; a sample without a value in the first has no key.
+    """Keys of 64 or more bits in columns of the signatures; a sample without a value in the first column has no key.
 
     In key tables the columns are named `key_0`, `key_1` and so on.
     """
@@ -26,11 +26,11 @@ class HashKeys(Exchanged):
     @property
     @abstractmethod
     def key_columns(self) -> list[list[str]]:
-        """For each kind of key the columns that it consists of, the same number for each kind."""
+        """The columns of each kind of key; all kinds have the same number of columns."""
 
     @property
-    def more_columns(self) -> list[str]:
-        """Other columns that a look needs of samples that have a key."""
+    def extra_columns(self) -> list[str]:
+        """Other columns of samples with a key that a look needs."""
         return []
 
     @property
@@ -44,11 +44,11 @@ class HashKeys(Exchanged):
         if len(positions) < len(has_key):
             signatures = signatures.take(pa.array(positions))
         columns: dict[str, Any] = {
-            f"key_{at}": signatures.column(name).combine_chunks() for at, name in enumerate(names)
+            f"key_{number}": signatures.column(name).combine_chunks() for number, name in enumerate(names)
         }
         columns[FIRST] = pa.array(mixed(columns[FIRST].to_numpy()))
-        more = {name: signatures.column(name).combine_chunks() for name in self.more_columns}
-        return pa.table({**columns, **more, POSITION: positions})
+        extra = {name: signatures.column(name).combine_chunks() for name in self.extra_columns}
+        return pa.table({**columns, **extra, POSITION: positions})
 
     def partitioned(
         self, keys: pa.Table, kind: int, partitions: int, edges: Any
@@ -60,6 +60,6 @@ class HashKeys(Exchanged):
 def by_hash(
     keys: pa.Table, hashes: "npt.NDArray[np.uint64]", partitions: int
 ) -> "tuple[pa.Table, npt.NDArray[np.int64]]":
-    """Keys in the order of their hashes, and the places between which the partitions lie."""
+    """Keys in the order of their hashes, and the bounds of the partitions."""
     order = np.argsort(hashes, kind="stable")
     return keys.take(pa.array(order)), partition_bounds(hashes[order], partitions)

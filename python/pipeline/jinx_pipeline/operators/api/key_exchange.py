@@ -1,4 +1,4 @@
-"""What map tasks and the tasks after them do with keys: write them in partitions, and merge files of them."""
+"""The exchange of keys between tasks: map tasks write them in partitions, and merge tasks merge the files."""
 
 import io
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_keys(file: IO[bytes], operator: "Exchanged", signatures: pa.Table, partitions: int) -> None:
-    """Write the keys of a block: section `kind * partitions + partition`, and last some keys for edges."""
+    """Write the keys of a block to sections `kind * partitions + partition`; the last section has sampled keys."""
     writer: KeyFileWriter | None = None
     for kind in range(operator.kinds):
         keys = operator.key_table(signatures, kind)
@@ -34,11 +34,11 @@ def merge_keys(file: IO[bytes], operator: "Exchanged", files: KeyFiles, division
     """Merge files to one whose partitions are split as the division says.
 
     Args:
-        file: Where to write.
-        operator: Whose keys these are.
-        files: In the order of the samples; each is read once.
-        division: Of all keys.
-        edges: What `Exchanged.edges` gave, or None.
+        file: The file to write.
+        operator: The operator that the keys belong to.
+        files: The key files, in the order of the samples; each is read once.
+        division: The division of all keys.
+        edges: The result of `Exchanged.edges`, or None.
     """
     split, partitions = division.split, division.partitions * division.split
     samples = sum(header.samples for header in files.headers())
@@ -59,33 +59,33 @@ def merge_keys(file: IO[bytes], operator: "Exchanged", files: KeyFiles, division
 
 
 def edges_of(operator: "Exchanged", files: KeyFiles, division: Division) -> Any:
-    """Where the partitions of merged files begin, if that depends on the keys of all samples."""
+    """The edges of the partitions of merged files, if they depend on the keys of all samples."""
     return operator.edges(files.last(), division.partitions * division.split) if division.split > 1 else None
 
 
 def exchanged(
-    operator: "Partitioned", tables: Sequence[pa.Table], other: Sequence[pa.Table], most: int
+    operator: "Partitioned", tables: Sequence[pa.Table], other: Sequence[pa.Table], max_keys: int
 ) -> tuple[KeyFiles, KeyFiles, Division]:
-    """What the tasks of a run do until the looks, in this process.
+    """Write and merge keys in this process, as the tasks of a run do before the looks.
 
     Args:
-        operator: Whose keys these are.
-        tables: Signatures of all samples, in order.
-        other: Those of the other dataset.
-        most: How many keys a look takes.
+        operator: The operator that the keys belong to.
+        tables: The signatures of all samples, in order.
+        other: The signatures of the other dataset.
+        max_keys: The maximum number of keys of a look.
     """
-    of_other = operator if operator.other is None else operator.other[1]
-    partitions = operator.partitions(sum(table.num_rows for table in tables), most)
+    other_operator = operator if operator.other is None else operator.other[1]
+    partitions = operator.partitions(sum(table.num_rows for table in tables), max_keys)
     files = [_in_memory(write_keys, operator, table, partitions) for table in tables]
-    other_files = [_in_memory(write_keys, of_other, table, partitions) for table in other]
+    other_files = [_in_memory(write_keys, other_operator, table, partitions) for table in other]
     keys, other_keys = KeyFiles(files), KeyFiles(other_files)
-    division = divide(keys, other_keys, kinds=operator.kinds, partitions=partitions, most=most)
+    division = divide(keys, other_keys, kinds=operator.kinds, partitions=partitions, max_keys=max_keys)
     if not division.runs:
         return keys, other_keys, division
     edges = edges_of(operator, keys, division)
     return (
         _merged(operator, keys, division, division.runs, edges),
-        _merged(of_other, other_keys, division, division.other_runs, edges),
+        _merged(other_operator, other_keys, division, division.other_runs, edges),
         division,
     )
 
@@ -102,13 +102,13 @@ def _in_memory(write: Any, *arguments: Any) -> bytes:
 
 
 def _joined(parts: Any) -> pa.Table:
-    """Sections of several files, with positions that count from the first file on."""
+    """Sections of several files as one table, with positions counted from the first file on."""
     tables: list[pa.Table] = []
     for start, keys in parts:
         if start and POSITION in keys.column_names:
-            at = keys.column_names.index(POSITION)
-            positions = keys.column(at).to_numpy() + np.uint32(start)
-            keys = keys.set_column(at, keys.schema.field(at), pa.array(positions))  # noqa: PLW2901 - moved
+            column = keys.column_names.index(POSITION)
+            positions = keys.column(column).to_numpy() + np.uint32(start)
+            keys = keys.set_column(column, keys.schema.field(column), pa.array(positions))  # noqa: PLW2901 - with other positions
         tables.append(keys)
     return pa.concat_tables(tables)
 

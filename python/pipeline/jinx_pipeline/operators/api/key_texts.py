@@ -1,4 +1,4 @@
-"""Keys of any kind as texts, so that equal keys are equal texts and can be hashed."""
+"""Keys of any type as strings, so that equal keys are equal strings and can be hashed."""
 
 import json
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from typing import Any
 
 
 def key_texts(columns: Sequence[Sequence[Any]], count: int) -> list[str]:
-    """A text for each sample: 1 and 1.0 are the same key, also in lists and dicts; True and "1" are other ones.
+    """A string for each sample: 1 and 1.0 are the same key, also in lists and dicts; True and "1" are different keys.
 
     Args:
         columns: The values of each part of the key.
-        count: How many samples there are.
+        count: The number of samples.
     """
     if not columns:
         return [""] * count
@@ -20,10 +20,10 @@ def key_texts(columns: Sequence[Sequence[Any]], count: int) -> list[str]:
 
 
 def present_key_texts(columns: Sequence[Sequence[Any]], count: int) -> list[str | None]:
-    """As `key_texts`, but None where a part of the key is missing."""
+    """As `key_texts`, but None if a part of the key is missing."""
     texts = key_texts(columns, count)
     missing = [any(value is None or value != value for value in key) for key in zip(*columns, strict=True)]  # noqa: PLR0124 - NaN
-    return [None if lacks else text for lacks, text in zip(missing, texts, strict=True)]
+    return [None if is_missing else text for is_missing, text in zip(missing, texts, strict=True)]
 
 
 def _text(value: Any) -> str:
@@ -36,7 +36,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value with integers in place of floats that equal them."""
+    """The value with floats replaced by equal integers."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

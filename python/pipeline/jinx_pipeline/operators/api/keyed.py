@@ -1,4 +1,4 @@
-"""Operators that look at all samples by keys of each, in tasks that take a partition of the keys."""
+"""Operators that look at the keys of all samples, in tasks that each process a partition of the keys."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
     Bounds = npt.NDArray[np.int64]
 
-# What a task needs for each: the key, its position, and their order.
-_BYTES_OF_A_KEY = 128
+# The memory of a task for each key: the key, its position, and their order.
+_BYTES_PER_KEY = 128
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What an operator has decided about all samples.
+    """The decision of an operator about all samples.
 
     Attributes:
-        order: The positions of those that remain, in the order in which they come out.
-        bounds: Places in `order` between which groups lie; None: no groups.
-        repeats: Samples that repeat others, as tables of positions in the columns `later` and `first`, each in the
-            order of `later`.
-        keys: What the operator's edit of all samples needs; None: it edits none.
-        counts: What people should know, such as samples without a key.
+        order: The positions of the remaining samples, in the order of the output.
+        bounds: The bounds of groups in `order`; None: no groups.
+        repeats: Duplicate samples, as tables of positions in the columns `later` and `first`, each in the order of
+            `later`.
+        keys: The data that the operator needs to edit samples; None: it edits none.
+        counts: Counts to report, such as samples without a key.
     """
 
     order: Chunks
@@ -52,9 +52,9 @@ class Keys:
     """The keys of all samples, and how tasks divide them.
 
     Attributes:
-        files: In the order of the samples.
-        division: Of the keys among tasks.
-        folder: For temporary files.
+        files: The key files, in the order of the samples.
+        division: The division of the keys among tasks.
+        folder: The directory for temporary files.
         other: The keys of the dataset that a join adds.
     """
 
@@ -68,48 +68,48 @@ class Keys:
 
     @property
     def looks(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return self.division.kinds * self.division.looks
 
     def kind(self, look: int) -> int:
-        """Which of the keys of a sample a task looks at."""
+        """The kind of key that a task looks at."""
         return look // self.division.looks
 
     def read(self, look: int) -> Iterator[tuple[int, pa.Table]]:
-        """The keys of a task from each file, with the number of samples before the file."""
+        """The keys of a task from each file, with the number of samples in the files before it."""
         return self.files.read(*self.division.sections(look))
 
     def read_other(self, look: int) -> Iterator[tuple[int, pa.Table]]:
-        """The same of the other dataset."""
+        """The same for the other dataset."""
         return self.other.read(*self.division.sections(look))
 
 
 class Keyed(Operator):
-    """Looks at a key of every sample: keys are computed block by block on any worker, and then looked at together.
+    """Looks at the keys of all samples, which are computed block by block on any worker.
 
     Attributes:
-        takes_missing: Whether it has a use for samples of which none has the key.
+        takes_missing: Whether it can process samples if none of them has the key.
     """
 
     takes_missing: ClassVar[bool] = False
 
     @abstractmethod
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
-        """A row for each sample."""
+        """A table with a row for each sample."""
 
     def checked_signatures(self, batch: Batch, ctx: Context) -> pa.Table:
-        """What `signatures` returns, with as many rows."""
+        """The result of `signatures`, after checking the number of rows."""
         table = self.signatures(batch, ctx)
         check_count("the table that signatures returned", table, len(batch))
         return table
 
 
 class Exchanged(Keyed):
-    """Has keys that map tasks write in partitions, so that a later task reads one partition of every block."""
+    """An operator whose keys are written in partitions, so that a later task reads one partition of every block."""
 
     @property
     def kinds(self) -> int:
-        """How many keys of different kinds a sample has, each of which is looked at by itself."""
+        """The number of kinds of keys of a sample; each kind is processed separately."""
         return 1
 
     @abstractmethod
@@ -117,39 +117,39 @@ class Exchanged(Keyed):
         """The keys of one kind, in the order of the samples; all kinds have the same columns.
 
         Args:
-            signatures: Those of some samples.
-            kind: From 0 to `kinds` - 1.
+            signatures: The signatures of some samples.
+            kind: The kind, from 0 to `kinds` - 1.
         """
 
     @abstractmethod
     def partitioned(self, keys: pa.Table, kind: int, partitions: int, edges: Any) -> "tuple[pa.Table, Bounds]":
-        """Keys in the order of their partitions, and the `partitions + 1` places between which these lie.
+        """Keys in the order of their partitions, and the `partitions + 1` bounds of the partitions.
 
         Keys of equal partition and value stay in their order.
 
         Args:
             keys: A table of `key_table`.
-            kind: Of the keys.
-            partitions: How many.
-            edges: What `edges` gave, or None.
+            kind: The kind of the keys.
+            partitions: The number of partitions.
+            edges: The result of `edges`, or None.
         """
 
     def sample(self, keys: pa.Table) -> pa.Table | None:
-        """Some keys of a block for `edges`; None: these are not needed."""
+        """Some keys of a block for `edges`; None: not needed."""
         del keys
         return None
 
     def edges(self, samples: Iterator[pa.Table], partitions: int) -> Any:
-        """Where partitions begin that depend on the keys of all samples; all samples of blocks are given."""
+        """The edges of partitions, from the sampled keys of all blocks, if they depend on the keys."""
         del samples, partitions
 
 
 class Partitioned(Exchanged):
-    """Looks at all keys in tasks, each of which takes a partition of them.
+    """Looks at all keys in tasks, each of which processes a partition of them.
 
     Attributes:
-        most_keys: How many keys a task takes, if it has the memory: about 400 MB.
-        keys_per_sample: How many keys of one kind a sample may well have.
+        most_keys: The maximum number of keys of a task, if it has the memory: about 400 MB.
+        keys_per_sample: A typical number of keys of one kind of a sample.
     """
 
     most_keys: ClassVar[int] = 8_000_000
@@ -157,59 +157,59 @@ class Partitioned(Exchanged):
 
     @abstractmethod
     def look(self, keys: Keys, look: int) -> pa.Table:
-        """What one task finds; it depends on the arguments alone, whatever worker runs it.
+        """The result of one task, which depends only on the arguments.
 
         Args:
             keys: All keys.
-            look: Which task, from 0 to `keys.looks` - 1.
+            look: The number of the task, from 0 to `keys.looks` - 1.
         """
 
     @abstractmethod
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        """The decision, from what the tasks have found, in their order."""
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
+        """The decision, from the results of the tasks, in their order."""
 
     def keys_at_once(self, memory: int | None) -> int:
-        """How many keys a task takes.
+        """The maximum number of keys of a task.
 
         Args:
             memory: Bytes that it may use; None: no limit.
         """
-        return self.most_keys if memory is None else max(min(self.most_keys, memory // 2 // _BYTES_OF_A_KEY), 1)
+        return self.most_keys if memory is None else max(min(self.most_keys, memory // 2 // _BYTES_PER_KEY), 1)
 
-    def partitions(self, samples: int, most: int) -> int:
-        """Into how many partitions the keys are written, before they are known.
+    def partitions(self, samples: int, max_keys: int) -> int:
+        """The number of partitions for the keys, before they are known.
 
         Args:
-            samples: How many there are.
-            most: The keys that a task takes.
+            samples: The number of samples.
+            max_keys: The maximum number of keys of a task.
         """
-        return max(-(-samples * self.keys_per_sample // most), 1)
+        return max(-(-samples * self.keys_per_sample // max_keys), 1)
 
     @property
     def other(self) -> tuple[str, Exchanged] | None:
-        """The path of a dataset whose keys are needed as well, and what computes them; None: there is none."""
+        """The path of another dataset whose keys are needed, and the operator that computes them; None: none."""
         return None
 
     def signatures_of_other(self, ctx: Context) -> Sequence[pa.Table]:
-        """The signatures of that dataset, in this process."""
+        """The signatures of the other dataset, computed in this process."""
         del ctx
         return ()
 
     def decided(
         self, tables: Sequence[pa.Table], folder: str, other: Sequence[pa.Table] = (), memory: int | None = None
     ) -> Decision:
-        """The decision about samples with these signatures, in this process.
+        """The decision about samples with these signatures, made in this process.
 
         Args:
-            tables: Signatures of all samples, in order.
-            folder: For temporary files.
-            other: Those of the other dataset.
+            tables: The signatures of all samples, in order.
+            folder: The directory for temporary files.
+            other: The signatures of the other dataset.
             memory: Bytes that a look may use; None: no limit.
         """
         if not tables:
             return Decision(Chunks(lambda: iter(())))
-        files, of_other, division = exchanged(self, tables, other, self.keys_at_once(memory))
-        keys = Keys(files, division, folder, of_other)
+        files, other_files, division = exchanged(self, tables, other, self.keys_at_once(memory))
+        keys = Keys(files, division, folder, other_files)
         return self.decide(keys, [self.look(keys, look) for look in range(keys.looks)])
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
@@ -220,17 +220,17 @@ class Partitioned(Exchanged):
             return self.apply(batch, self.decided(tables, folder, self.signatures_of_other(ctx)), ctx)
 
     def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:
-        """What a decision makes of a batch that holds all samples."""
+        """Apply a decision to a batch that holds all samples."""
         del ctx
         return batch.take(decision.order.array())
 
 
 class Edits:
-    """A global operator that also edits each sample, when it has decided."""
+    """A global operator that also edits each sample after its decision."""
 
     @abstractmethod
     def editor(self, keys: str) -> Operator:
-        """The edit, as an operator that runs after the decision.
+        """The operator that edits samples after the decision.
 
         Args:
             keys: The file (.npy) with the `keys` of the decision.

@@ -1,4 +1,4 @@
-"""What filters by properties of each image, audio or video have in common."""
+"""The base class of filters by properties of each image, audio or video."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class MediaFilter(Filter):
     """Keeps samples by properties of their media; each statistic is a list with a value for each medium.
 
-    As Python's `any` and `all`, a sample without media passes `all` and not `any`.
+    As with Python's `any` and `all`, a sample without media passes `all` and not `any`.
 
     Attributes:
-        any_or_all: Whether one medium of a sample must lie within all bounds, or each of them.
+        any_or_all: Whether at least one medium of a sample must be within all bounds, or each of them.
     """
 
     any_or_all: AnyOrAll = "any"
@@ -40,8 +40,8 @@ class MediaFilter(Filter):
         return (self.role,)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        found = [[self.measure_medium(medium) for medium in media] for media in ctx.each(batch.media(self.role))]
-        return {name: [[one[name] for one in sample] for sample in found] for name in self.stats}
+        measured = [[self.measure_medium(medium) for medium in media] for media in ctx.each(batch.media(self.role))]
+        return {name: [[values[name] for values in sample] for sample in measured] for name in self.stats}
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
         return any_or_all_of(stats, {name: self.bound(name) for name in self.bounds}, self.any_or_all)
@@ -50,12 +50,12 @@ class MediaFilter(Filter):
 def any_or_all_of(
     stats: Mapping[str, pa.Array], bounds: Mapping[str, tuple[float, float]], any_or_all: AnyOrAll
 ) -> "npt.NDArray[np.bool_]":
-    """Which samples have one medium within all bounds, or only such media.
+    """A mask of the samples with at least one medium within all bounds, or with only such media.
 
     Args:
         stats: Lists with a value for each medium.
-        bounds: The least and the largest value of each statistic, both included.
-        any_or_all: One medium, or each.
+        bounds: The smallest and the largest value of each statistic, both inclusive.
+        any_or_all: Whether one medium or each medium must pass.
     """
     import pyarrow.compute as pc
 

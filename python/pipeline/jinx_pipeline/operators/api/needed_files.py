@@ -1,4 +1,4 @@
-"""Models, word lists and other files that operators read besides their samples."""
+"""The models, word lists and other files that operators need."""
 
 import os
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ class NeededFile:
 
     Attributes:
         parameter: The operator's parameter that names it.
-        path: As the parameter has it.
-        is_there: Whether it is on this machine.
+        path: The path, as in the parameter.
+        is_there: Whether it exists on this machine.
     """
 
     parameter: str

@@ -1,4 +1,4 @@
-"""What every operator is: typed parameters, what it reads and writes, what it needs, and how it is called."""
+"""The base class of operators: typed parameters, the columns that it reads and writes, its needs, and its calls."""
 
 import json
 import re
@@ -20,20 +20,20 @@ Modality = Literal["text", "image", "audio", "video", "multimodal", "any"]
 
 @dataclass_transform(kw_only_default=True)
 class Operator(ABC):
-    """The base of all operators. Annotated attributes of a subclass are its parameters, given as keywords.
+    """The base class of all operators. Annotated attributes of a subclass are its parameters, passed as keywords.
 
-    A parameter is checked when the operator is made: `ParameterError` names the operator, the parameter and, for a
-    misspelt one, the nearest name. Files that parameters name are looked at later, by `resolve`. An operator knows no
-    engine and no files; it may be pickled and used in threads.
+    Parameters are checked when the operator is created: `ParameterError` names the operator, the parameter and, for a
+    misspelled one, the nearest name. Files that parameters name are checked later, by `resolve`. An operator knows
+    neither engines nor files; it can be pickled and used in threads.
 
     Attributes:
         name: Its name in recipes; `register` sets it.
-        modality: What kind of data it is about; `register` sets it.
+        modality: The kind of data that it processes; `register` sets it.
         version: Increased when the same parameters give another result.
-        batch_size: How many samples it takes well at once.
-        resources: What a worker needs for it, if a recipe does not say; see `Resources`.
+        batch_size: A suitable number of samples at once.
+        resources: The resources of its workers, unless the recipe sets them; see `Resources`.
         pure: Whether the same sample gives the same result on every machine.
-        commutes: Whether the planner may move it past other operators that commute: it looks at each sample alone,
+        commutes: Whether the planner may move it past other operators that commute: it processes each sample alone,
             and changes none.
         may_probe: Whether a plan may run it on a few samples, to measure it.
     """
@@ -60,15 +60,15 @@ class Operator(ABC):
         self.check()
 
     def check(self) -> None:  # noqa: B027 - most have nothing to check
-        """Refuse parameters that do not go together, without a look at any file; for subclasses.
+        """Refuse parameters that do not fit together, without reading files; for subclasses.
 
         Raise `ParameterError`.
         """
 
     def resolve(self) -> None:  # noqa: B027 - most name no file
-        """Refuse files that the parameters name and that do not fit; for subclasses. Raise `ParameterError`.
+        """Refuse missing or invalid files that the parameters name; for subclasses. Raise `ParameterError`.
 
-        It is called before a run and before a plan, not when a recipe is read; called again, it looks again.
+        It is called before a run and before a plan, not when a recipe is read; each call checks again.
         """
 
     @property
@@ -78,7 +78,7 @@ class Operator(ABC):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The roles (`text`, `images`, ...), columns and paths that it looks at."""
+        """The roles (`text`, `images`, ...), columns and paths that it reads."""
         return _OF_MODALITY.get(self.modality, ())
 
     @property
@@ -88,28 +88,28 @@ class Operator(ABC):
 
     @property
     def needed_files(self) -> list[NeededFile]:
-        """Models, word lists and other files that it reads besides its samples: by default its `Path` parameters.
+        """The models, word lists and other files that it reads: by default its `Path` parameters.
 
-        `plan` lists them, and a run does not start while one is missing.
+        `plan` lists them, and a run does not start if one is missing.
         """
         return [needed(name, value) for name, value in self.parameters.items() if isinstance(value, Path)]
 
     @property
     def depends_on_batch(self) -> bool:
-        """Whether other samples in the same batch may change the result for a sample, if only in rounding.
+        """Whether the result for a sample may depend on other samples of the batch, even only in rounding.
 
-        The size of its batches and its place among the filters are then those of the recipe, whatever the probe finds.
+        If so, the probe changes neither its batch size nor its place among the filters.
         """
         return False
 
     @property
     def digest(self) -> str:
-        """32 hex digits that another class, version or parameter would change."""
+        """A digest of 32 hex digits of the class, the version and the parameters."""
         return self._digest_of(self.parameters)
 
     @abstractmethod
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """What it makes of a batch, the batch being all the data there is."""
+        """The output for a batch, which holds all the data that there is."""
 
     def __call__(
         self,
@@ -124,27 +124,27 @@ class Operator(ABC):
 
         Args:
             samples: A list of dicts, a jinx dataset, a Hugging Face dataset, a pyarrow table or record batch, or a
-                dict of columns as Ray Data's `map_batches` gives it.
-            roles: Where the texts and media are.
+                dict of columns, as in Ray Data's `map_batches`.
+            roles: The columns of texts and media.
             keep_stats: Add the statistics under `__dj__stats__`.
-            drop: False keeps the samples that the operator would leave out.
-            ctx: Seed, device and threads.
+            drop: False keeps the samples that the operator would drop.
+            ctx: The context, with seed, device and threads.
 
         Returns:
-            What is left, as the same type; a jinx dataset gives a view, or a list where samples were made
-            or functions applied (`map`).
+            The remaining samples, as the same type; for a jinx dataset a view, or a list if new samples were made or
+            functions applied (`map`).
         """
         from jinx_pipeline.operators.api.standalone import run_alone
 
         return run_alone(self, samples, roles or Roles(), ctx or Context(), keep_stats=keep_stats, drop=drop)
 
     def mark(self, batch: Batch, ctx: Context) -> Batch:
-        """As `run`, but with all samples kept that were only looked at; see `drop` of `__call__`."""
+        """As `run`, but without dropping samples; see `drop` of `__call__`."""
         return self.run(batch, ctx)
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
-        what = [type(self).__module__, type(self).__qualname__, self.name, self.version, parameters]
-        text = json.dumps(what, sort_keys=True, default=_as_json)
+        facts = [type(self).__module__, type(self).__qualname__, self.name, self.version, parameters]
+        text = json.dumps(facts, sort_keys=True, default=_as_json)
         return sha256(text.encode()).hexdigest()[:32]
 
 
@@ -156,7 +156,7 @@ _OF_MODALITY: dict[str, tuple[str, ...]] = {
 }
 
 
-# How Python shows an object that does not say what it holds.
+# The address in the default repr of an object.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
 
 
@@ -169,11 +169,11 @@ def _as_json(value: Any) -> Any:
         return code_digest(value)
     if isinstance(value, set | frozenset):
         members: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-        return sorted(json.dumps(one, sort_keys=True, default=_as_json) for one in members)
+        return sorted(json.dumps(member, sort_keys=True, default=_as_json) for member in members)
     text = repr(value)
     if _ADDRESS.search(text):
         raise TypeError(
-            f"a parameter of type {type(value).__name__} has no form that is the same in another process, so no run "
-            "could be resumed; give it a __repr__ that tells its value, or pass plain data"
+            f"a parameter of type {type(value).__name__} has no repr that is the same in every process, so the run "
+            "could not be resumed; give it a __repr__ that tells its value, or pass plain data"
         )
     return text

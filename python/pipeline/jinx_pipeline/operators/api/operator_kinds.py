@@ -1,4 +1,4 @@
-"""The kinds of operators besides filters, each with the method that a subclass writes."""
+"""The kinds of operators besides filters, each with the method that a subclass implements."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,17 +28,17 @@ Duplicates: TypeAlias = "tuple[Mask, Positions]"
 
 
 class Mapper(Operator):
-    """Changes columns of each sample, or adds some."""
+    """Changes or adds columns of each sample."""
 
     kind = "mapper"
 
     @abstractmethod
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        """The columns that changed, each with a value for each sample; none where nothing changed."""
+        """The columns that changed, each with a value for each sample; empty if nothing changed."""
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        made = batch.with_columns(self.process(batch, ctx))
-        return made if self.writes else made.opened()
+        changed = batch.with_columns(self.process(batch, ctx))
+        return changed if self.writes else changed.opened()
 
 
 class TextMapper(Mapper):
@@ -48,11 +48,11 @@ class TextMapper(Mapper):
 
     @abstractmethod
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
-        """The edited texts; None for one that stays as it is.
+        """The edited texts; None keeps a text.
 
         Args:
-            texts: Arrow strings, without nulls: the texts of all samples.
-            ctx: Seed and threads.
+            texts: The texts of all samples, as Arrow strings without nulls.
+            ctx: The context, with seed and threads.
         """
 
     @property
@@ -64,7 +64,7 @@ class TextMapper(Mapper):
 
 
 class Splitter(Operator):
-    """Makes any number of samples of each one."""
+    """Makes any number of samples from each sample."""
 
     kind = "splitter"
 
@@ -73,8 +73,8 @@ class Splitter(Operator):
         """The new samples.
 
         Returns:
-            For each new sample the position in the batch of the one that it comes from, ascending; and the columns in
-            which they differ from it, with a value for each new sample.
+            For each new sample the position of its parent in the batch, ascending; and the columns in which the new
+            samples differ from their parents, with a value for each new sample.
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
@@ -92,31 +92,31 @@ class Splitter(Operator):
 
 
 class Deduplicator(Keyed):
-    """Leaves out samples that repeat others: the first of each group of duplicates stays.
+    """Removes duplicate samples: the first sample of each group of duplicates stays.
 
-    Works in two phases: a signature of each sample, block by block and on any worker; then one look at all signatures,
-    in one process. A `Partitioned` one looks in several tasks.
+    It works in two phases: signatures are computed block by block on any worker; then one process looks at all
+    signatures. If it is `Partitioned`, several tasks look at them.
 
     Attributes:
-        takes_missing: Whether it has a use for samples of which none has the key.
+        takes_missing: Whether it can process samples if none of them has the key.
     """
 
     kind = "deduplicator"
 
     @abstractmethod
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
-        """A row of fixed size for each sample."""
+        """A table with a row of fixed size for each sample."""
 
     @abstractmethod
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        """Which samples to keep.
+        """Find duplicates among the samples.
 
         Args:
-            signatures: The signatures of all samples, in order, as tables. In a run they are read from files, each
-                time that it is iterated.
+            signatures: The signatures of all samples, in order, as tables. In a run, each iteration reads them from
+                files.
 
         Returns:
-            A mask over all samples, and for each the position of the sample that it repeats (-1: it is kept).
+            A mask over all samples, and for each sample the position of the sample that it repeats; -1: it is kept.
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
@@ -124,10 +124,11 @@ class Deduplicator(Keyed):
 
     def mark(self, batch: Batch, ctx: Context) -> Batch:
         _, originals = self.checked_duplicates(self._tables(batch, ctx), len(batch))
-        return batch.with_columns({"__dj__duplicate_of": [None if at < 0 else at for at in originals.tolist()]})
+        firsts = [None if first < 0 else first for first in originals.tolist()]
+        return batch.with_columns({"__dj__duplicate_of": firsts})
 
     def checked_duplicates(self, signatures: Iterable[pa.Table], count: int) -> Duplicates:
-        """What `duplicates` returns, for all samples."""
+        """The checked result of `duplicates`, for all samples."""
         keep, originals = self.duplicates(signatures)
         mask = checked_mask("the mask that duplicates returned", keep, count)
         check_count("what duplicates returned as originals", originals, count)
@@ -138,23 +139,23 @@ class Deduplicator(Keyed):
 
 
 class Selector(Operator):
-    """Chooses samples by a look at some columns of all of them, in one process."""
+    """Chooses samples by some columns of all samples, in one process."""
 
     kind = "selector"
 
     @property
     @abstractmethod
     def reads(self) -> tuple[str, ...]:
-        """The columns and paths that `select` is given."""
+        """The columns and paths that `select` receives."""
 
     @abstractmethod
     def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "Positions":
-        """The positions of the chosen samples, in the order in which they come out.
+        """The positions of the chosen samples, in the order of the output.
 
         Args:
-            columns: Those of `reads`, with a value (None: there is none) for each sample.
-            count: How many samples there are.
-            ctx: Seed.
+            columns: The columns of `reads`, with a value for each sample; None: it has none.
+            count: The number of samples.
+            ctx: The context, with the seed.
         """
 
     def order(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> Chunks:
@@ -166,27 +167,27 @@ class Selector(Operator):
         return batch.take(self.chosen(columns, len(batch), ctx))
 
     def chosen(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "Positions":
-        """What `select` returns, as positions of samples."""
+        """The checked result of `select`."""
         return checked_positions("what select returned", self.select(columns, count, ctx), count)
 
 
 class Grouper(Operator):
-    """Puts samples together, in one process; an aggregator makes one sample of each group."""
+    """Groups samples, in one process; an aggregator makes one sample from each group."""
 
     kind = "grouper"
 
     @property
     @abstractmethod
     def reads(self) -> tuple[str, ...]:
-        """The columns and paths that `group` is given."""
+        """The columns and paths that `group` receives."""
 
     @abstractmethod
     def group(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[Positions]":
-        """The positions of the samples of each group, groups in the order of their first samples.
+        """The positions of the samples of each group; groups are in the order of their first samples.
 
         Args:
-            columns: Those of `reads`, with a value (None: there is none) for each sample.
-            count: How many samples there are.
+            columns: The columns of `reads`, with a value for each sample; None: it has none.
+            count: The number of samples.
         """
 
     def groups(self, batch: Batch) -> list[Batch]:
@@ -195,50 +196,50 @@ class Grouper(Operator):
         return [batch.take(group) for group in self.checked_groups(columns, len(batch))]
 
     def checked_groups(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[Positions]":
-        """What `group` returns, as positions of samples."""
+        """The checked result of `group`."""
         groups = enumerate(self.group(columns, count))
         return [checked_positions(f"group {number} that group returned", group, count) for number, group in groups]
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """A sample for each group, whose columns are lists."""
+        """A batch with one sample for each group, whose columns are lists."""
         names = batch.column_names
         rows = [{name: group.column(text_of((name,))) for name in names} for group in self.groups(batch)]
         return Batch(rows, roles=batch.roles)
 
 
 class Aggregator(Operator):
-    """Makes one sample of a group."""
+    """Makes one sample from a group."""
 
     kind = "aggregator"
 
     @property
     def columns_made(self) -> tuple[str, ...] | None:
-        """The columns of its samples; None: they are known when it runs."""
+        """The columns of its samples; None: unknown until it runs."""
         return None
 
     @abstractmethod
     def aggregate(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        """The sample.
+        """The sample for a group.
 
         Args:
             batch: The samples of one group, never empty.
-            ctx: Seed, device, models.
+            ctx: The context, with seed, device and models.
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """Everything is one group."""
+        """Make one sample from the whole batch."""
         return Batch([dict(self.aggregate(batch, ctx))] if len(batch) else [], roles=batch.roles)
 
 
 class FusedOp(Operator):
-    """Several operators that run on a batch one after another, so that they share what it has read and decoded.
+    """Several operators that run on a batch one after another, and share the values that are read and decoded.
 
-    The batch is taken in parts of the smallest `batch_size` of the operators, so that few decoded media are in memory.
-    Operators of kinds that need all data (deduplicators, selectors, groupers, aggregators) are refused.
+    The batch is processed in parts of the smallest `batch_size` of the operators, so that few decoded media are in
+    memory. Operators of kinds that need all data (deduplicators, selectors, groupers, aggregators) are refused.
 
     Attributes:
         operators: The operators in order.
-        LOCAL: The kinds that it takes: they need no other samples.
+        LOCAL: The allowed kinds, which process each sample alone.
     """
 
     kind = "fused"
@@ -282,6 +283,6 @@ class FusedOp(Operator):
         done: list[Batch] = []
         for part in batch.slices(size):
             for operator in self.operators:
-                part = getattr(operator, method)(part, ctx)  # noqa: PLW2901 - one part on its way
+                part = getattr(operator, method)(part, ctx)  # noqa: PLW2901 - the part after each operator
             done.append(part.forgotten())
         return Batch.joined(done) if done else batch

@@ -1,4 +1,4 @@
-"""The parameters of an operator: their types checked in one place, with errors that name operator and parameter."""
+"""Checks the types of an operator's parameters, with errors that name the operator and the parameter."""
 
 import math
 import sys
@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a parameter takes: `min_score: Annotated[float, Range(0, 1)] = 0.8`.
+    """The allowed numbers of a parameter: `min_score: Annotated[float, Range(0, 1)] = 0.8`.
 
     Attributes:
-        low: The least.
-        high: The largest; infinity itself is not taken.
-        or_no_limit: Whether infinity and `sys.maxsize` are taken as well: there is no limit.
+        low: The smallest number.
+        high: The largest number; infinity itself is not allowed.
+        or_no_limit: Whether infinity and `sys.maxsize` are also allowed and mean no limit.
     """
 
     low: float
@@ -36,7 +36,7 @@ class Range:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    """Marks a string, list or dict that is not empty, and holds no empty string: `Annotated[list[str], NotEmpty()]`."""
+    """A string, list or dict must not be empty nor contain an empty string: `Annotated[list[str], NotEmpty()]`."""
 
     def __contains__(self, value: Any) -> bool:
         return len(value) > 0 and (isinstance(value, str) or "" not in value)
@@ -46,49 +46,49 @@ class NotEmpty:
 
 
 NGrams: TypeAlias = Annotated[int, Range(1, 1024)]
-"""The elements of an n-gram or shingle; as many as the kernels take."""
+"""The number of elements of an n-gram or shingle, up to the limit of the kernels."""
 Words: TypeAlias = Annotated[list[str], NotEmpty()]
-"""Words, columns or paths, at least one."""
+"""A list of at least one word, column or path."""
 Share: TypeAlias = Annotated[float, Range(0, 1)]
-"""A share, such as the least that a filter keeps."""
+"""A share, such as the smallest that a filter keeps."""
 ShareLimit: TypeAlias = Annotated[float, Range(0, 1, or_no_limit=True)]
 """The largest share that a filter keeps; Data-Juicer writes `sys.maxsize` for none."""
 
 
 class ParameterError(ValueError):
-    """A parameter that an operator does not have, or a value that it cannot use.
+    """An operator does not have a parameter, or cannot use its value.
 
     Attributes:
         operator: The operator's name.
         parameter: The parameter's name.
     """
 
-    def __init__(self, operator: str, parameter: str, what: str) -> None:
-        super().__init__(f"{operator}: {what}")
+    def __init__(self, operator: str, parameter: str, problem: str) -> None:
+        super().__init__(f"{operator}: {problem}")
         self.operator = operator
         self.parameter = parameter
 
 
-def checked(cls: type[Any], operator: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all parameters of a dataclass: those given, with their types checked, and the defaults.
+def checked(cls: type[Any], operator: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all fields of a dataclass: the parameters, with checked types, and the defaults.
 
     Raises:
         ParameterError: A name is unknown, a value has another type, or a parameter without a default is missing.
     """
     known = {field.name: field for field in fields(cls)}
-    for name in given:
+    for name in parameters:
         if name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.6)
-            some = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known) or 'no parameters'}"
-            raise ParameterError(operator, name, f"no parameter {name!r}; {some}")
+            advice = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known) or 'no parameters'}"
+            raise ParameterError(operator, name, f"no parameter {name!r}; {advice}")
     hints = hints_of(cls)
     values: dict[str, Any] = {}
     for name, field in known.items():
-        if name not in given:
+        if name not in parameters:
             values[name] = _default(field, operator)
             continue
         try:
-            values[name] = fitted(given[name], hints[name])
+            values[name] = fitted(parameters[name], hints[name])
         except TypeError as error:
             raise ParameterError(operator, name, f"the parameter {name!r} {error}") from None
     return values
@@ -99,8 +99,8 @@ def check_bounds(operator: Any, low: str, high: str) -> None:
 
     Args:
         operator: The operator.
-        low: The parameter that is the least number.
-        high: The one that is the largest.
+        low: The parameter with the smallest number.
+        high: The parameter with the largest number.
 
     Raises:
         ParameterError: No number lies between them.
@@ -112,11 +112,13 @@ def check_bounds(operator: Any, low: str, high: str) -> None:
 
 
 def describe(hint: Any) -> str:
-    """A type in words: `int`, `'any' or 'all'`, `float from 0 to 1`, `float or None`, `list of str`."""
+    """A readable type: `int`, `'any' or 'all'`, `float from 0 to 1`, `float or None`, `list of str`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return " ".join([describe(arguments[0]), *(str(one) for one in arguments[1:] if isinstance(one, _CONSTRAINTS))])
-    words = [repr(one) if origin is Literal else describe(one) for one in arguments if one is not Ellipsis]
+        constraints = [str(argument) for argument in arguments[1:] if isinstance(argument, _CONSTRAINTS)]
+        return " ".join([describe(arguments[0]), *constraints])
+    members = [argument for argument in arguments if argument is not Ellipsis]
+    words = [repr(member) if origin is Literal else describe(member) for member in members]
     if origin in {Literal, Union, types.UnionType}:
         return " or ".join(words)
     if origin in {list, tuple}:
@@ -133,19 +135,19 @@ _CONSTRAINTS = (Range, NotEmpty)
 
 
 def fitted(value: Any, hint: Any) -> Any:
-    """The value as a type wants it: a float for an int, a tuple for a list, a path for a string.
+    """The value converted to a type: an int to a float, a list to a tuple, a string to a path.
 
     Raises:
         TypeError: It does not fit.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:
-        fits, made = _PLAIN.get(hint, _instance)(value, hint)
+        fits, converted = _PLAIN.get(hint, _instance)(value, hint)
     else:
-        fits, made = _COMPOSED.get(origin, _of_protocol)(value, origin, arguments)
+        fits, converted = _COMPOSED.get(origin, _of_protocol)(value, origin, arguments)
     if not fits:
         raise TypeError(f"is {describe(hint)}, not {_shown(value)}")
-    return made
+    return converted
 
 
 def _instance(value: Any, hint: Any) -> tuple[bool, Any]:
@@ -158,7 +160,7 @@ def _float(value: Any, _: Any) -> tuple[bool, Any]:
 
 
 def _as_float(value: float) -> float:
-    """As a float; an integer beyond all floats is infinite."""
+    """A number as a float; integers beyond the range of floats become infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -185,16 +187,17 @@ def _path(value: Any, _: Any) -> tuple[bool, Any]:
 
 
 def _of_protocol(value: Any, origin: Any, _: Any) -> tuple[bool, Any]:
-    """`Callable[...]` and the like."""
+    """Check types such as `Callable[...]`."""
     return isinstance(value, origin), value
 
 
 def _ranged(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
-        made = fitted(value, arguments[0])
+        converted = fitted(value, arguments[0])
     except TypeError:
         return False, None
-    return all(made in one for one in arguments[1:] if isinstance(one, _CONSTRAINTS)), made
+    constraints = [argument for argument in arguments[1:] if isinstance(argument, _CONSTRAINTS)]
+    return all(converted in constraint for constraint in constraints), converted
 
 
 def _literal(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
@@ -235,10 +238,10 @@ _COMPOSED = {
 
 def _shown(value: Any) -> str:
     if isinstance(value, float) and math.isnan(value):
-        return "NaN, which no number is equal to, above or below"
+        return "NaN, which cannot be compared"
     text = repr(value)
     if isinstance(value, str) and _has_surrogates(value):
-        return f"{text[:60]}, which holds a surrogate that no UTF-8 has"
+        return f"{text[:60]}, which holds a surrogate that UTF-8 cannot encode"
     return f"{text[:60]}..." if len(text) > 60 else f"{text} ({type(value).__name__})"  # noqa: PLR2004 - fits into a line
 
 

@@ -1,4 +1,4 @@
-"""Deduplicators that remove parts of samples, such as lines, and no samples."""
+"""Deduplicators that remove parts of samples, such as lines, instead of samples."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class PartDeduplicator(Deduplicator, Edits):
-    """Removes parts that repeat in the whole dataset from each sample.
+    """Removes parts that are repeated in the dataset from each sample.
 
-    Works in three phases: signatures of the parts of each sample, block by block and on any worker; one look at all
-    signatures, for the keys of what is to be removed; then the edit of each sample, again on any worker.
+    It works in three phases: signatures of the parts of each sample are computed block by block on any worker; a look
+    at all signatures finds the keys of the parts to remove; then each sample is edited, again on any worker.
     """
 
     @abstractmethod
@@ -31,12 +31,12 @@ class PartDeduplicator(Deduplicator, Edits):
         """The keys of the parts to remove, ascending.
 
         Args:
-            signatures: Those of all samples, in order.
+            signatures: The signatures of all samples, in order.
         """
 
     @abstractmethod
     def edit(self, batch: Batch, keys: "Keys", ctx: Context) -> Mapping[str, Any]:
-        """The columns that changed, each with a value for each sample, when the parts with these keys go."""
+        """The changed columns, each with a value for each sample, after removing the parts with these keys."""
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -53,17 +53,17 @@ class PartDeduplicator(Deduplicator, Edits):
         return self.run(batch, ctx)
 
     def editor(self, keys: str) -> "PartEditor":
-        """The third phase alone."""
-        made = PartEditor(deduplicator=self, keys=Path(keys))
-        made.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - of this one alone
-        return made
+        """The operator for the third phase."""
+        editor = PartEditor(deduplicator=self, keys=Path(keys))
+        editor.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - only for this instance
+        return editor
 
 
 class PartEditor(Mapper):
-    """Removes the parts that a deduplicator has found.
+    """Removes the parts that a deduplicator found.
 
     Attributes:
-        deduplicator: It.
+        deduplicator: The deduplicator.
         keys: The file (.npy) with the keys of the parts.
     """
 

@@ -1,4 +1,4 @@
-"""Operators by name: those of this package, of installed packages, and of files that a user names."""
+"""Operators by name: of this package, of installed packages, and of files that a user names."""
 
 import sys
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from jinx_pipeline.operators.api.operator import Modality, Operator
 C = TypeVar("C", bound=type[Operator])
 
 GROUP = "jinx_pipeline.operators"
-"""Entry points in this group are operators of other packages, by their names."""
+"""The group of entry points for operators of other packages, by name."""
 
 FILE_MODULES = "jinx_pipeline_file_"
-"""So begin the names of modules of files; what follows depends on what a file holds."""
+"""The prefix of the names of modules of files; a digest of the content follows."""
 
 _REGISTERED: dict[str, type[Operator]] = {}
 
@@ -32,21 +32,21 @@ class UnknownOperatorError(KeyError):
 
 
 class ChangedFileError(ChangedInputError):
-    """A file with operators is not the one that made the rows before."""
+    """A file with operators has changed since the run began."""
 
     def __init__(self, file: str) -> None:
         super().__init__(f"{file} has changed since the run began")
 
 
 def register(name: str, *, modality: Modality = "any") -> Callable[[C], C]:
-    """Make a class an operator that recipes name.
+    """Register a class as an operator that recipes can name.
 
     Args:
-        name: In lower case with underscores; a file with a built-in operator is called so too.
-        modality: What kind of data it is about; it says what the operator reads if the class does not.
+        name: A name in lower case with underscores; the file of a built-in operator has the same name.
+        modality: The kind of data that it processes, which determines what it reads if the class does not say.
     """
 
-    def registered(cls: C) -> C:
+    def register_class(cls: C) -> C:
         known = _REGISTERED.get(name)
         if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise ValueError(f"two operators are called {name!r}: {known.__module__} and {cls.__module__}")
@@ -55,17 +55,17 @@ def register(name: str, *, modality: Modality = "any") -> Callable[[C], C]:
         _REGISTERED[name] = cls
         return cls
 
-    return registered
+    return register_class
 
 
 def operator_class(name: str) -> type[Operator]:
-    """The class of the operator `name`; its module is imported only now.
+    """The class of the operator `name`; its module is imported if necessary.
 
     Args:
-        name: Its name; without its kind (`text_length` for `text_length_filter`) where only one operator is called so.
+        name: Its name; the kind may be left out (`text_length` for `text_length_filter`) if the rest is unique.
 
     Raises:
-        UnknownOperatorError: There is none, or there are several; the message holds the nearest name.
+        UnknownOperatorError: There is no such operator, or there are several; the message has the nearest name.
     """
     name = full_name(name)
     if name not in _REGISTERED:
@@ -82,32 +82,32 @@ def operator_class(name: str) -> type[Operator]:
 
 
 def full_name(name: str) -> str:
-    """The name of an operator with its kind, where `name` is without; a name that no operator has stays as it is.
+    """The name of an operator with its kind, which `name` may leave out; an unknown name is returned unchanged.
 
     Raises:
-        UnknownOperatorError: Several operators are called so.
+        UnknownOperatorError: Several operators have this name without the kind.
     """
     known = _known()
     if name in known:
         return name
-    found = [one for kind in KINDS_OF_NAMES if (one := name + kind) in known]
-    if len(found) > 1:
-        raise UnknownOperatorError(f"several operators are called {name!r}: {', '.join(found)}")
-    return found[0] if found else name
+    matching = [candidate for kind in KINDS_OF_NAMES if (candidate := name + kind) in known]
+    if len(matching) > 1:
+        raise UnknownOperatorError(f"several operators are called {name!r}: {', '.join(matching)}")
+    return matching[0] if matching else name
 
 
 def create(name: str, **parameters: Any) -> Operator:
-    """An operator by its name; the files that its parameters name are looked at.
+    """Create an operator by its name, and check the files that its parameters name.
 
         create("text_length_filter", min_len=10)
 
     Raises:
-        UnknownOperatorError: There is none of this name.
-        ParameterError: A parameter is unknown, missing or has another type, or names a file that does not fit.
+        UnknownOperatorError: There is no operator with this name.
+        ParameterError: A parameter is unknown, missing or of another type, or names an invalid file.
     """
-    made = operator_class(name)(**parameters)
-    made.resolve()
-    return made
+    operator = operator_class(name)(**parameters)
+    operator.resolve()
+    return operator
 
 
 def names() -> list[str]:
@@ -120,7 +120,7 @@ def _known() -> set[str]:
 
 
 def load_file(path: str | Path) -> list[str]:
-    """Run a Python file that the user named, and return the names of the operators that it registers.
+    """Run a Python file of the user, and return the names of the operators that it registers.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -154,7 +154,7 @@ def module_of_file(file: Path) -> Any:
 
 
 def forget_operators(is_gone: Callable[[str], bool]) -> None:
-    """Forget the operators of modules that are gone, by their names."""
+    """Forget the operators of modules for which `is_gone` is true."""
     for name in [name for name, cls in _REGISTERED.items() if is_gone(cls.__module__)]:
         del _REGISTERED[name]
 
@@ -165,7 +165,7 @@ def _is_of_file(module: str, file: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def _built_in() -> dict[str, str]:
-    """The modules of this package's operators by name: each lies in a directory, in a file of its name."""
+    """The modules of this package's operators by name: each is a file with the name of the operator."""
     api = Path(__file__).parent
     files = (
         file
@@ -185,10 +185,10 @@ KINDS_OF_NAMES = (
     "_grouper",
     "_aggregator",
 )
-"""How the names of operators end ..."""
+"""The suffixes of the names of operators ..."""
 
 STEPS = frozenset({"join", "shuffle", "sort"})
-"""... but for these, which are called as the commands of `jinx` that do the same."""
+"""... except these, which have the names of `jinx` commands that do the same."""
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""What a worker must have for an operator, and the pool of workers that follows from it."""
+"""The resources that a worker must have for an operator, and the pool that follows from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ _UNITS = ((10**9, "GB"), (1 << 30, "GiB"), (10**6, "MB"), (1 << 20, "MiB"))
 
 @dataclass(frozen=True)
 class Resources:
-    """What a worker that runs an operator must have.
+    """The resources that a worker must have to run an operator.
 
-    Operators with equal resources share workers; others are not run in one worker.
+    Operators with equal resources share workers; other operators run in other workers.
 
     Attributes:
         cpus: Cores.
-        gpus: GPUs; a fraction shares one, and several are given whole.
-        memory: Bytes, beyond those of the batch.
+        gpus: GPUs; a fraction shares one GPU, and several are assigned as a whole.
+        memory: Bytes of memory, in addition to the batch.
     """
 
     cpus: float = 1.0
@@ -29,7 +29,7 @@ class Resources:
 
     @property
     def pool(self) -> str:
-        """The name of the pool of workers that have this, such as `cpu`, `gpu` or `4cpu-0.5gpu-8GB`."""
+        """The name of the pool of workers with these resources, such as `cpu`, `gpu` or `4cpu-0.5gpu-8GB`."""
         kinds = [_counted(self.cpus, "cpu")] if not self.gpus or self.cpus != 1 else []
         if self.gpus:
             kinds.append(_counted(self.gpus, "gpu"))
@@ -44,17 +44,17 @@ class Resources:
         return ", ".join([*named, *([f"{natural_size(self.memory)} of memory"] if self.memory else [])])
 
     def at_least(self, other: "Resources") -> "Resources":
-        """The larger of both, each by itself."""
+        """The larger amount of each resource."""
         return Resources(max(self.cpus, other.cpus), max(self.gpus, other.gpus), max(self.memory, other.memory))
 
-    def updated(self, given: Mapping[str, Any]) -> "Resources":
-        """These resources with others that a recipe gives, such as `{"gpus": 0.5, "memory": "8GB"}`.
+    def updated(self, amounts: Mapping[str, Any]) -> "Resources":
+        """These resources with some amounts replaced, such as `{"gpus": 0.5, "memory": "8GB"}`.
 
         Raises:
-            ValueError: A name is not one of them, or a value makes no sense.
+            ValueError: A name is unknown, or a value is invalid.
         """
         values: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in amounts.items():
             if name not in _NAMES:
                 raise ValueError(f"resources has no {name!r}{hint(str(name), _NAMES) or f'; it has: {_LISTED}'}")
             if name == "memory" and isinstance(value, str):

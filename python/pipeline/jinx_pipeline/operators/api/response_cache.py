@@ -1,4 +1,4 @@
-"""Models behind URLs: what one has answered is kept, so that a request that is made again costs nothing."""
+"""Asks models behind URLs, and keeps their answers, so that a repeated request costs nothing."""
 
 import hashlib
 import json
@@ -19,20 +19,20 @@ _MAX_BYTES: Final = 64 << 20
 
 
 class AnswerError(OSError):
-    """A service did not answer as it should."""
+    """A service did not answer correctly."""
 
 
 class NoServiceError(AnswerError):
-    """There is no such service, or it does not let us in; no sample would fare better."""
+    """There is no such service, or it refuses access; this concerns all samples."""
 
     concerns_all_rows = True
 
 
 class Answers:
-    """Asks services, and keeps what they answered.
+    """Asks services, and keeps their answers.
 
     Args:
-        folder: Where answers are kept; None keeps none.
+        folder: The directory for answers; None keeps none.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -41,26 +41,26 @@ class Answers:
     def ask(
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
     ) -> Any:
-        """The JSON that a service answers to a request: from an earlier time if it was asked the same before.
+        """The JSON answer of a service to a request; an earlier answer to an equal request is used again.
 
         Args:
             url: Such as `http://localhost:8000/v1/chat/completions`.
             request: The body: model, prompt and parameters. It identifies the answer, together with the URL.
-            seconds: How long the service may be silent; one that sends its answer piece by piece may take longer.
+            seconds: How long the service may be silent; an answer in pieces may take longer.
             key_variable: The environment variable with a key that is sent as a bearer token.
 
         Raises:
             AnswerError: There is no answer, or it is not JSON.
-            NoServiceError: Nobody listens at the URL, the key is not set, or the status is 401, 403 or 404.
+            NoServiceError: The URL is unreachable, the key is not set, or the status is 401, 403 or 404.
             BusyError: Status 429 or 503.
         """
         body = json.dumps(request, sort_keys=True, ensure_ascii=False).encode()
         key = hashlib.blake2b(url.encode() + b"\0" + body, digest_size=16).digest()
-        kept = None if self._store is None else self._store.get(key)
-        if kept is not None:
-            with suppress(ValueError):  # what a machine that went down left is no answer
-                return json.loads(kept)
-        data = _posted(url, body, seconds, key_variable)
+        stored = None if self._store is None else self._store.get(key)
+        if stored is not None:
+            with suppress(ValueError):  # a crash of the machine may have damaged it
+                return json.loads(stored)
+        data = _post(url, body, seconds, key_variable)
         try:
             answer = json.loads(data)
         except ValueError:
@@ -76,17 +76,17 @@ class Answers:
         seconds: float = 120.0,
         key_variable: str | None = None,
     ) -> list[Any]:
-        """As `ask`, of several requests of which some are under way at the same time; the answers are in their order.
+        """As `ask`, with several concurrent requests; the answers are in the order of the requests.
 
         Args:
             url: As in `ask`.
             requests: The bodies.
-            at_once: How many are under way.
+            at_once: The number of concurrent requests.
             seconds: As in `ask`.
             key_variable: As in `ask`.
 
         Raises:
-            Exception: As `ask`, of the first request that failed; the answers to others are kept.
+            Exception: As `ask`, for the first request that failed; the answers to others are kept.
         """
 
         def answer(request: Mapping[str, Any]) -> Any:
@@ -96,7 +96,7 @@ class Answers:
             return list(pool.map(answer, requests))
 
 
-def _posted(url: str, body: bytes, seconds: float, key_variable: str | None) -> bytes:
+def _post(url: str, body: bytes, seconds: float, key_variable: str | None) -> bytes:
     headers = {"Content-Type": "application/json"}
     if key_variable is not None:
         key = os.environ.get(key_variable)
@@ -104,11 +104,11 @@ def _posted(url: str, body: bytes, seconds: float, key_variable: str | None) -> 
             raise NoServiceError(f"{url}: the environment variable {key_variable} with the key is not set")
         headers["Authorization"] = f"Bearer {key}"
     try:
-        answer = post(url, body, headers, seconds=seconds, most_bytes=_MAX_BYTES)
+        answer = post(url, body, headers, seconds=seconds, max_bytes=_MAX_BYTES)
     except TooLargeError as error:
         raise AnswerError(f"{url}: the answer has {error}") from None
     except HttpError as error:
-        raise (NoServiceError if error.is_nobody else AnswerError)(f"{url}: {error}") from None
+        raise (NoServiceError if error.is_unreachable else AnswerError)(f"{url}: {error}") from None
     if answer.status in BUSY_STATUSES:
         wait = seconds_to_wait(answer.headers.get("retry-after"))
         raise BusyError(f"{url} asks to wait {wait:g} s", wait)

@@ -1,36 +1,36 @@
-"""Services that ask to wait: the error that pauses a stage, and what `Retry-After` means."""
+"""Services that ask to wait: the error that pauses a stage, and the parsing of `Retry-After`."""
 
 import math
 from typing import Any, Final
 
-# Of HTTP: too many requests, service unavailable.
+# Too many requests, service unavailable.
 BUSY_STATUSES: Final = frozenset({429, 503})
-# No service is asked again sooner.
+# The shortest wait.
 PAUSE_SECONDS: Final = 0.5
-_UNSAID_SECONDS: Final = 5.0
+_DEFAULT_SECONDS: Final = 5.0
 _MAX_SECONDS: Final = 600.0
 
 
 class BusyError(Exception):
-    """A service asks to wait; the task is tried again, and no row gets a strike.
+    """A service asks to wait; the task is tried again later, without a strike for its rows.
 
     Args:
-        what: Which service, and what it said.
-        retry_after: For how many seconds.
+        message: The service, and its message.
+        retry_after: How many seconds to wait.
 
     Attributes:
-        retry_after: For how many seconds.
+        retry_after: How many seconds to wait.
     """
 
-    def __init__(self, what: str, retry_after: float) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
         self.retry_after = retry_after
 
 
 def seconds_to_wait(retry_after: Any) -> float:
-    """What `Retry-After` asks for, from half a second to ten minutes; a date, or nothing, is a few seconds."""
+    """The seconds of `Retry-After`, limited to half a second up to ten minutes; a few seconds if it is not a number."""
     try:
-        wanted = float(retry_after)
+        seconds = float(retry_after)
     except (TypeError, ValueError, OverflowError):
-        return _UNSAID_SECONDS
-    return _UNSAID_SECONDS if math.isnan(wanted) else min(max(wanted, PAUSE_SECONDS), _MAX_SECONDS)
+        return _DEFAULT_SECONDS
+    return _DEFAULT_SECONDS if math.isnan(seconds) else min(max(seconds, PAUSE_SECONDS), _MAX_SECONDS)

@@ -1,4 +1,4 @@
-"""What operators return, checked: a wrong number of values or positions would silently be other rows."""
+"""Checks the results of operators: a wrong number of values or positions would silently affect other rows."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -11,51 +11,51 @@ if TYPE_CHECKING:
 
 
 class ReturnedError(ValueError):
-    """What an operator returned does not fit the samples that it was given."""
+    """The result of an operator does not fit its samples."""
 
 
-def check_count(what: str, values: Any, count: int) -> None:
-    """Refuse what is no list, ndarray or Arrow array with a value for each sample.
+def check_count(title: str, values: Any, count: int) -> None:
+    """Refuse anything except a list, ndarray or Arrow array with a value for each sample.
 
     Raises:
         ReturnedError: The number of values differs.
         TypeError: It is something else.
     """
-    # A string, a set and a dict have a length too.
+    # Strings, sets and dicts have a length too.
     is_other = isinstance(values, str | bytes | Mapping | AbstractSet) or not hasattr(values, "__len__")
     if is_other or getattr(values, "ndim", 1) == 0:
-        raise TypeError(f"{what} is a {type(values).__name__}; give a list or an array with a value for each sample")
+        raise TypeError(f"{title} is a {type(values).__name__}; give a list or an array with a value for each sample")
     if len(values) != count:
-        raise ReturnedError(f"{what} has {len(values)} values for {count} samples")
+        raise ReturnedError(f"{title} has {len(values)} values for {count} samples")
 
 
-def checked_mask(what: str, mask: Any, count: int) -> "npt.NDArray[np.bool_]":
-    """A mask over samples; of 0 and 1 it would be positions.
+def checked_mask(title: str, mask: Any, count: int) -> "npt.NDArray[np.bool_]":
+    """A checked mask over samples; integers 0 and 1 are refused, because they would be used as positions.
 
     Raises:
         ReturnedError: The number of elements differs.
-        TypeError: They are no booleans.
+        TypeError: They are not booleans.
     """
-    check_count(what, mask, count)
+    check_count(title, mask, count)
     array = np.asarray(mask)
     if array.dtype != np.bool_ and count:
-        raise TypeError(f"{what} holds {_kind(array)}; it is a mask, a bool for each sample")
+        raise TypeError(f"{title} holds {_kind(array)}; it is a mask, a bool for each sample")
     return array.astype(np.bool_, copy=False)
 
 
-def checked_positions(what: str, positions: Any, count: int) -> "npt.NDArray[np.int64]":
-    """Positions of samples, from 0 to `count` - 1.
+def checked_positions(title: str, positions: Any, count: int) -> "npt.NDArray[np.int64]":
+    """Checked positions of samples, from 0 to `count` - 1.
 
     Raises:
-        ReturnedError: One is out of range.
-        TypeError: They are no integers.
+        ReturnedError: A position is out of range.
+        TypeError: They are not integers.
     """
     array = np.asarray(positions).reshape(-1)
     if array.dtype.kind not in "iu" and len(array):
-        raise TypeError(f"{what} are positions of samples, and integers; not {_kind(array)}")
+        raise TypeError(f"{title} are positions of samples, and integers; not {_kind(array)}")
     outside = array[(array < 0) | (array >= count)] if len(array) else array
     if len(outside):
-        raise ReturnedError(f"{what} hold {outside[0]}; there are {count} samples, from 0 to {count - 1}")
+        raise ReturnedError(f"{title} hold {outside[0]}; there are {count} samples, from 0 to {count - 1}")
     return array.astype(np.int64, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""What a batch reads from: a jinx dataset, or a list of dicts."""
+"""The source of a batch: a jinx dataset, or a list of dicts."""
 
 import json
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 
-# Own columns of parts that are saved views: the row of the pipeline's input, the sample's id where a splitter ran, and
-# the columns, as a JSON list, that a sample lacks though others have them.
+# Own columns of parts that are saved views: the row of the pipeline's input, the sample's id after a splitter, and the
+# columns, as a JSON list, that a sample lacks although others have them.
 ROW: Final = "__jinx_row__"
 ID: Final = "__jinx_id__"
 ABSENT: Final = "__jinx_absent__"
-# Columns of parts that no operator sees and no output has.
+# Columns of parts that neither operators nor outputs see.
 PRIVATE: Final = (ROW, ID, ABSENT)
 
-# Of a larger dataset they would take too much of a worker's memory.
-_MOST_NUMBERS = 16_000_000
+# The numbers of a larger dataset would take too much memory of a worker.
+_MAX_NUMBERS = 16_000_000
 
 
 class Source(Protocol):
@@ -32,7 +32,7 @@ class Source(Protocol):
     origin: Any
 
     def __len__(self) -> int:
-        """All samples."""
+        """The number of samples."""
         ...
 
     def names(self) -> list[str]:
@@ -40,19 +40,19 @@ class Source(Protocol):
         ...
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
-        """Samples that may be changed without changing the source."""
+        """Samples that can be changed without changing the source."""
         ...
 
     def values(self, positions: "Positions", name: str) -> list[Any]:
-        """One column; None where a sample lacks it."""
+        """The values of a column; None for samples without it."""
         ...
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
-        """The strings at a path without `[*]`; None if there are other values or no faster way than `values`."""
+        """The strings at a path without `[*]`; None if there are other values, or `values` is as fast."""
         ...
 
     def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
-        """The numbers of an indexed column, masked where there is none; None if it has none, or too many."""
+        """The numbers of an indexed column, masked where missing; None if there are none or too many."""
         ...
 
 
@@ -72,7 +72,7 @@ def source_of(origin: Any) -> Source:
 
 
 def absent_columns(dataset: "jinx.Dataset", positions: "Positions") -> list[list[str]] | None:
-    """The columns that each sample lacks though its part has them; None if no part says so."""
+    """The columns that each sample lacks although its part has them; None if no part records them."""
     if ABSENT not in dataset.column_names:
         return None
     stored = [sample.get(ABSENT) for sample in dataset.take(positions, [ABSENT])]
@@ -83,9 +83,9 @@ class ListSource:
     """A list of dicts."""
 
     def __init__(self, origin: Sequence[Mapping[str, Any]]) -> None:
-        for at, sample in enumerate(origin):
+        for position, sample in enumerate(origin):
             if not isinstance(sample, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise TypeError(f"sample {at} is a {type(sample).__name__}, not a dict")
+                raise TypeError(f"sample {position} is a {type(sample).__name__}, not a dict")
         self.origin = origin
 
     def __len__(self) -> int:
@@ -95,10 +95,10 @@ class ListSource:
         return list(dict.fromkeys(name for sample in self.origin for name in sample))
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
-        return [dict(self.origin[at]) for at in positions.tolist()]
+        return [dict(self.origin[position]) for position in positions.tolist()]
 
     def values(self, positions: "Positions", name: str) -> list[Any]:
-        return [self.origin[at].get(name) for at in positions.tolist()]
+        return [self.origin[position].get(name) for position in positions.tolist()]
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
         del positions, path
@@ -110,7 +110,7 @@ class ListSource:
 
 
 class DatasetSource:
-    """A jinx dataset, read as far as it is touched."""
+    """A jinx dataset, which is read on access."""
 
     def __init__(self, origin: "jinx.Dataset") -> None:
         self.origin = origin
@@ -148,10 +148,10 @@ class DatasetSource:
         return None if values is None else values[positions]
 
     def _indexed(self, path: str) -> "npt.NDArray[Any] | None":
-        """The numbers of all samples; only the index is read, and it is read as a whole for any of them."""
+        """The numbers of all samples, from the index, which is always read as a whole."""
         import numpy as np
 
-        if len(self.origin) > _MOST_NUMBERS or path not in {one.path for one in self.origin.info().indexed}:
+        if len(self.origin) > _MAX_NUMBERS or path not in {column.path for column in self.origin.info().indexed}:
             return None
         values = self.origin.column(path)
         return values if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" else None

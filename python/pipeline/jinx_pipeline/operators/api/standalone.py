@@ -1,4 +1,4 @@
-"""An operator run without a pipeline: on a list, a jinx or Hugging Face dataset, an Arrow table, or columns."""
+"""Runs an operator without a pipeline: on a list, a jinx or Hugging Face dataset, an Arrow table, or columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,71 +16,72 @@ from jinx_pipeline.sample.roles import Roles
 
 def run_alone(operator: Operator, samples: Any, roles: Roles, ctx: Context, *, keep_stats: bool, drop: bool) -> Any:
     """See `Operator.__call__`."""
-    # Part by part, so that not all media are in memory at once.
-    by_parts = FusedOp(operators=[operator]) if operator.kind in FusedOp.LOCAL else operator
-    method = by_parts.run if drop else by_parts.mark
+    # In parts, so that not all media are in memory at once.
+    runner = FusedOp(operators=[operator]) if operator.kind in FusedOp.LOCAL else operator
+    method = runner.run if drop else runner.mark
 
-    def done(batch: Batch) -> Batch:
+    def run(batch: Batch) -> Batch:
         return method(batch, ctx)
 
     if isinstance(samples, Batch):
-        return done(samples)
+        return run(samples)
     if isinstance(samples, pa.Table | pa.RecordBatch):
         table = pa.Table.from_batches([samples]) if isinstance(samples, pa.RecordBatch) else samples
-        made = _table(done(Batch(table.to_pylist(), roles=roles)), table.schema, keep_stats=keep_stats)
-        return made.combine_chunks().to_batches()[0] if isinstance(samples, pa.RecordBatch) and len(made) else made
+        result = _table(run(Batch(table.to_pylist(), roles=roles)), table.schema, keep_stats=keep_stats)
+        is_batch = isinstance(samples, pa.RecordBatch) and len(result)
+        return result.combine_chunks().to_batches()[0] if is_batch else result
     if isinstance(samples, Mapping):
-        return _columns(done(Batch(_rows(samples), roles=roles)), keep_stats=keep_stats)
+        return _columns(run(Batch(_rows(samples), roles=roles)), keep_stats=keep_stats)
     if type(samples).__module__.partition(".")[0] == "datasets":
-        return _hugging_face(samples, done, roles, keep_stats=keep_stats)
+        return _hugging_face(samples, run, roles, keep_stats=keep_stats)
     if isinstance(samples, list):
-        return done(Batch(samples, roles=roles)).to_samples(stats=keep_stats)
+        return run(Batch(samples, roles=roles)).to_samples(stats=keep_stats)
     before = Batch(samples, roles=roles)
-    after = done(before)
-    # What a function of `map` returns would hide the changes.
+    after = run(before)
+    # A view would show the output of functions of `map` instead of the changes.
     shows_changes = after.source is before.source and not (after.changed and samples._transforms)
     return _view(samples, after, keep_stats=keep_stats) if shows_changes else after.to_samples(stats=keep_stats)
 
 
 def _view(dataset: Any, batch: Batch, *, keep_stats: bool) -> Any:
-    """A view of a jinx dataset with what was changed as columns of its own."""
+    """A view of a jinx dataset, with the changed columns as its own columns."""
     added, removed = _changes(batch, keep_stats=keep_stats)
     view = dataset.select(batch.positions)
     view = view.drop_columns([name for name in removed if name in view.column_names])
     return view.with_columns(added) if added else view
 
 
-def _hugging_face(dataset: Any, done: Any, roles: Roles, *, keep_stats: bool) -> Any:
-    """The same kind of dataset; columns that were not changed keep their features."""
+def _hugging_face(dataset: Any, run: Any, roles: Roles, *, keep_stats: bool) -> Any:
+    """A Hugging Face dataset of the result; columns that were not changed keep their features."""
     datasets = require("datasets", extra="hf", what="A Hugging Face dataset")
     if not isinstance(dataset, datasets.Dataset):
         raise TypeError(
-            f"a Hugging Face Dataset is needed, not {type(dataset).__name__}; streaming ones are run in a pipeline"
+            f"a Hugging Face Dataset is needed, not {type(dataset).__name__}; run streaming datasets in a pipeline"
         )
     plain = dataset.with_format(None)
     for name, feature in dataset.features.items():
         if isinstance(feature, datasets.Image | datasets.Audio | getattr(datasets, "Video", ())):
             plain = plain.cast_column(name, type(feature)(decode=False))  # operators read the bytes
     before = Batch(plain.to_list(), roles=roles)
-    after = done(before)
+    after = run(before)
     if after.source is not before.source:
         return datasets.Dataset.from_list(after.to_samples(stats=keep_stats))
     own, removed = _changes(after, keep_stats=keep_stats)
-    kept = dataset.select(after.positions)
-    kept = kept.remove_columns([name for name in kept.column_names if name in own or name in removed])
+    selected = dataset.select(after.positions)
+    selected = selected.remove_columns([name for name in selected.column_names if name in own or name in removed])
     if not own:
-        return kept
+        return selected
     added = datasets.Dataset.from_dict(own)
     for name in own:
         if name in dataset.features:
             added = added.cast_column(name, dataset.features[name])
-    made = datasets.concatenate_datasets([kept, added], axis=1) if kept.column_names else added
-    order = [name for name in dataset.column_names if name in made.column_names]
-    return made.select_columns([*order, *(name for name in made.column_names if name not in order)])
+    combined = datasets.concatenate_datasets([selected, added], axis=1) if selected.column_names else added
+    order = [name for name in dataset.column_names if name in combined.column_names]
+    return combined.select_columns([*order, *(name for name in combined.column_names if name not in order)])
 
 
 def _changes(batch: Batch, *, keep_stats: bool) -> tuple[dict[str, list[Any]], list[str]]:
-    """The columns that were changed or added, and the names of those that were removed from all samples."""
+    """The changed or added columns, and the names of columns that were removed from all samples."""
     own = {name: _listed(values) for name, values in batch.changed.items()}
     removed = [name for name, values in own.items() if values and all(value is REMOVED for value in values)]
     added = {
@@ -106,20 +107,20 @@ def _columns(batch: Batch, *, keep_stats: bool) -> dict[str, Any]:
     """Rows as columns: numbers as ndarrays, everything else as ndarrays of objects."""
     rows = batch.to_samples(stats=keep_stats)
     names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(batch.column_names)
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in names:
         values = [row.get(name) for row in rows]
         kinds = {type(value) for value in values}
         if len(kinds) == 1 and kinds <= {int, float, bool}:
-            made[name] = np.array(values)
+            columns[name] = np.array(values)
         else:
-            made[name] = np.empty(len(values), dtype=object)
-            made[name][:] = values
-    return made
+            columns[name] = np.empty(len(values), dtype=object)
+            columns[name][:] = values
+    return columns
 
 
 def _table(batch: Batch, schema: pa.Schema, *, keep_stats: bool) -> pa.Table:
-    """A table whose columns keep their types where they were not changed to others."""
+    """A table whose columns keep their types if the values still fit them."""
     rows = batch.to_samples(stats=keep_stats)
     names: list[str] = list(dict.fromkeys([*batch.column_names, *([STATS] if keep_stats else [])]))
     arrays: list[pa.Array] = []

@@ -1,4 +1,4 @@
-"""What a recipe says of an operator whose code has not been loaded."""
+"""An operator of a recipe whose code has not been loaded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from jinx_pipeline.operators.api.operator import Operator
 
 
 class UnloadedOperator(Operator):
-    """An operator of a file that has not been run: its name, and its parameters as they were given.
+    """An operator of a file that has not been run: its name and unchecked parameters.
 
-    A plan takes it for a mapper that may change everything.
+    A plan treats it as a mapper that may change everything.
 
     Attributes:
-        given: The parameters and what the recipe wants for its workers, unchecked.
+        given: The unchecked parameters and settings of the recipe.
     """
 
     kind = "mapper"
@@ -26,7 +26,7 @@ class UnloadedOperator(Operator):
     def named(cls, name: str, given: Mapping[str, Any]) -> "UnloadedOperator":
         """The operator that a recipe names."""
         operator = cls(given=dict(given))
-        operator.name = name  # pyright: ignore[reportAttributeAccessIssue] - of this instance alone
+        operator.name = name  # pyright: ignore[reportAttributeAccessIssue] - only for this instance
         return operator
 
     @property
@@ -35,7 +35,7 @@ class UnloadedOperator(Operator):
 
     @property
     def digest(self) -> str:
-        """For a plan that is only shown: nobody knows what it does, so no operator has it."""
+        """A placeholder for plans that are only shown, since the code is unknown."""
         return f"{self.name}, not loaded"
 
     def run(self, batch: Batch, ctx: Context) -> Batch:

@@ -10,15 +10,15 @@ from jinx_pipeline.sample.media import Media, MediaError
 
 @register("audio_duration_filter", modality="audio")
 class AudioDurationFilter(MediaFilter):
-    """Keeps samples whose audios have a duration, in seconds, that lies in a range; only headers are decoded.
+    """Keeps samples whose audios have a duration in a range, in seconds; only headers are decoded.
 
         create("audio_duration_filter", min_duration=1, max_duration=30)
 
-    Needs soundfile (the extra `audio`), and reads what it reads: WAV, FLAC, OGG, MP3 and others.
+    Needs soundfile (the extra `audio`), which reads WAV, FLAC, OGG, MP3 and other formats.
 
     Attributes:
-        min_duration: The least duration.
-        max_duration: The largest.
+        min_duration: The shortest duration.
+        max_duration: The longest duration.
         any_or_all: Whether one audio of a sample must pass, or each.
     """
 

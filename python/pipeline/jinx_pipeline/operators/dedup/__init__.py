@@ -1,1 +1,1 @@
-"""Operators that leave out repeated samples."""
+"""Operators that remove duplicate samples."""

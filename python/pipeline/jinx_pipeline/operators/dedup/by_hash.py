@@ -1,4 +1,4 @@
-"""What deduplicators by exact hashes have in common."""
+"""The base class of deduplicators by exact hashes."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ class HashDeduplicator(EqualKeysDeduplicator):
 
     @abstractmethod
     def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
-        """uint64 of shape (n, 2), and which samples have nothing to compare and repeat no other (None: all have)."""
+        """The hashes, uint64 of shape (n, 2), and a mask of samples that never count as duplicates; None: no such."""
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         return hash_table(*self.hashes(batch, ctx))

@@ -1,4 +1,4 @@
-"""Deduplicators that find pairs by partition; what pairs connect is a cluster, of which one sample stays."""
+"""Deduplicators that find pairs by partition; of each cluster that pairs connect, one sample stays."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from tempfile import TemporaryDirectory
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class ConnectedDeduplicator(Deduplicator, Partitioned):
-    """Looks find pairs: positions in the columns `later` and `first`, in the order of `later`."""
+    """A deduplicator whose looks find pairs: positions in the columns `later` and `first`, in the order of `later`."""
 
     @property
     def finds_firsts(self) -> bool:
-        """Whether each pair has the first sample of its cluster, so that clusters need not be put together."""
+        """Whether each pair contains the first sample of its cluster, so that pairs need not be joined to clusters."""
         return False
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
         count = len(keys)
-        repeats = found if self.finds_firsts else [clustered(count, found)]
-        return Decision(Chunks(lambda: _kept(repeats, count)), repeats=repeats)
+        repeats = looks if self.finds_firsts else [clustered(count, looks)]
+        return Decision(Chunks(lambda: _kept_positions(repeats, count)), repeats=repeats)
 
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
         tables = list(signatures)
@@ -42,9 +42,9 @@ class ConnectedDeduplicator(Deduplicator, Partitioned):
         return originals < 0, originals
 
 
-def _kept(repeats: Sequence[pa.Table], count: int) -> "Iterator[npt.NDArray[np.int64]]":
-    """The positions of samples that repeat no other."""
-    for first, stop, some in by_range(repeats, "later", count):
+def _kept_positions(repeats: Sequence[pa.Table], count: int) -> "Iterator[npt.NDArray[np.int64]]":
+    """The positions of samples that are not duplicates."""
+    for first, stop, pairs in by_range(repeats, "later", count):
         is_kept = np.ones(stop - first, np.bool_)
-        is_kept[some.column("later").to_numpy() - first] = False
+        is_kept[pairs.column("later").to_numpy() - first] = False
         yield np.flatnonzero(is_kept) + first

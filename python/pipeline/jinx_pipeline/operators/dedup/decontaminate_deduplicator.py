@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @register("decontaminate_deduplicator", modality="text")
 class DecontaminateDeduplicator(Filter):
-    """Leaves out samples that overlap with evaluation sets, so that a model is not trained on its tests.
+    """Removes samples that overlap with evaluation sets, so that a model is not trained on its tests.
 
     Each sample is compared with the evaluation texts, not with other samples, so it runs block by block like a filter.
-    The statistics say which sample of which evaluation set it overlaps with, and where.
+    The statistics tell with which sample of which evaluation set it overlaps, and where.
 
         create("decontaminate_deduplicator", evaluation_paths=["path/to/test.jsonl"])([{"text": "any"}])
 
     Attributes:
         evaluation_paths: JSON lines, Parquet or JINX files, or datasets.
         evaluation_fields: The columns or paths of their texts.
-        method: `ngram` finds a shared n-gram of words; `exact` the same text, apart from case and what is not a letter;
-            `minhash` texts of a similarity of about `jaccard_threshold`.
-        ngram_size: Words of an n-gram. An evaluation text with fewer words is one n-gram of all of them.
-        tokenization: Words are those at Unicode's word boundaries instead of white space, for scripts without spaces.
-        jaccard_threshold: Of `minhash`, over sets of five successive words.
+        method: `ngram` finds a shared n-gram of words; `exact` finds equal texts, comparing only letters and ignoring
+            case; `minhash` finds texts with a similarity of about `jaccard_threshold`.
+        ngram_size: Words of an n-gram. An evaluation text with fewer words is a single n-gram.
+        tokenization: Split words at Unicode's word boundaries instead of white space, for scripts without spaces.
+        jaccard_threshold: The similarity for `minhash`, over sets of five consecutive words.
     """
 
     evaluation_paths: Words
@@ -49,8 +49,8 @@ class DecontaminateDeduplicator(Filter):
 
     def check(self) -> None:
         if not 0 < self.jaccard_threshold <= 1:
-            what = f"jaccard_threshold is {self.jaccard_threshold}; it lies between 0 and 1"
-            raise ParameterError(self.name, "jaccard_threshold", what)
+            problem = f"jaccard_threshold is {self.jaccard_threshold}; it lies between 0 and 1"
+            raise ParameterError(self.name, "jaccard_threshold", problem)
 
     @property
     def needed_files(self) -> list[NeededFile]:
@@ -59,10 +59,10 @@ class DecontaminateDeduplicator(Filter):
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         scheme = json.dumps([self.parameters, [stamp(path) for path in self.evaluation_paths]])
         index = ctx.model(scheme, load_evaluation_index)
-        found = index.find(batch.text, ctx.threads)
+        overlaps = index.find(batch.text, ctx.threads)
         return {
-            "contaminated_by": [None if at < 0 else index.names[at] for at, _ in found],
-            "contaminated_at": [None if at < 0 else place for at, place in found],
+            "contaminated_by": [None if text < 0 else index.names[text] for text, _ in overlaps],
+            "contaminated_at": [None if text < 0 else place for text, place in overlaps],
         }
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":

@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 @register("document_deduplicator", modality="text")
 class DocumentDeduplicator(HashDeduplicator):
-    """Leaves out samples whose text another sample has already; white space at both ends makes no difference.
+    """Removes samples with the same text as an earlier sample; white space at both ends is ignored.
 
         create("document_deduplicator", lowercase=True)([{"text": "A"}, {"text": "a"}])  # [{"text": "A"}]
 
     Attributes:
-        lowercase: Whether case makes no difference.
-        ignore_non_character: Compare letters only: not white space, digits, punctuation and symbols. A text without
-            letters repeats only one that is equal.
+        lowercase: Whether case is ignored.
+        ignore_non_character: Compare only letters, and ignore white space, digits, punctuation and symbols. A text
+            without letters is only a duplicate of an equal text.
     """
 
     lowercase: bool = False
     ignore_non_character: bool = False
 
     def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
-        found = kernels.hash128(
+        hashes = kernels.hash128(
             batch.text,
             ignore_case=self.lowercase,
             ignore_non_letters=self.ignore_non_character,
             ignore_ends=True,
             threads=ctx.threads,
         )
-        return found, None
+        return hashes, None

@@ -23,29 +23,29 @@ from jinx_pipeline.operators.api.registry import register
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_compute: Any = pc  # its functions are made when it is imported, so their types are not known
+_compute: Any = pc  # its functions are created on import, so their types are unknown
 
 
 @register("document_line_deduplicator", modality="text")
 class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
-    r"""Removes lines that many samples have: menus, notices, licences. No sample is left out.
+    r"""Removes lines that many samples share, such as menus, notices and licences. No sample is removed.
 
-    A line that more than `frequency_threshold` samples have goes from all of them; white space at its ends makes no
-    difference. What source code and markup consist of is never removed, as the parameters say.
+    A line that occurs in more than `frequency_threshold` samples is removed from all of them; white space at its ends
+    is ignored. Typical lines of source code and markup are never removed, depending on the parameters.
 
         samples = [{"text": "Home | Contact\n" + word} for word in ("one", "two")]
         create("document_line_deduplicator", frequency_threshold=1)(samples)  # [{"text": "one"}, {"text": "two"}]
 
     Attributes:
-        frequency_threshold: In how many samples a line may be.
-        lowercase: Whether case makes no difference.
-        ignore_special_character: Compare letters only: not white space, digits, punctuation and symbols. A line without
-            letters repeats only one that is equal.
+        frequency_threshold: In how many samples a line may occur.
+        lowercase: Whether case is ignored.
+        ignore_special_character: Compare only letters, and ignore white space, digits, punctuation and symbols. A line
+            without letters is only equal to the same line.
         min_line_length: Shorter lines stay, in code points without white space at the ends.
-        skip_brackets: Lines of brackets and semicolons alone stay.
+        skip_brackets: Lines that only consist of brackets and semicolons stay.
         skip_markdown_headers: Lines that start with `#` stay.
-        skip_latex_env: Lines that begin or end an environment of LaTeX stay.
-        skip_html_tags: Lines with nothing but a tag stay.
+        skip_latex_env: Lines that begin or end a LaTeX environment stay.
+        skip_html_tags: Lines that only consist of a tag stay.
     """
 
     frequency_threshold: Annotated[int, Range(1)] = 6
@@ -84,35 +84,35 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
     def look(self, keys: Keys, look: int) -> pa.Table:
         return pa.table({KEYS: frequent_keys((table for _, table in keys.read(look)), self.frequency_threshold)})
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        frequent = np.sort(np.concatenate([table[KEYS].to_numpy() for table in found]))
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
+        frequent = np.sort(np.concatenate([table[KEYS].to_numpy() for table in looks]))
         return Decision(all_positions(len(keys)), keys=frequent)
 
     def edit(self, batch: Batch, keys: "npt.NDArray[np.uint64]", ctx: Context) -> Mapping[str, Any]:
         texts = batch.flat_texts
         lines, texts_of = _lines(texts)
-        gone = self._is_counted(lines)
-        gone[gone] = np.isin(self._keys(lines.filter(pa.array(gone)), ctx), keys)
+        is_removed = self._is_counted(lines)
+        is_removed[is_removed] = np.isin(self._keys(lines.filter(pa.array(is_removed)), ctx), keys)
         edited: list[str | None] = [None] * len(texts)
         starts = np.searchsorted(texts_of, np.arange(len(texts) + 1))
-        for at in np.unique(texts_of[gone]).tolist():
-            first, stop = starts[at], starts[at + 1]
-            kept = lines[first:stop].filter(pa.array(~gone[first:stop]))
-            edited[at] = "\n".join(kept.to_pylist())
+        for text in np.unique(texts_of[is_removed]).tolist():
+            first, stop = starts[text], starts[text + 1]
+            kept_lines = lines[first:stop].filter(pa.array(~is_removed[first:stop]))
+            edited[text] = "\n".join(kept_lines.to_pylist())
         return batch.with_texts_as(edited)
 
     def _keys(self, lines: pa.Array, ctx: Context) -> "npt.NDArray[np.uint64]":
-        found = kernels.hash128(
+        hashes = kernels.hash128(
             lines,
             ignore_case=self.lowercase,
             ignore_non_letters=self.ignore_special_character,
             ignore_ends=True,
             threads=ctx.threads,
         )
-        return np.ascontiguousarray(found[:, 0])
+        return np.ascontiguousarray(hashes[:, 0])
 
     def _is_counted(self, lines: pa.Array) -> "npt.NDArray[np.bool_]":
-        """Which lines may be removed."""
+        """A mask of the lines that may be removed."""
         stripped = _compute.utf8_trim_whitespace(lines)
         counted = _compute.greater_equal(_compute.utf8_length(stripped), self.min_line_length)
         for is_skipped, pattern in (

@@ -18,26 +18,26 @@ from jinx_pipeline.operators.text.tokens import needed_tokenizer, numbered_token
 
 @register("document_minhash_deduplicator", modality="text")
 class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
-    """Leaves out samples whose text nearly repeats another's, by MinHash signatures and bands (LSH).
+    """Removes samples whose text is nearly the same as another's, by MinHash signatures and bands (LSH).
 
-    Texts are compared as sets of shingles of `window_size` tokens. Those that agree in a band are duplicates, and so
-    is what they connect; of each cluster the first sample stays. A text that is shorter than a shingle is one
-    shingle, so short texts are duplicates only when they are equal.
+    Texts are compared as sets of shingles of `window_size` tokens. Texts that agree in a band are duplicates, and so
+    are all texts that such pairs connect; the first sample of each cluster stays. A text that is shorter than a shingle
+    is one shingle, so short texts are only duplicates if they are equal.
 
         text = "one of many words that are repeated here"
         create("document_minhash_deduplicator")([{"text": text}, {"text": text.upper()}])  # the first
 
     Attributes:
-        tokenization: Tokens lie between white space, or between white space and punctuation, or are characters, or are
-            those of a tokenizer (`sentencepiece`).
+        tokenization: Split tokens at white space, or at white space and punctuation, or use characters, or the tokens
+            of a tokenizer (`sentencepiece`).
         window_size: Tokens of a shingle.
-        lowercase: Whether case makes no difference.
-        ignore_pattern: A regular expression for what makes no difference.
-        num_permutations: Elements of a signature; more estimate the similarity better and take longer.
-        jaccard_threshold: The similarity, from 0 to 1, from which on texts should be found.
-        num_bands: How many bands; with `num_rows_per_band` it replaces the best choice for the threshold.
+        lowercase: Whether case is ignored.
+        ignore_pattern: A regular expression for parts of texts to ignore.
+        num_permutations: Elements of a signature; more elements estimate the similarity better and take longer.
+        jaccard_threshold: The minimum similarity of texts to find, from 0 to 1.
+        num_bands: The number of bands; with `num_rows_per_band` it replaces the best choice for the threshold.
         num_rows_per_band: Elements of a band; num_permutations // num_bands if not given.
-        tokenizer_model: With `sentencepiece`, the path of a `tokenizer.json` or of its folder.
+        tokenizer_model: With `sentencepiece`, the path of a `tokenizer.json` or of its directory.
     """
 
     tokenization: Literal["space", "punctuation", "character", "sentencepiece"] = "space"
@@ -61,11 +61,11 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
             raise ParameterError(self.name, "num_rows_per_band", "num_rows_per_band is given without num_bands")
         bands, rows = self._bands()
         if bands < 1 or rows < 1 or bands * rows > self.num_permutations:
-            what = f"{bands} bands of {rows} rows do not fit {self.num_permutations} permutations"
-            raise ParameterError(self.name, "num_bands", what)
+            problem = f"{bands} bands of {rows} rows do not fit {self.num_permutations} permutations"
+            raise ParameterError(self.name, "num_bands", problem)
         if (self.tokenization == "sentencepiece") != (self.tokenizer_model is not None):
-            what = "tokenizer_model and tokenization: sentencepiece belong together; give both or neither"
-            raise ParameterError(self.name, "tokenizer_model", what)
+            problem = "tokenizer_model and tokenization: sentencepiece belong together; give both or neither"
+            raise ParameterError(self.name, "tokenizer_model", problem)
         if self.ignore_pattern is not None:
             checked_pattern(self.name, self.ignore_pattern, "", "ignore_pattern")
 
@@ -82,7 +82,7 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
                 numbered_tokens(_in_lower_case(texts) if is_lower else texts, self.tokenizer_model, ctx),
                 False,
             )
-        found = kernels.minhash(
+        signatures = kernels.minhash(
             texts,
             tokens="space" if self.tokenization == "sentencepiece" else self.tokenization,
             window=self.window_size,
@@ -90,11 +90,11 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
             permutations=self.num_permutations,
             threads=ctx.threads,
         )
-        return band_table(kernels.band_keys(found, *self._bands()))
+        return band_table(kernels.band_keys(signatures, *self._bands()))
 
     @property
     def key_columns(self) -> list[list[str]]:
-        return [[f"band_{at}"] for at in range(self._bands()[0])]
+        return [[f"band_{band}"] for band in range(self._bands()[0])]
 
     def _bands(self) -> tuple[int, int]:
         if self.num_bands is None:

@@ -12,16 +12,16 @@ _UID = "uid"
 
 @register("document_minhash_deduplicator_with_uid", modality="text")
 class DocumentMinhashDeduplicatorWithUid(DocumentMinhashDeduplicator):
-    """As `document_minhash_deduplicator`, but of each cluster the sample with the least number in a column stays.
+    """As `document_minhash_deduplicator`, but the sample with the least number of each cluster stays.
 
-    With larger numbers for new samples, what was there before stays when both are deduplicated together.
+    If new samples have larger numbers, old samples stay when both are deduplicated together.
 
         text = "one of many words that are repeated here"
         samples = [{"text": text, "__dj__uid": 2}, {"text": text, "__dj__uid": 1}]
         create("document_minhash_deduplicator_with_uid")(samples)  # [{"text": text, "__dj__uid": 1}]
 
     Attributes:
-        uid_field: The column or path with an integer for each sample; of equal ones the first sample stays.
+        uid_field: The column or path with an integer for each sample; of equal integers, the first sample stays.
     """
 
     uid_field: str = "__dj__uid"

@@ -25,31 +25,32 @@ if TYPE_CHECKING:
 
 _BITS = 64
 _HASH = "simhash"
-# Each choice of blocks is a key of every sample.
-_MOST_CHOICES = 1000
+# Each combination of blocks is a key of every sample.
+_MAX_CHOICES = 1000
 
 
 @register("document_simhash_deduplicator", modality="text")
 class DocumentSimhashDeduplicator(ConnectedDeduplicator):
-    """Leaves out samples whose text nearly repeats another's, by SimHash: 64 bits that differ little for near texts.
+    """Removes samples whose text is nearly the same as another's, by SimHash: 64 bits that differ little for them.
 
-    Texts whose hashes differ in at most `hamming_distance` bits are duplicates, and so is what they connect; of each
-    cluster the first sample stays. The search is exact. A text without tokens repeats no other.
+    Texts whose hashes differ in at most `hamming_distance` bits are duplicates, and so are all texts that such pairs
+    connect; the first sample of each cluster stays. The search is exact. A text without tokens is never a duplicate.
 
-    Of the blocks of a hash, `num_blocks - hamming_distance` are equal in near texts. Samples that agree in a choice of
-    so many blocks are compared, so a sample has a key of 12 bytes for each choice: 15 with the default parameters.
+    Of the blocks of a hash, `num_blocks - hamming_distance` are equal in similar texts. Samples that agree in any
+    combination of so many blocks are compared, so a sample has a key of 12 bytes for each combination: 15 with the
+    default parameters.
 
         text = "one of many words that are repeated here"
         create("document_simhash_deduplicator")([{"text": text}, {"text": text.upper()}])  # the first
 
     Attributes:
-        tokenization: Tokens lie between white space, or between white space and punctuation, or are characters.
+        tokenization: Split tokens at white space, or at white space and punctuation, or use characters.
         window_size: Tokens of a shingle.
-        lowercase: Whether case makes no difference.
-        ignore_pattern: A regular expression for what makes no difference.
-        num_blocks: Into how many blocks a hash is cut for the search, more than `hamming_distance`; it changes the
-            time and the size of the keys.
-        hamming_distance: Bits.
+        lowercase: Whether case is ignored.
+        ignore_pattern: A regular expression for parts of texts to ignore.
+        num_blocks: The number of blocks of a hash for the search, more than `hamming_distance`; it changes the time and
+            the size of the keys.
+        hamming_distance: The maximum number of different bits.
     """
 
     tokenization: Literal["space", "punctuation", "character"] = "space"
@@ -61,13 +62,14 @@ class DocumentSimhashDeduplicator(ConnectedDeduplicator):
 
     def check(self) -> None:
         if not 0 <= self.hamming_distance < self.num_blocks <= _BITS:
-            what = (
-                f"num_blocks is {self.num_blocks}; it is more than hamming_distance ({self.hamming_distance}), up to 64"
+            distance = self.hamming_distance
+            problem = f"num_blocks is {self.num_blocks}; it is more than hamming_distance ({distance}), up to 64"
+            raise ParameterError(self.name, "num_blocks", problem)
+        if comb(self.num_blocks, self.hamming_distance) > _MAX_CHOICES:
+            problem = (
+                f"{self.num_blocks} blocks for a distance of {self.hamming_distance} need too many keys; use fewer"
             )
-            raise ParameterError(self.name, "num_blocks", what)
-        if comb(self.num_blocks, self.hamming_distance) > _MOST_CHOICES:
-            what = f"{self.num_blocks} blocks for a distance of {self.hamming_distance} need too many keys; use fewer"
-            raise ParameterError(self.name, "num_blocks", what)
+            raise ParameterError(self.name, "num_blocks", problem)
         if self.ignore_pattern is not None:
             checked_pattern(self.name, self.ignore_pattern, "", "ignore_pattern")
 
@@ -108,7 +110,7 @@ class DocumentSimhashDeduplicator(ConnectedDeduplicator):
         firsts = least_of_groups(roots, places[is_distinct])[np.cumsum(is_distinct) - 1]
         is_later = firsts != places
         if kind:
-            # Equal hashes are in one partition of each kind, and were paired in that of the first.
+            # Equal hashes are in one partition of each kind, and are paired only for the first kind.
             is_later &= is_distinct
         later, first = places[is_later], firsts[is_later]
         in_order = np.argsort(later)

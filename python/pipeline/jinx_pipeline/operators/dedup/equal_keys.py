@@ -1,4 +1,4 @@
-"""Deduplicators for which samples repeat each other when some of their keys are equal."""
+"""Deduplicators for which samples are duplicates if one of their keys is equal."""
 
 from typing import ClassVar
 
@@ -11,22 +11,22 @@ from jinx_pipeline.operators.dedup.connected import ConnectedDeduplicator
 
 
 class EqualKeysDeduplicator(HashKeys, ConnectedDeduplicator):
-    """Samples that have an equal key are duplicates, and so is what these connect.
+    """Samples with an equal key are duplicates, and so are all samples that such pairs connect.
 
     Attributes:
-        first_by: A column of the signatures with integers: the sample with the least one is the first of its cluster;
-            empty: the order of the samples.
+        first_by: A column of the signatures with integers; the sample with the least integer is the first of its
+            cluster. Empty: the first in the order of the samples.
     """
 
     first_by: ClassVar[str] = ""
 
     @property
-    def more_columns(self) -> list[str]:
+    def extra_columns(self) -> list[str]:
         return [self.first_by] if self.first_by else []
 
     @property
     def finds_firsts(self) -> bool:
-        # With one key that is equal, all pairs have the first sample of their cluster.
+        # With a single key, all pairs contain the first sample of their cluster.
         return self.kinds == 1 and not self.first_by
 
     def look(self, keys: Keys, look: int) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The texts of evaluation sets, and an index that finds what overlaps with them."""
+"""The texts of evaluation sets, and an index that finds texts that overlap with them."""
 
 import json
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ _PERMUTATIONS = 256
 
 class _Finder(Protocol):
     def add(self, texts: list[str]) -> None:
-        """Add texts, numbered on."""
+        """Add texts, with consecutive numbers."""
         ...
 
     def find(self, texts: "pa.Array", threads: int | None) -> "npt.NDArray[np.int64]":
-        """The number of an overlapping text and the place, -1 where there is none; shape (n, 2)."""
+        """The number of an overlapping text and the place, or -1 if there is none; shape (n, 2)."""
         ...
 
 
@@ -35,7 +35,7 @@ class EvaluationIndex:
     """The texts of evaluation sets.
 
     Attributes:
-        names: Of each text its file and sample: `test.jsonl:17`, counted from 0.
+        names: The file and sample of each text: `test.jsonl:17`, counted from 0.
     """
 
     def __init__(self, finder: _Finder) -> None:
@@ -52,9 +52,9 @@ class EvaluationIndex:
         texts: list[str] = []
         before = len(self.names)
         for number, sample in enumerate(_samples(path)):
-            found = [text for one in steps for text in texts_at(sample, one)]
-            texts += found
-            self.names += [f"{path}:{number}"] * len(found)
+            sample_texts = [text for field_steps in steps for text in texts_at(sample, field_steps)]
+            texts += sample_texts
+            self.names += [f"{path}:{number}"] * len(sample_texts)
             if len(texts) >= _AT_ONCE:
                 self._finder.add(texts)
                 texts = []
@@ -63,8 +63,8 @@ class EvaluationIndex:
             raise ValueError(f"{path}: no text at {', '.join(fields)}; name the fields in evaluation_fields")
 
     def find(self, texts: "pa.Array", threads: int | None) -> list[tuple[int, int]]:
-        """For each text the number of an overlapping one and where, -1 and -1 where there is none."""
-        return [(at, place) for at, place in self._finder.find(texts, threads).tolist()]
+        """For each text the number of an overlapping text and the place; -1 and -1 if there is none."""
+        return [(number, place) for number, place in self._finder.find(texts, threads).tolist()]
 
 
 def load_evaluation_index(scheme: str, device: str) -> EvaluationIndex:
@@ -72,7 +72,7 @@ def load_evaluation_index(scheme: str, device: str) -> EvaluationIndex:
 
     Args:
         scheme: JSON of the operator's parameters and of the stamps of the files.
-        device: Makes no difference.
+        device: Not used.
     """
     del device
     parameters = json.loads(scheme)[0]
@@ -83,16 +83,16 @@ def load_evaluation_index(scheme: str, device: str) -> EvaluationIndex:
 
 
 def stamp(path: str) -> list[Any]:
-    """What changes when a file does.
+    """Facts that change when a file changes.
 
     Raises:
         FileNotFoundError: The file does not exist.
     """
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such evaluation set") from None
-    return [path, found.st_size, found.st_mtime_ns]
+    return [path, status.st_size, status.st_mtime_ns]
 
 
 class _Ngrams:
@@ -107,7 +107,7 @@ class _Ngrams:
 
 
 class _Keys:
-    """Texts by keys of which one must be equal: hashes of the whole text, or of bands of its signature."""
+    """Finds texts with an equal key: the hash of the whole text, or of a band of its signature."""
 
     def __init__(self, threshold: float | None) -> None:
         self._bands = None if threshold is None else best_bands(threshold, _PERMUTATIONS)
@@ -121,22 +121,22 @@ class _Keys:
             self._count += 1
 
     def find(self, texts: "pa.Array", threads: int | None) -> "npt.NDArray[np.int64]":
-        found = np.full((len(texts), 2), -1, dtype=np.int64)
-        for at, keys in enumerate(self._keys(texts, threads)):
-            place = next((self._places[key] for key in keys if key in self._places), None)
-            if place is not None:
-                found[at] = place, 0
-        return found
+        overlaps = np.full((len(texts), 2), -1, dtype=np.int64)
+        for row, keys in enumerate(self._keys(texts, threads)):
+            number = next((self._places[key] for key in keys if key in self._places), None)
+            if number is not None:
+                overlaps[row] = number, 0
+        return overlaps
 
     def _keys(self, texts: Any, threads: int | None) -> Iterator[list[Any]]:
         has_letters = kernels.count_characters(texts, "letter", threads=threads) > 0
         if self._bands is None:
             hashes = kernels.hash128(texts, ignore_case=True, ignore_non_letters=True, threads=threads)
-            rows = [[tuple(one)] for one in hashes.tolist()]
+            rows = [[tuple(text_hash)] for text_hash in hashes.tolist()]
         else:
             signatures = kernels.minhash(texts, permutations=_PERMUTATIONS, threads=threads)
-            rows = [list(enumerate(one)) for one in kernels.band_keys(signatures, *self._bands).tolist()]
-        return (row if there else [] for row, there in zip(rows, has_letters.tolist(), strict=True))
+            rows = [list(enumerate(bands)) for bands in kernels.band_keys(signatures, *self._bands).tolist()]
+        return (row if has else [] for row, has in zip(rows, has_letters.tolist(), strict=True))
 
 
 def _finder(parameters: dict[str, Any]) -> _Finder:

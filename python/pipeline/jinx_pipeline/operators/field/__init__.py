@@ -1,1 +1,1 @@
-"""Operators on the values of fields."""
+"""Operators on field values."""

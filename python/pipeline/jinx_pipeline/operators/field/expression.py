@@ -16,8 +16,8 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-    ast.In: lambda one, many: many is not None and one in many,
-    ast.NotIn: lambda one, many: many is None or one not in many,
+    ast.In: lambda value, container: container is not None and value in container,
+    ast.NotIn: lambda value, container: container is None or value not in container,
 }
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _MAX_LENGTH = 10_000
@@ -25,20 +25,20 @@ _MAX_DEPTH = 50
 
 
 class ExpressionError(ValueError):
-    """An expression that does not parse, or holds what a condition may not."""
+    """An expression does not parse, or is not allowed in a condition."""
 
 
 def parse(text: str) -> tuple[Test, tuple[str, ...]]:
-    """A condition, and the paths that it looks at.
+    """A condition, and the paths that it reads.
 
     Comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not in`, also in chains), `and`, `or`, `not`, numbers,
-    strings, lists, `True`, `False`, `None`, and fields with dots. With a missing value no comparison of order holds.
+    strings, lists, `True`, `False`, `None`, and fields with dots. Comparisons of order with a missing value are false.
 
     Returns:
         A function of the values by path, and the paths.
 
     Raises:
-        ExpressionError: The text is not such an expression.
+        ExpressionError: The text is not a valid condition.
     """
     if len(text) > _MAX_LENGTH:
         raise ExpressionError(f"the condition has {len(text)} characters; at most {_MAX_LENGTH} are read")
@@ -50,7 +50,7 @@ def parse(text: str) -> tuple[Test, tuple[str, ...]]:
     return _test(tree, paths, 0), tuple(paths)
 
 
-def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: PLR0911 - one for each kind of node
+def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: PLR0911 - a return for each kind of node
     if depth > _MAX_DEPTH:
         raise ExpressionError(f"the condition is nested more than {_MAX_DEPTH} deep")
     match node:
@@ -97,4 +97,4 @@ def _holds(op: ast.cmpop, left: Any, right: Any) -> bool:
     try:
         return bool(_COMPARE[type(op)](left, right))
     except KeyError:
-        raise ExpressionError("`is` compares nothing here; use ==") from None
+        raise ExpressionError("`is` is not allowed here; use ==") from None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @register("general_field_filter")
 class GeneralFieldFilter(ConditionFilter):
-    """Keeps samples for which a condition over their fields holds; an empty one keeps all.
+    """Keeps samples for which a condition over their fields holds; an empty condition keeps all.
 
     The condition is written in Python's syntax with comparisons, `and`, `or`, `not`, constants, lists and fields with
     dots. It is parsed, not run as code.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @register("specified_field_filter")
 class SpecifiedFieldFilter(ConditionFilter):
-    """Keeps samples whose value at a field is one of some values; of a list each must be.
+    """Keeps samples whose value at a field is one of the given values; of a list, each element must be.
 
     Without a field or without values all samples stay. A missing value is None.
 
@@ -41,4 +41,4 @@ class SpecifiedFieldFilter(ConditionFilter):
 
     def _holds(self, value: Any) -> bool:
         values = value if isinstance(value, list | tuple) else [value]
-        return all(one in self.target_value for one in values)
+        return all(element in self.target_value for element in values)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @register("specified_numeric_field_filter")
 class SpecifiedNumericFieldFilter(ConditionFilter):
-    """Keeps samples whose number at a field lies in a range; of a list each must.
+    """Keeps samples whose number at a field lies in a range; of a list, each element must.
 
-    A string that holds a number counts as one. Other values are not kept. Without a field all samples stay.
+    A string that holds a number counts as a number. Other values are not kept. Without a field all samples stay.
 
         create("specified_numeric_field_filter", field_key="n", min_value=2)([{"n": 1}, {"n": "2.5"}])  # [{"n": "2.5"}]
 
@@ -53,12 +53,12 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
             # Compared as integers, exactly.
             least = math.ceil(least) if math.isfinite(least) else least
             largest = math.floor(largest) if math.isfinite(largest) else largest
-        found = np.ma.asarray((values >= least) & (values <= largest))
-        return found.filled(fill_value=False)
+        mask = np.ma.asarray((values >= least) & (values <= largest))
+        return mask.filled(fill_value=False)
 
     def _holds(self, value: Any) -> bool:
         if isinstance(value, list | tuple):
-            return bool(value) and all(self._holds(one) for one in value)
+            return bool(value) and all(self._holds(element) for element in value)
         if isinstance(value, str):
             try:
                 value = float(value)

@@ -16,7 +16,7 @@ SUFFIX = "__dj__suffix__"
 
 @register("suffix_filter")
 class SuffixFilter(ConditionFilter):
-    """Keeps samples whose source file had one of some suffixes, as the column `__dj__suffix__` says.
+    """Keeps samples whose source file had one of the given suffixes, according to the column `__dj__suffix__`.
 
         create("suffix_filter", suffixes=[".py"])([{"__dj__suffix__": ".py"}, {"__dj__suffix__": ".md"}])
         # [{"__dj__suffix__": ".py"}]
@@ -32,7 +32,7 @@ class SuffixFilter(ConditionFilter):
         return (SUFFIX,)
 
     def holds(self, batch: Batch) -> "npt.NDArray[np.bool_]":
-        wanted = [self.suffixes] if isinstance(self.suffixes, str) else self.suffixes
-        if not any(wanted):
+        suffixes = [self.suffixes] if isinstance(self.suffixes, str) else self.suffixes
+        if not any(suffixes):
             return np.ones(len(batch), dtype=np.bool_)
-        return np.array([value in wanted for value in batch.column(SUFFIX)], dtype=np.bool_)
+        return np.array([value in suffixes for value in batch.column(SUFFIX)], dtype=np.bool_)

@@ -1,1 +1,1 @@
-"""Operators that group samples and make one of each group."""
+"""Operators that group samples and make one sample from each group."""

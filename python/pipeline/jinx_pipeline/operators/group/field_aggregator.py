@@ -12,18 +12,18 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("field_aggregator")
 class FieldAggregator(Aggregator):
-    r"""Makes one sample of a group, whose columns are computed from fields of its samples.
+    r"""Makes one sample from a group; its columns are computed from fields of the samples.
 
         create("field_aggregator", columns={"n": "count", "total": "sum:score", "all": "concat:text"})(
             [{"score": 1, "text": "a"}, {"score": 2, "text": "b"}]
         )
         # [{"n": 2, "total": 3, "all": "a\nb"}]
 
-    Missing values are left out; the sum of none is 0, its mean, least, largest and first value None. `concat` joins
-    strings with `separator`, and lists to one list.
+    Missing values are left out; without values, the sum is 0, and the mean, minimum, maximum and first value are None.
+    `concat` joins strings with `separator`, and lists to one list.
 
     Attributes:
-        columns: For each new column `"count"`, or how and of which column or path: `"sum:PATH"`, `"mean:PATH"`,
+        columns: For each new column `"count"`, or an aggregation of a column or path: `"sum:PATH"`, `"mean:PATH"`,
             `"min:PATH"`, `"max:PATH"`, `"concat:PATH"`, `"first:PATH"`; `"count:PATH"` counts values.
         separator: Joins strings.
     """
@@ -35,8 +35,8 @@ class FieldAggregator(Aggregator):
         for name, rule in self.columns.items():
             how, _, path = rule.partition(":")
             if how not in _HOW or (not path and how != "count"):
-                what = f"the column {name!r} is {rule!r}; write one of {', '.join(_HOW)}, a colon and a path"
-                raise ParameterError(self.name, "columns", what)
+                problem = f"the column {name!r} is {rule!r}; write one of {', '.join(_HOW)}, a colon and a path"
+                raise ParameterError(self.name, "columns", problem)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -47,18 +47,18 @@ class FieldAggregator(Aggregator):
         return tuple(self.columns)
 
     def aggregate(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        made: dict[str, Any] = {}
+        sample: dict[str, Any] = {}
         for name, rule in self.columns.items():
             how, _, path = rule.partition(":")
             if not path:
-                made[name] = len(batch)
+                sample[name] = len(batch)
                 continue
             values = [value for value in batch.column(path) if value is not None]
             try:
-                made[name] = self._joined(values) if how == "concat" else _HOW[how](values)
+                sample[name] = self._joined(values) if how == "concat" else _HOW[how](values)
             except TypeError as error:
                 raise TypeError(f"{self.name}: {rule}: {error}") from None
-        return made
+        return sample
 
     def _joined(self, values: list[Any]) -> Any:
         if values and all(isinstance(value, list) for value in values):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @register("key_value_grouper")
 class KeyValueGrouper(Grouper, EqualValues):
-    """Groups samples that have the same values in some fields; a missing value is a value.
+    """Groups samples that have the same values in some fields; a missing value counts as a value.
 
-    1 and 1.0 are the same value, as in a column of Arrow or Data-Juicer; true and "1" are others.
+    1 and 1.0 are the same value, as in a column of Arrow or Data-Juicer; true and "1" are different values.
 
         create("key_value_grouper", group_by_keys=["lang"])([{"lang": "en", "n": 1}, {"lang": "en", "n": 2}])
         # [{"lang": ["en", "en"], "n": [1, 2]}]
@@ -43,31 +43,31 @@ class KeyValueGrouper(Grouper, EqualValues):
     def value_texts(self, batch: Batch) -> list[str]:
         return key_texts([batch.column(path) for path in self.group_by_keys], len(batch))
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
         count = len(keys)
         return Decision(
-            Chunks(lambda: (places for places, _ in _groups(found, count))), Chunks(lambda: _bounds(found, count))
+            Chunks(lambda: (places for places, _ in _groups(looks, count))), Chunks(lambda: _bounds(looks, count))
         )
 
     def group(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[npt.NDArray[np.int64]]":
         groups: dict[str, list[int]] = {}
-        for at, key in enumerate(key_texts([columns[name] for name in self.group_by_keys], count)):
-            groups.setdefault(key, []).append(at)
+        for position, key in enumerate(key_texts([columns[name] for name in self.group_by_keys], count)):
+            groups.setdefault(key, []).append(position)
         return [np.array(places, dtype=np.int64) for places in groups.values()]
 
 
-def _groups(found: Sequence[pa.Table], count: int) -> "Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]":
-    """All positions in the order of their groups, and the first one of each group with them, in chunks."""
-    for _, _, some in by_range(found, "first", count):
-        firsts = some.column("first").to_numpy()
-        # A group lies in one table, where its samples are in order.
+def _groups(looks: Sequence[pa.Table], count: int) -> "Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]":
+    """All positions in the order of their groups, with the first position of each group, in chunks."""
+    for _, _, rows in by_range(looks, "first", count):
+        firsts = rows.column("first").to_numpy()
+        # A group is in one table, where its samples are in order.
         order = np.argsort(firsts, kind="stable")
-        yield some.column("place").to_numpy()[order], firsts[order]
+        yield rows.column("place").to_numpy()[order], firsts[order]
 
 
-def _bounds(found: Sequence[pa.Table], count: int) -> "Iterator[npt.NDArray[np.int64]]":
+def _bounds(looks: Sequence[pa.Table], count: int) -> "Iterator[npt.NDArray[np.int64]]":
     start = 0
-    for _, firsts in _groups(found, count):
+    for _, firsts in _groups(looks, count):
         yield np.flatnonzero(np.diff(firsts, prepend=-1)) + start
         start += len(firsts)
     yield np.array([start])

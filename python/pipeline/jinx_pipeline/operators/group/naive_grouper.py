@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class NaiveGrouper(Grouper):
     """Puts all samples into one group.
 
-    An aggregator after it makes one sample of the whole dataset.
+    A following aggregator makes one sample from the whole dataset.
 
         create("naive_grouper")([{"n": 1}, {"n": 2}])  # [{"n": [1, 2]}]
     """

@@ -7,13 +7,13 @@ from jinx_pipeline.sample.media import Media
 
 @register("image_aspect_ratio_filter", modality="image")
 class ImageAspectRatioFilter(MediaFilter):
-    """Keeps samples whose images have a ratio of width to height that lies in a range; only headers are decoded.
+    """Keeps samples whose images have a ratio of width to height in a range; only headers are decoded.
 
         create("image_aspect_ratio_filter", min_ratio=0.5, max_ratio=2)
 
     Attributes:
-        min_ratio: The least ratio.
-        max_ratio: The largest.
+        min_ratio: The smallest ratio.
+        max_ratio: The largest ratio.
         any_or_all: Whether one image of a sample must pass, or each.
     """
 

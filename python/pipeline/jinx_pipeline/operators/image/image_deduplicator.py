@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @register("image_deduplicator", modality="image")
 class ImageDeduplicator(HashDeduplicator):
-    """Leaves out samples whose images have the same perceptual hashes, in order, as those of another sample.
+    """Removes samples whose images have the same perceptual hashes, in order, as those of an earlier sample.
 
     Samples without images stay.
 
@@ -38,11 +38,12 @@ class ImageDeduplicator(HashDeduplicator):
         return ("images", "text") if self.consider_text else ("images",)
 
     def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
-        found = [
+        hashes = [
             [perceptual_hash(image.image(), self.method).hex() for image in images]
             for images in ctx.each(batch.media("images"))
         ]
-        keys = [" ".join(one) for one in found]
+        keys = [" ".join(image_hashes) for image_hashes in hashes]
         if self.consider_text:
             keys = [f"{key} {text}" for key, text in zip(keys, batch.text.to_pylist(), strict=True)]
-        return kernels.hash128(keys, threads=ctx.threads), np.array([not one for one in found], dtype=np.bool_)
+        missing = np.array([not image_hashes for image_hashes in hashes], dtype=np.bool_)
+        return kernels.hash128(keys, threads=ctx.threads), missing

@@ -9,15 +9,15 @@ from jinx_pipeline.sample.media import Media
 
 @register("image_shape_filter", modality="image")
 class ImageShapeFilter(MediaFilter):
-    """Keeps samples whose images have a width and height, in pixels, that lie in a range; only headers are decoded.
+    """Keeps samples whose images have a width and height, in pixels, in a range; only headers are decoded.
 
         create("image_shape_filter", min_width=200, min_height=200)
 
     Attributes:
-        min_width: The least width.
-        max_width: The largest.
-        min_height: The least height.
-        max_height: The largest.
+        min_width: The smallest width.
+        max_width: The largest width.
+        min_height: The smallest height.
+        max_height: The largest height.
         any_or_all: Whether one image of a sample must pass, or each.
     """
 

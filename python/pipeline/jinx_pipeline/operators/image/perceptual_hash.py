@@ -1,4 +1,4 @@
-"""Perceptual hashes of images: 64 bits that scaling and compression change little."""
+"""Perceptual hashes of images: 64 bits of which scaling and compression change only few."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,7 @@ _WAVELET_SIDE = 64
 
 
 def perceptual_hash(image: "Image", method: Method) -> bytes:
-    """8 bytes.
+    """The hash of an image, 8 bytes.
 
     Args:
         image: The image.
@@ -48,7 +48,8 @@ def _dhash(image: "Image") -> Any:
 def _whash(image: "Image") -> Any:
     block = _WAVELET_SIDE // _SIDE
     pixels = _grey(image, _WAVELET_SIDE, _WAVELET_SIDE)
-    coarse = pixels.reshape(_SIDE, block, _SIDE, block).mean(axis=(1, 3))  # what three steps of Haar's transform leave
+    # The result of three steps of Haar's transform.
+    coarse = pixels.reshape(_SIDE, block, _SIDE, block).mean(axis=(1, 3))
     return coarse > np.median(coarse)
 
 
@@ -60,8 +61,8 @@ def _ahash(image: "Image") -> Any:
 @lru_cache(maxsize=1)
 def _cosines() -> "npt.NDArray[np.float64]":
     """The matrix of the DCT-II."""
-    at = np.arange(_DCT_SIDE)
-    return np.cos(np.pi / _DCT_SIDE * (at[None, :] + 0.5) * at[:, None])
+    index = np.arange(_DCT_SIDE)
+    return np.cos(np.pi / _DCT_SIDE * (index[None, :] + 0.5) * index[:, None])
 
 
 _BITS: dict[str, "Callable[[Image], Any]"] = {"phash": _phash, "dhash": _dhash, "whash": _whash, "ahash": _ahash}

@@ -1,11 +1,11 @@
-"""Samples that have a column already that is to be added."""
+"""The error for samples that already have a column that a join adds."""
 
 
 class ColumnTakenError(ValueError):
-    """The samples have a column that an operator adds.
+    """The samples already have a column that an operator adds.
 
     Args:
-        operator: Its name.
+        operator: The name of the operator.
         column: The column.
     """
 

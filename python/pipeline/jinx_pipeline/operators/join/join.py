@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 @register("join")
 class Join(HashKeys, Partitioned, Edits):
-    """Adds columns of another dataset: to each sample those of the row there with the same key.
+    """Adds columns of another dataset: each sample gets those of the row with the same key.
 
-    1 and 1.0 are the same key, true and "1" are other ones. A sample whose key is missing,
-    or that the other dataset does not have, gets null (`how: left`) or is left out (`inner`); both are counted. A
-    column that the samples have is never replaced.
+    1 and 1.0 are the same key; true and "1" are different keys. A sample whose key is missing, or is not in the other
+    dataset, gets null (`how: left`) or is dropped (`inner`); both are counted. Existing columns are never replaced.
 
         create("join", path="path/to/captions.jinx", on="id", columns=["caption"])([{"id": 1}])
 
     Attributes:
         path: The other dataset: JINX, a saved view or MDS.
-        on: The column or path of the key in both, or a list of them, or a dict of those here to those there.
+        on: The column or path of the key in both, or a list of them, or a dict from those of the samples to those of
+            the other dataset.
         how: Whether samples without a row in the other dataset stay.
-        columns: What is added; all columns but those of the key if not given.
-        prefix: Before the names of the added columns.
-        duplicates: Of rows with the same key in the other dataset, `first` takes the first one, and `fail` stops the
+        columns: The columns to add; by default all except those of the key.
+        prefix: A prefix for the names of the added columns.
+        duplicates: For rows with the same key in the other dataset, `first` uses the first row, and `fail` stops the
             run.
     """
 
@@ -63,7 +63,7 @@ class Join(HashKeys, Partitioned, Edits):
     prefix: str = ""
     duplicates: Literal["fail", "first"] = "fail"
 
-    # Where a run has sent us, the `content_digest` of the dataset with which it began.
+    # In a worker, the `content_digest` of the dataset when the run began.
     _expected: ClassVar[str] = ""
 
     def check(self) -> None:
@@ -74,9 +74,9 @@ class Join(HashKeys, Partitioned, Edits):
                 parse(key)
         except ValueError as error:
             raise ParameterError(self.name, "on", str(error)) from None
-        twice = [name for name, count in Counter(self.columns or []).items() if count > 1]
-        if twice:
-            raise ParameterError(self.name, "columns", f"columns has {twice[0]!r} twice; name each column once")
+        repeated = [name for name, count in Counter(self.columns or []).items() if count > 1]
+        if repeated:
+            raise ParameterError(self.name, "columns", f"columns has {repeated[0]!r} twice; name each column once")
 
     def resolve(self) -> None:
         for name in ("_other", "_identity"):
@@ -85,27 +85,27 @@ class Join(HashKeys, Partitioned, Edits):
         _ = self._identity
 
     def _opened(self) -> "jinx.Dataset":
-        """The other dataset, which has the columns that the parameters name."""
+        """The other dataset, after checking the columns that the parameters name."""
         try:
             other = jinx.open(self.path)
         except (FileNotFoundError, jinx.errors.JinxError) as error:
             raise ParameterError(self.name, "path", str(error)) from None
         known = other.column_names
         if not len(other):
-            return other  # any column may be meant
-        for where, names in (
+            return other  # without samples there are no columns to check
+        for parameter, names in (
             ("on", [parse(key)[0] for key in self.pairs.values()]),
             ("columns", self.columns or []),
         ):
             for name in names:
                 if name not in known:
-                    what = f"{self.path} has no column {name!r}; there are: {some_of(known)}"
-                    raise ParameterError(self.name, where, what)
+                    problem = f"{self.path} has no column {name!r}; there are: {some_of(known)}"
+                    raise ParameterError(self.name, parameter, problem)
         return other
 
     @property
     def pairs(self) -> dict[str, str]:
-        """The paths of the key here and there."""
+        """The paths of the key in the samples and in the other dataset."""
         if isinstance(self.on, dict):
             return self.on
         return {key: key for key in ([self.on] if isinstance(self.on, str) else self.on) if key}
@@ -120,7 +120,7 @@ class Join(HashKeys, Partitioned, Edits):
 
     @property
     def added(self) -> dict[str, str]:
-        """The columns of the other dataset that are added, and the names that they get."""
+        """The columns of the other dataset to add, with their new names."""
         names = self.columns
         if names is None:
             keys = {steps[0] for steps in map(parse, self.pairs.values()) if len(steps) == 1}
@@ -129,7 +129,7 @@ class Join(HashKeys, Partitioned, Edits):
 
     @property
     def other(self) -> tuple[str, Exchanged]:
-        """The other dataset, and what computes its keys."""
+        """The path of the other dataset, and the operator that computes its keys."""
         return self.path, OtherKeys(join=self)
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
@@ -139,48 +139,48 @@ class Join(HashKeys, Partitioned, Edits):
     def key_columns(self) -> list[list[str]]:
         return [list(HASH)]
 
-    def partitions(self, samples: int, most: int) -> int:
-        return super().partitions(max(samples, len(self._other)), most)
+    def partitions(self, samples: int, max_keys: int) -> int:
+        return super().partitions(max(samples, len(self._other)), max_keys)
 
     def look(self, keys: Keys, look: int) -> pa.Table:
         return matched(keys.read(look), keys.read_other(look))
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        matches = Matches.of(len(keys), found)
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
+        matches = Matches.from_looks(len(keys), looks)
         if matches.duplicates and self.duplicates == "fail":
             first, second = matches.example
-            more = f", and {matches.duplicates - 1:,} more like them" if matches.duplicates > 1 else ""
+            suffix = f", and {matches.duplicates - 1:,} more like them" if matches.duplicates > 1 else ""
             raise ValueError(
-                f"{self.name}: samples {first} and {second} of {self.path} have the same key{more}; duplicates: first "
-                "takes the first of them"
+                f"{self.name}: samples {first} and {second} of {self.path} have the same key{suffix}; duplicates: "
+                "first takes the first of them"
             )
         order = all_positions(matches.count) if self.how == "left" else matches.matched
         counts = {"unmatched": matches.unmatched, "duplicates": matches.duplicates}
         return Decision(order, keys=matches.rows, counts=counts)
 
     def editor(self, keys: str) -> "JoinEditor":
-        made = JoinEditor(join=self, rows=Path(keys))
-        made.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - of this one alone
-        return made
+        editor = JoinEditor(join=self, rows=Path(keys))
+        editor.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - only for this instance
+        return editor
 
     def refuse_taken(self, batch: Batch) -> None:
-        """Refuse samples that have a column which is added.
+        """Refuse samples that already have a column to add.
 
         Raises:
-            ColumnTakenError: They do.
+            ColumnTakenError: They have such a column.
         """
-        taken = sorted(set(batch.column_names).intersection(self.added.values()))
-        if taken:
-            raise ColumnTakenError(self.name, taken[0])
+        conflicts = sorted(set(batch.column_names).intersection(self.added.values()))
+        if conflicts:
+            raise ColumnTakenError(self.name, conflicts[0])
 
     def values(self, rows: "Rows") -> Mapping[str, Any]:
-        """The columns that are added to samples, with the values of these rows of the other dataset (-1: null)."""
-        there = np.flatnonzero(rows >= 0)
-        samples = self._other.take(rows[there], list(self.added)) if len(there) else []
+        """The columns to add to samples, with the values of rows of the other dataset (-1: null)."""
+        matched_places = np.flatnonzero(rows >= 0)
+        samples = self._other.take(rows[matched_places], list(self.added)) if len(matched_places) else []
         columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.added.values()}
-        for at, sample in zip(there.tolist(), samples, strict=True):
-            for name, given in self.added.items():
-                columns[given][at] = sample.get(name)
+        for place, sample in zip(matched_places.tolist(), samples, strict=True):
+            for name, new_name in self.added.items():
+                columns[new_name][place] = sample.get(name)
         return columns
 
     def signatures_of_other(self, ctx: Context) -> Sequence[pa.Table]:
@@ -210,7 +210,7 @@ class Join(HashKeys, Partitioned, Edits):
         return content_identity(self._other)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each worker opens the dataset itself, wherever it runs.
+        # Each worker opens the dataset itself.
         state = {name: value for name, value in self.__dict__.items() if name not in {"_other", "_identity"}}
         expected = self._expected or digest_of(self._identity)
         return {**state, "path": str(Path(self.path).absolute()), "_expected": expected}
@@ -220,7 +220,7 @@ class OtherKeys(HashKeys):
     """The keys of the dataset that a join adds.
 
     Attributes:
-        join: It.
+        join: The join.
     """
 
     name = Join.name
@@ -239,10 +239,10 @@ class OtherKeys(HashKeys):
 
 
 class JoinEditor(Mapper):
-    """Adds the columns.
+    """Adds the columns of a join to samples.
 
     Attributes:
-        join: What is joined.
+        join: The join.
         rows: The file (.npy) with the row of the other dataset for each sample.
     """
 

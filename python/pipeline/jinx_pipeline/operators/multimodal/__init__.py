@@ -1,1 +1,1 @@
-"""Operators on several kinds of data at once."""
+"""Operators on several kinds of data."""

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-_REDUCE: dict[str, Any] = {"avg": lambda found: sum(found) / len(found), "max": max, "min": min}
+_REDUCE: dict[str, Any] = {"avg": lambda scores: sum(scores) / len(scores), "max": max, "min": min}
 
 
 @register("image_text_similarity_filter", modality="multimodal")
 class ImageTextSimilarityFilter(Filter):
-    """Keeps samples whose images and text are similar to a CLIP model: the cosine of their embeddings lies in a range.
+    """Keeps samples whose images and text are similar for a CLIP model: the cosine of their embeddings lies in a range.
 
-    Each chunk of the text is compared with the images that its tokens stand for; a text without tokens with all images.
+    Each chunk of the text is compared with the images of its tokens; a text without tokens is compared with all images.
     The statistic has a value for each chunk with images.
 
         create("image_text_similarity_filter", hf_clip="/models/clip", min_score=0.2)
@@ -38,11 +38,11 @@ class ImageTextSimilarityFilter(Filter):
     Attributes:
         hf_clip: The directory of a CLIP model with its processor, as transformers saves them; a name is looked up in
             the local cache of models.
-        min_score: The least similarity.
-        max_score: The largest.
+        min_score: The smallest similarity.
+        max_score: The largest similarity.
         horizontal_flip: Mirror the images first.
-        vertical_flip: Turn them upside down first.
-        reduce_mode: The similarity of a chunk with several images: their average, the largest or the least.
+        vertical_flip: Turn the images upside down first.
+        reduce_mode: The similarity of a chunk with several images: the average, the largest or the smallest.
         any_or_all: Whether one chunk must pass, or each.
     """
 
@@ -66,7 +66,7 @@ class ImageTextSimilarityFilter(Filter):
 
     @property
     def depends_on_batch(self) -> bool:
-        return True  # texts are padded to the longest of the batch, and sums are rounded otherwise
+        return True  # texts are padded to the longest of the batch, which changes the rounding of sums
 
     @property
     def needed_files(self) -> list[NeededFile]:
@@ -77,16 +77,16 @@ class ImageTextSimilarityFilter(Filter):
         texts: list[str] = []
         groups: list[list[Any]] = []
         owners: list[int] = []
-        for at, (text, media) in enumerate(zip(batch.text.to_pylist(), batch.media("images"), strict=True)):
-            found = [(chunk, numbers) for chunk, numbers in chunks(text, "images", roles) if len(numbers)]
-            if not found and text.strip() and len(media):
-                found = [(text, range(len(media)))]
-            for chunk, numbers in found:
+        for row, (text, media) in enumerate(zip(batch.text.to_pylist(), batch.media("images"), strict=True)):
+            text_chunks = [(chunk, numbers) for chunk, numbers in chunks(text, "images", roles) if len(numbers)]
+            if not text_chunks and text.strip() and len(media):
+                text_chunks = [(text, range(len(media)))]
+            for chunk, numbers in text_chunks:
                 if numbers.stop > len(media):
                     raise ValueError(f"the text stands for {numbers.stop} images; the sample has {len(media)}")
                 texts.append(without_tokens(chunk, roles))
                 groups.append([self._flipped(media[number].image()) for number in numbers])
-                owners.append(at)
+                owners.append(row)
         scores: list[list[float]] = [[] for _ in range(len(batch))]
         for owner, score in zip(owners, self._scores(texts, groups, ctx), strict=True):
             scores[owner].append(score)
@@ -112,9 +112,9 @@ class ImageTextSimilarityFilter(Filter):
         images = [image for group in groups for image in group]
         inputs = processor(text=texts, images=images, return_tensors="pt", padding=True, truncation=True).to(ctx.device)
         with torch.no_grad():
-            found = model(**inputs)
-        # Both are normalised by the model.
-        cosines = (found.text_embeds @ found.image_embeds.T).float().cpu().tolist()
+            output = model(**inputs)
+        # The model normalizes both embeddings.
+        cosines = (output.text_embeds @ output.image_embeds.T).float().cpu().tolist()
         scores: list[float] = []
         start = 0
         for row, group in zip(cosines, groups, strict=True):
@@ -136,7 +136,7 @@ def _is_there(path: str) -> bool:
 
 
 def load_clip(path: str, device: str) -> tuple[Any, Any]:
-    """A CLIP model and its processor, from files on this machine alone."""
+    """A CLIP model and its processor, only from files on this machine."""
     transformers = require("transformers", extra="model", what="A CLIP model")
     model = transformers.CLIPModel.from_pretrained(path, local_files_only=True).to(device).eval()
     return model, transformers.CLIPProcessor.from_pretrained(path, local_files_only=True)

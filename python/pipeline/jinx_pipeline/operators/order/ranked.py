@@ -1,4 +1,4 @@
-"""Operators that decide by the order of all samples by some keys."""
+"""Operators that decide by the order of all samples by sort keys."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MEMORY = 256_000_000
-# Keys that are Python objects at a time.
+# How many keys are Python objects at a time.
 _CHUNK = 65_536
 _NUMBERS, _TEXTS, _MISSING = b"numbers", b"texts", b"missing"
 
 
 class Ranked(Partitioned):
-    """Puts the samples in order by keys, numbers or strings; a task sorts a range of the first key.
+    """Orders samples by keys, which are numbers or strings; each task sorts a range of the first key.
 
-    Where the ranges begin is known when all keys are, so one partition holds the keys of a block. If a task cannot take
-    them all, they are divided into ranges when the files are merged.
+    The ranges are only known once all keys are, so the keys of a block are one partition. If they are too many for a
+    task, they are divided into ranges when the files are merged.
     """
 
     most_keys: ClassVar[int] = 2_000_000
@@ -37,11 +37,11 @@ class Ranked(Partitioned):
     @property
     @abstractmethod
     def sort_keys(self) -> list[tuple[str, bool, bool]]:
-        """Of each key its path, whether its length is meant, and whether the largest comes first."""
+        """For each key its path, whether its length is the key, and whether the largest comes first."""
 
     @property
     def leaves_out_missing(self) -> bool:
-        """Whether samples without a key are left out; otherwise they come last."""
+        """Whether samples without a key are dropped; otherwise they come last."""
         return False
 
     @property
@@ -50,11 +50,11 @@ class Ranked(Partitioned):
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         columns: dict[str, pa.Array] = {}
-        for at, (name, is_length, _) in enumerate(self.sort_keys):
-            columns |= key_columns(at, batch, name, is_length=is_length)
+        for number, (name, is_length, _) in enumerate(self.sort_keys):
+            columns |= key_columns(number, batch, name, is_length=is_length)
         return pa.table(columns)
 
-    def partitions(self, samples: int, most: int) -> int:
+    def partitions(self, samples: int, max_keys: int) -> int:
         return 1
 
     def key_table(self, signatures: pa.Table, kind: int) -> pa.Table:
@@ -73,9 +73,9 @@ class Ranked(Partitioned):
 
     def sample(self, keys: pa.Table) -> pa.Table:
         rows = np.unique(np.linspace(0, max(len(keys) - 1, 0), PROBED).astype(np.int64))[: len(keys)]
-        some = keys.take(pa.array(rows))
-        shortened = pc.utf8_slice_codeunits(some.column("text_0"), 0, PROBED_CHARACTERS)
-        return some.set_column(some.column_names.index("text_0"), "text_0", shortened)
+        sampled = keys.take(pa.array(rows))
+        shortened = pc.utf8_slice_codeunits(sampled.column("text_0"), 0, PROBED_CHARACTERS)
+        return sampled.set_column(sampled.column_names.index("text_0"), "text_0", shortened)
 
     def edges(self, samples: Iterator[pa.Table], partitions: int) -> Edges:
         return Edges.of(samples, partitions, is_descending=self.sort_keys[0][2])
@@ -85,75 +85,77 @@ class Ranked(Partitioned):
         sorter = _core.SortKeys(
             [(is_descending, False) for is_descending in directions], keys.folder, _MEMORY, self.leaves_out_missing
         )
-        found: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
-        seen = _Seen(len(directions))
+        positions: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+        kinds = _KeyKinds(len(directions))
         for start, table in keys.read(look):
-            found.append(table.column(POSITION).to_numpy().astype(np.int64) + start)
-            seen.see(table, found[-1])
-            if seen.is_mixed():
-                break  # `decide` will refuse them
+            positions.append(table.column(POSITION).to_numpy().astype(np.int64) + start)
+            kinds.add(table, positions[-1])
+            if kinds.is_mixed():
+                break  # `decide` refuses them
             for first in range(0, len(table), _CHUNK):
                 part = table.slice(first, _CHUNK)
-                sorter.add_values(list(zip(*(python_keys(part, at) for at in range(len(directions))), strict=True)))
-        places, missing = np.concatenate(found), 0
-        if not seen.is_mixed():
+                columns = (python_keys(part, number) for number in range(len(directions)))
+                sorter.add_values(list(zip(*columns, strict=True)))
+        places, missing = np.concatenate(positions), 0
+        if not kinds.is_mixed():
             ordering, missing = sorter.finish()
             places = places[np.frombuffer(ordering.positions(0, len(ordering)), dtype="<u8").astype(np.int64)]
-        return pa.table({"place": places}).replace_schema_metadata({**seen.noted(), _MISSING: str(missing).encode()})
+        metadata = {**kinds.metadata(), _MISSING: str(missing).encode()}
+        return pa.table({"place": places}).replace_schema_metadata(metadata)
 
-    def in_order(self, found: Sequence[pa.Table]) -> "tuple[list[npt.NDArray[np.int64]], int]":
-        """The positions of all samples in order, from what the tasks have found, and how many lack a key.
+    def in_order(self, looks: Sequence[pa.Table]) -> "tuple[list[npt.NDArray[np.int64]], int]":
+        """The positions of all samples in order, from the results of the tasks, and how many samples lack a key.
 
-        The positions are in arrays one after another.
+        The positions are in several arrays, to be concatenated.
 
         Raises:
             ValueError: A key is a number in one sample and a string in another.
         """
-        notes: list[dict[bytes, bytes]] = [one.schema.metadata for one in found]
-        for at, (name, _, _) in enumerate(self.sort_keys):
-            number, text = (_first(notes, kind, at) for kind in (_NUMBERS, _TEXTS))
+        notes: list[dict[bytes, bytes]] = [table.schema.metadata for table in looks]
+        for key, (name, _, _) in enumerate(self.sort_keys):
+            number, text = (_first(notes, kind, key) for kind in (_NUMBERS, _TEXTS))
             if number is not None and text is not None:
                 raise ValueError(
                     f"{self.name}: {name!r} is a number in sample {number} and a string in sample {text}, counted "
                     "after the operators before it; numbers and strings have no common order"
                 )
-        return [table["place"].to_numpy() for table in found], sum(int(note[_MISSING]) for note in notes)
+        return [table["place"].to_numpy() for table in looks], sum(int(note[_MISSING]) for note in notes)
 
-    def of_ranks(self, keys: Keys, found: Sequence[pa.Table], first: int, stop: int) -> Decision:
-        """The samples with some ranks, in the order of the dataset; see `in_order`."""
+    def of_ranks(self, keys: Keys, looks: Sequence[pa.Table], first: int, stop: int) -> Decision:
+        """The samples with ranks in a range, in the order of the dataset; see `in_order`."""
         is_chosen = np.zeros(len(keys), np.bool_)
         start = 0
-        for places in self.in_order(found)[0]:
+        for places in self.in_order(looks)[0]:
             is_chosen[places[max(first - start, 0) : max(stop - start, 0)]] = True
             start += len(places)
         return Decision(chosen(is_chosen))
 
 
-class _Seen:
-    """The first samples whose key is a number, and a string."""
+class _KeyKinds:
+    """For each key, the first sample with a number and the first sample with a string."""
 
     def __init__(self, keys: int) -> None:
         self._first: dict[bytes, list[int | None]] = {_NUMBERS: [None] * keys, _TEXTS: [None] * keys}
 
-    def see(self, table: pa.Table, places: "npt.NDArray[np.int64]") -> None:
+    def add(self, table: pa.Table, places: "npt.NDArray[np.int64]") -> None:
         for kind, name in ((_NUMBERS, "number"), (_TEXTS, "text")):
-            for at, known in enumerate(self._first[kind]):
-                if known is None:
-                    there = table.column(f"{name}_{at}").is_valid().to_numpy()
-                    if there.any():
-                        self._first[kind][at] = int(places[int(there.argmax())])
+            for key, first in enumerate(self._first[kind]):
+                if first is None:
+                    is_present = table.column(f"{name}_{key}").is_valid().to_numpy()
+                    if is_present.any():
+                        self._first[kind][key] = int(places[int(is_present.argmax())])
 
     def is_mixed(self) -> bool:
         numbers, texts = self._first[_NUMBERS], self._first[_TEXTS]
         return any(a is not None and b is not None for a, b in zip(numbers, texts, strict=True))
 
-    def noted(self) -> dict[bytes, bytes]:
+    def metadata(self) -> dict[bytes, bytes]:
         return {
-            kind: ",".join("" if one is None else str(one) for one in found).encode()
-            for kind, found in self._first.items()
+            kind: ",".join("" if place is None else str(place) for place in places).encode()
+            for kind, places in self._first.items()
         }
 
 
-def _first(notes: list[dict[bytes, bytes]], kind: bytes, at: int) -> int | None:
-    places: list[Any] = [one[kind].decode().split(",")[at] for one in notes]
+def _first(notes: list[dict[bytes, bytes]], kind: bytes, key: int) -> int | None:
+    places: list[Any] = [note[kind].decode().split(",")[key] for note in notes]
     return min((int(place) for place in places if place), default=None)

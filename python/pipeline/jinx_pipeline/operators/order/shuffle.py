@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @register("shuffle")
 class Shuffle(Selector):
-    """Puts all samples into a random order, that of `jinx shuffle` with the same seed.
+    """Puts all samples into a random order, the same as `jinx shuffle` with the same seed.
 
-    It depends on the number of samples and the seed alone.
+    The order depends only on the number of samples and the seed.
 
         create("shuffle", seed=3)([{"n": 0}, {"n": 1}, {"n": 2}])
 
     Attributes:
-        seed: From 0 to 2**64 - 1; that of the run if not given.
+        seed: A number from 0 to 2**64 - 1; the seed of the run if not given.
     """
 
     kind = "order"

@@ -15,20 +15,19 @@ from jinx_pipeline.operators.order.ranked import Ranked
 
 @register("sort")
 class Sort(Ranked):
-    """Puts all samples into the order of one or more keys, as `jinx sort` does; equal ones keep their order.
+    """Sorts all samples by one or more keys, as `jinx sort` does; samples with equal keys keep their order.
 
-    Numbers come in the order of their values and strings in that of their code points. A key that is a number in one
-    sample and a string in another stops the run, and both samples are named. A sample whose key is neither is left
-    out and reported.
+    Numbers are sorted by value and strings by code points. A key that is a number in one sample and a string in another
+    stops the run, and the error names both samples. A sample whose key is neither is left out and reported.
 
         create("sort", by="-n")([{"n": 1}, {"n": 3}, {"n": None}])  # [{"n": 3}, {"n": 1}, {"n": None}]
 
     Attributes:
         by: A column, a path, or `len(path)` (elements of a list, characters of a string, bytes of a value), or a list
-            of them; a `-` before one sorts it in descending order.
+            of them; a `-` before a key sorts it in descending order.
         descending: Reverses the order of all keys.
-        missing: Samples without a key come `last` in both directions, or `drop` leaves them out, or `fail` stops the
-            run.
+        missing: For samples without a key: `last` puts them at the end in both directions, `drop` leaves them out, and
+            `fail` stops the run.
     """
 
     kind = "order"
@@ -50,8 +49,8 @@ class Sort(Ranked):
     def leaves_out_missing(self) -> bool:
         return self.missing == "drop"
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        order, missing = self.in_order(found)
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
+        order, missing = self.in_order(looks)
         if missing and self.missing == "fail":
             raise ValueError(
                 f"{self.name}: {missing:,} of {len(keys):,} samples lack a key; missing: last puts them at the end, "
@@ -60,5 +59,5 @@ class Sort(Ranked):
         return Decision(Chunks(lambda: iter(order)), counts={"missing": missing})
 
     def _parsed(self) -> list[tuple[str, bool, bool]]:
-        """Of each key its path, whether its length is meant, and whether a `-` reverses it."""
+        """For each key its path, whether its length is the key, and whether a `-` reverses it."""
         return [parse_key(key, []) for key in ([self.by] if isinstance(self.by, str) else self.by)]

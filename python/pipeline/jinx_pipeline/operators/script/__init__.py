@@ -1,1 +1,1 @@
-"""Operators that run a user's code."""
+"""Operators that run user code."""

@@ -1,4 +1,4 @@
-"""A sample that a user's function reads and changes, and what of it has changed."""
+"""A sample that a user's function can read and change, and that reports the changes."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from copy import deepcopy
@@ -8,39 +8,39 @@ _IMMUTABLE = (str, bytes, int, float, bool, type(None))
 
 
 def own_copy(value: Any) -> Any:
-    """A value that a function may change without changing what others see."""
+    """A value that a function may change without affecting others."""
     return value if isinstance(value, _IMMUTABLE) else deepcopy(value)
 
 
 class EditableSample(MutableMapping[str, Any]):
-    """A sample whose columns are read when they are touched, and which remembers them as they were.
+    """A sample whose columns are read on access, and which remembers their stored values.
 
     Args:
-        sample: The sample as it is stored; it is not changed.
+        sample: The stored sample; it is not changed.
     """
 
     def __init__(self, sample: Mapping[str, Any]) -> None:
         self._stored = sample
         self._before: dict[str, Any] = {}
-        self._now: dict[str, Any] = {}
+        self._current: dict[str, Any] = {}
         self._names = dict.fromkeys(sample)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
             raise KeyError(name)
-        if name not in self._now:
+        if name not in self._current:
             value = self._stored[name]
             self._before[name] = value
-            self._now[name] = own_copy(value)
-        return self._now[name]
+            self._current[name] = own_copy(value)
+        return self._current[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._names[name] = None
-        self._now[name] = value
+        self._current[name] = value
 
     def __delitem__(self, name: str) -> None:
         del self._names[name]
-        self._now.pop(name, None)
+        self._current.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -58,27 +58,27 @@ class EditableSample(MutableMapping[str, Any]):
         return f"EditableSample({', '.join(self._names)})"
 
     def copy(self) -> dict[str, Any]:
-        """All columns, read, as a plain dict."""
+        """All columns as a plain dict."""
         return dict(self)
 
     to_dict = copy
 
     def changes(self, result: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """What differs between the stored sample and what a function returned: new values, and names that are gone.
+        """The differences between the stored sample and the result of a function: new values, and removed names.
 
         Args:
             result: This object, or any other mapping.
         """
         changed: dict[str, Any] = {}
         for name in result:
-            if result is self and name not in self._now:
+            if result is self and name not in self._current:
                 continue
             value = result[name]
-            if name not in self._stored or not self._is_as_stored(name, value):
+            if name not in self._stored or not self._is_unchanged(name, value):
                 changed[name] = value
         return changed, [name for name in self._stored if name not in result]
 
-    def _is_as_stored(self, name: str, value: Any) -> bool:
+    def _is_unchanged(self, name: str, value: Any) -> bool:
         if name not in self._before:  # set without having been read
             return False
         before = self._before[name]

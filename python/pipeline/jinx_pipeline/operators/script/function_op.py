@@ -1,4 +1,4 @@
-"""Operators made of a user's function."""
+"""Operators that run a user's function."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class ScriptOp(ScriptSplitter):
         ScriptOp(function=lambda sample: sample if sample["score"] > 0.5 else None)
 
     Attributes:
-        function: Takes a sample, a mapping whose columns are read when they are touched.
+        function: A function of a sample, which is a mapping whose columns are read on access.
     """
 
     name = "function"
@@ -24,18 +24,18 @@ class ScriptOp(ScriptSplitter):
 
 
 def function_operator(function: Callable[..., Any]) -> ScriptOp:
-    """An operator of a function, called like the function."""
-    made = ScriptOp(function=function)
-    made.name = getattr(function, "__name__", "function")  # pyright: ignore[reportAttributeAccessIssue] - of this one alone
-    return made
+    """An operator that runs a function, with the name of the function."""
+    operator = ScriptOp(function=function)
+    operator.name = getattr(function, "__name__", "function")  # pyright: ignore[reportAttributeAccessIssue] - this instance
+    return operator
 
 
-# Objects, not closures: the digest of a recipe sees the user's function in them.
+# Objects instead of closures, so that the digest of a recipe includes the user's function.
 
 
 @dataclass(frozen=True)
 class KeepIf:
-    """What `Dataset.filter` makes of a function that says whether to keep a sample."""
+    """The function of `Dataset.filter`: keeps the samples for which a user's function is true."""
 
     function: Callable[[Any], Any]
 
@@ -49,7 +49,7 @@ class KeepIf:
 
 @dataclass(frozen=True)
 class MergeColumns:
-    """What `Dataset.map` makes of a function that returns columns."""
+    """The function of `Dataset.map`: adds the columns that a user's function returns."""
 
     function: Callable[[Any], Any]
 

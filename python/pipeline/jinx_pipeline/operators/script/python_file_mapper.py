@@ -20,7 +20,7 @@ class PythonFileMapper(ScriptSplitter):
         create("python_file_mapper", file_path="mine.py", function_name="shorten")
 
     The function takes a sample and returns it, another dict, None to drop it, or a list of samples. The file is run
-    on every worker: name only files that you trust.
+    on every worker: only use files that you trust.
 
     Attributes:
         file_path: The Python file.
@@ -32,7 +32,7 @@ class PythonFileMapper(ScriptSplitter):
     function_name: str = "process_single"
     batched: bool = False
 
-    # The content of the file when the run was last compared with its plan; where a run has sent us, the one to run.
+    # The digest of the file when the run was last compared with its plan, and in a worker the digest to expect.
     _digested: ClassVar[str] = ""
     _expected: ClassVar[str] = ""
 
@@ -42,14 +42,14 @@ class PythonFileMapper(ScriptSplitter):
         try:
             names = _names_of(self.file_path)
         except (SyntaxError, ValueError) as error:
-            what = f"file_path: {self.file_path} is not Python: {type(error).__name__}: {error}"
-            raise ParameterError(self.name, "file_path", what) from None
+            problem = f"file_path: {self.file_path} is not Python: {type(error).__name__}: {error}"
+            raise ParameterError(self.name, "file_path", problem) from None
         if names is not None and self.function_name not in names:
-            what = f"{self.file_path} has no function {self.function_name!r}{hint(self.function_name, names)}"
-            raise ParameterError(self.name, "function_name", what)
+            problem = f"{self.file_path} has no function {self.function_name!r}{hint(self.function_name, names)}"
+            raise ParameterError(self.name, "function_name", problem)
         if _is_stub(self.file_path, self.function_name):
-            what = f"{self.function_name} in {self.file_path} only raises NotImplementedError; write the function"
-            raise ParameterError(self.name, "file_path", what)
+            problem = f"{self.function_name} in {self.file_path} only raises NotImplementedError; write the function"
+            raise ParameterError(self.name, "file_path", problem)
 
     @property
     def digest(self) -> str:
@@ -57,7 +57,7 @@ class PythonFileMapper(ScriptSplitter):
         return self._digest_of({**self.parameters, "file_path": self._digested})
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each worker reads the file itself, whenever it starts.
+        # Each worker reads the file itself when it starts.
         return {**self.__dict__, "_expected": self._digested or _content_of(self.file_path)}
 
     def function_to_run(self) -> Callable[[Any], Any]:
@@ -66,7 +66,7 @@ class PythonFileMapper(ScriptSplitter):
         try:
             module = module_of_file(self.file_path.resolve())
         except Exception as error:
-            # No row would fare better, and that is what an ImportError says.
+            # An ImportError, because it concerns all rows.
             raise ImportError(f"{self.file_path} cannot be loaded: {type(error).__name__}: {error}") from error
         function = getattr(module, self.function_name, None)
         if not callable(function):
@@ -82,27 +82,27 @@ def _content_of(file: Path) -> str:
 
 
 def _is_stub(file: Path, name: str) -> bool:
-    """Whether a function still is what `import-recipe` wrote in place of a lambda: it raises NotImplementedError."""
-    functions = [one for one in ast.parse(file.read_bytes()).body if isinstance(one, ast.FunctionDef)]
-    bodies = [one.body for one in functions if one.name == name]
+    """Whether a function is still the stub that `import-recipe` wrote, which raises NotImplementedError."""
+    functions = [node for node in ast.parse(file.read_bytes()).body if isinstance(node, ast.FunctionDef)]
+    bodies = [function.body for function in functions if function.name == name]
     if not bodies or not isinstance(bodies[-1][-1], ast.Raise):
         return False
     *before, raised = bodies[-1]
-    what = raised.exc.func if isinstance(raised.exc, ast.Call) else raised.exc
-    says_nothing = all(isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in before)
-    return says_nothing and isinstance(what, ast.Name) and what.id == "NotImplementedError"
+    exception = raised.exc.func if isinstance(raised.exc, ast.Call) else raised.exc
+    is_documented_only = all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in before)
+    return is_documented_only and isinstance(exception, ast.Name) and exception.id == "NotImplementedError"
 
 
 def _names_of(file: Path) -> set[str] | None:
-    """The names that a file defines, told without running it; None if it imports names with `*`.
+    """The names that a file defines, without running it; None if it imports names with `*`.
 
     Raises:
         SyntaxError: It is not Python.
-        ValueError: It has bytes that Python does not read.
+        ValueError: It has bytes that Python cannot read.
     """
     text = file.read_bytes()
     tree = ast.parse(text, str(file))
     if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
         return None
     table = symtable(text.decode("utf-8", "surrogateescape"), str(file), "exec")
-    return {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
+    return {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}

@@ -1,4 +1,4 @@
-"""What operators that run a user's function have in common."""
+"""The base class of operators that run a user's function."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ScriptSplitter(Splitter):
     """Runs a user's function, which may keep, drop, change or multiply a sample.
 
-    Only columns that it changed are written; columns that it did not touch are not read.
+    Only columns that it changes are written, and only columns that it accesses are read.
     """
 
     pure = False
@@ -39,19 +39,19 @@ class ScriptSplitter(Splitter):
         samples = batch.samples()
         parents: list[int] = []
         children: list[tuple[dict[str, Any], list[str]]] = []
-        for at, stored in enumerate(ctx.each(samples)):
+        for position, stored in enumerate(ctx.each(samples)):
             sample = EditableSample(stored)
-            for made in _results(function(sample), self.name):
-                parents.append(at)
-                children.append(sample.changes(made))
-        names = dict.fromkeys(name for changed, gone in children for name in (*changed, *gone))
+            for result in _results(function(sample), self.name):
+                parents.append(position)
+                children.append(sample.changes(result))
+        names = dict.fromkeys(name for changed, removed in children for name in (*changed, *removed))
         columns: dict[str, list[Any]] = {name: [] for name in names}
-        for at, (changed, gone) in zip(parents, children, strict=True):
+        for parent, (changed, removed) in zip(parents, children, strict=True):
             for name, values in columns.items():
                 if name in changed:
                     values.append(changed[name])
                 else:
-                    values.append(REMOVED if name in gone else samples[at].get(name, REMOVED))
+                    values.append(REMOVED if name in removed else samples[parent].get(name, REMOVED))
         return np.array(parents, dtype=np.int64), columns
 
 
@@ -60,7 +60,7 @@ def _results(result: Any, name: str) -> Sequence[Mapping[str, Any]]:
         return ()
     if isinstance(result, Mapping):
         return (result,)
-    if isinstance(result, list | tuple) and all(isinstance(one, Mapping) for one in result):  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(result, list | tuple) and all(isinstance(element, Mapping) for element in result):  # pyright: ignore[reportUnknownVariableType]
         return result  # pyright: ignore[reportUnknownVariableType]
     raise TypeError(
         f"{name}: the function returned {type(result).__name__}; it returns a sample, a list of samples or None"
@@ -68,11 +68,11 @@ def _results(result: Any, name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) -> dict[str, Any]:
-    """What a function of columns changed."""
+    """The columns that a function of columns changed."""
     rows = batch.to_samples()
     before = {column: [row.get(column) for row in rows] for column in batch.column_names}
-    given = {column: [own_copy(value) for value in values] for column, values in before.items()}
-    after = function(given)
+    copies = {column: [own_copy(value) for value in values] for column, values in before.items()}
+    after = function(copies)
     if not isinstance(after, Mapping):
         raise TypeError(
             f"{name}: the function returned {type(after).__name__}; a batched one returns a dict of columns"
@@ -82,5 +82,5 @@ def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) ->
         check_count(f"{name}: the column {column!r}", values, len(batch))
         if column not in before or list(values) != before[column]:  # pyright: ignore[reportUnknownArgumentType]
             changed[str(column)] = list(values)  # pyright: ignore[reportUnknownArgumentType]
-    gone = {column: [REMOVED] * len(batch) for column in before if column not in after}
-    return {**changed, **gone}
+    removed = {column: [REMOVED] * len(batch) for column in before if column not in after}
+    return {**changed, **removed}

@@ -1,1 +1,1 @@
-"""Operators that choose samples by a look at all of them."""
+"""Operators that choose samples from all samples."""

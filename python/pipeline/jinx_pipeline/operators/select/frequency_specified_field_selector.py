@@ -18,16 +18,16 @@ from jinx_pipeline.operators.select.sizes import check_size, size_of
 class FrequencySpecifiedFieldSelector(EqualValues):
     """Keeps the samples with the most frequent values of a field, in the order of the dataset.
 
-    Where both are given, the smaller of `top_ratio` and `topk` counts; both are of different values. Of equally
-    frequent values those that come first are kept. A missing value is a value.
+    If both `top_ratio` and `topk` are given, the smaller number of distinct values counts. Of equally frequent values,
+    those that come first are kept. A missing value counts as a value.
 
         create("frequency_specified_field_selector", field_key="k", topk=1)([{"k": 1}, {"k": 2}, {"k": 2}])
         # [{"k": 2}, {"k": 2}]
 
     Attributes:
         field_key: A column or path; if empty, all samples are kept.
-        top_ratio: The share of different values to keep, from 0 to 1, rounded down.
-        topk: How many different values to keep.
+        top_ratio: The share of distinct values to keep, from 0 to 1, rounded down.
+        topk: How many distinct values to keep.
         reverse: True keeps the most frequent values, False the least frequent.
     """
 
@@ -48,16 +48,16 @@ class FrequencySpecifiedFieldSelector(EqualValues):
         values = batch.column(self.field_key) if self.field_key else [None] * len(batch)
         return [json.dumps(value, sort_keys=True, default=repr) for value in values]
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
         if not self.field_key:
             return Decision(all_positions(len(keys)))
-        # A value lies in one table.
-        counted = [np.unique(table.column("first").to_numpy(), return_counts=True) for table in found]
+        # All samples with a value are in one table.
+        counted = [np.unique(table.column("first").to_numpy(), return_counts=True) for table in looks]
         values, counts = (np.concatenate(arrays) for arrays in zip(*counted, strict=True))
         ordered = np.lexsort((values, -counts if self.reverse else counts))
-        kept = values[ordered[: size_of(len(values), self.top_ratio, self.topk)]]
+        kept_values = values[ordered[: size_of(len(values), self.top_ratio, self.topk)]]
         is_kept = np.zeros(len(keys), np.bool_)
-        for table in found:
-            has_kept = np.isin(table.column("first").to_numpy(), kept)
+        for table in looks:
+            has_kept = np.isin(table.column("first").to_numpy(), kept_values)
             is_kept[table.column("place").to_numpy()[has_kept]] = True
         return Decision(chosen(is_kept))

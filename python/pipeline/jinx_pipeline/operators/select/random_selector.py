@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @register("random_selector")
 class RandomSelector(Selector):
-    """Keeps a random part of the samples, in the order of the dataset; the seed of the run decides which.
+    """Keeps random samples, in the order of the dataset; the seed of the run decides which.
 
-    Where both are given, the smaller of `select_ratio` and `select_num` counts.
+    If both `select_ratio` and `select_num` are given, the smaller number counts.
 
         create("random_selector", select_num=1)([{"text": "a"}, {"text": "a"}])  # [{"text": "a"}]
 
@@ -38,6 +38,6 @@ class RandomSelector(Selector):
         return ()
 
     def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
-        most = size_of(count, self.select_ratio, self.select_num)
-        chosen = ctx.rng("", self.name).choice(count, most, replace=False)
+        size = size_of(count, self.select_ratio, self.select_num)
+        chosen = ctx.rng("", self.name).choice(count, size, replace=False)
         return np.sort(chosen).astype(np.int64)

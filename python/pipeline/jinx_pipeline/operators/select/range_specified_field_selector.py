@@ -16,8 +16,8 @@ from jinx_pipeline.operators.order.ranked import Ranked
 class RangeSpecifiedFieldSelector(Ranked):
     """Keeps the samples whose rank by a field lies in a window, in the order of the dataset.
 
-    The smallest value has rank 0; a window has its lower bound and not its upper one. Where a percentile and a rank are
-    given, the narrower window counts. Samples without a value have no rank and are not kept. Values are
+    The smallest value has rank 0; a window includes its lower bound and excludes its upper bound. If a percentile and a
+    rank are given, the narrower window counts. Samples without a value have no rank and are not kept. Values are
     numbers or strings; a sample whose value is neither is left out and reported.
 
         create("range_specified_field_selector", field_key="n", lower_rank=1, upper_rank=2)([{"n": 3}, {"n": 5}])
@@ -25,10 +25,10 @@ class RangeSpecifiedFieldSelector(Ranked):
 
     Attributes:
         field_key: A column or path; if empty, all samples are kept.
-        lower_percentile: Where the window starts, as a share of all ranks from 0 to 1.
-        upper_percentile: Where it ends.
-        lower_rank: Where it starts, as a rank.
-        upper_rank: Where it ends.
+        lower_percentile: The start of the window, as a share of all ranks from 0 to 1.
+        upper_percentile: The end of the window, as a share.
+        lower_rank: The start of the window, as a rank.
+        upper_rank: The end of the window, as a rank.
     """
 
     kind = "selector"
@@ -60,13 +60,13 @@ class RangeSpecifiedFieldSelector(Ranked):
     def leaves_out_missing(self) -> bool:
         return True
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
         if not self.field_key:
             return Decision(all_positions(len(keys)))
-        ranked = sum(len(table) for table in found)
+        ranked = sum(len(table) for table in looks)
         low, high = self.lower_rank or 0, ranked if self.upper_rank is None else self.upper_rank
         if self.lower_percentile is not None:
             low = max(low, math.floor(self.lower_percentile * ranked))
         if self.upper_percentile is not None:
             high = min(high, math.floor(self.upper_percentile * ranked))
-        return self.of_ranks(keys, found, low, high)
+        return self.of_ranks(keys, looks, low, high)

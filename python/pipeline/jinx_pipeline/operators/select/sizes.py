@@ -1,4 +1,4 @@
-"""How many things to choose, given as a share, a number, or both."""
+"""The number of elements to choose, given as a share, a number, or both."""
 
 import math
 
@@ -6,16 +6,16 @@ from jinx_pipeline.operators.api.parameters import ParameterError
 
 
 def check_size(operator: str, ratio: float | None, number: int | None, names: tuple[str, str]) -> None:
-    """Refuse what is not a size.
+    """Refuse an invalid size.
 
     Args:
         operator: The operator's name.
         ratio: The share.
         number: The number.
-        names: Of the two parameters.
+        names: The names of the two parameters.
 
     Raises:
-        ParameterError: Neither is given, or one is out of range.
+        ParameterError: Neither is given, or a value is out of range.
     """
     if ratio is None and number is None:
         raise ParameterError(operator, names[1], f"give {names[0]} or {names[1]}")
@@ -26,7 +26,7 @@ def check_size(operator: str, ratio: float | None, number: int | None, names: tu
 
 
 def size_of(count: int, ratio: float | None, number: int | None) -> int:
-    """How many of `count`: the smaller of the share, rounded down, and the number."""
+    """The size: the smaller of the share of `count`, rounded down, and the number."""
     sizes = [count]
     if ratio is not None:
         sizes.append(math.floor(ratio * count))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @register("tags_specified_field_selector")
 class TagsSpecifiedFieldSelector(Partitioned):
-    """Keeps the samples whose tag at a field is one of some tags; of a list of tags one must be.
+    """Keeps the samples whose tag at a field is one of the given tags; of a list of tags, at least one must be.
 
         create("tags_specified_field_selector", field_key="tag", target_tags=["a"])([{"tag": "a"}, {"tag": "b"}])
         # [{"tag": "a"}]
@@ -43,9 +43,9 @@ class TagsSpecifiedFieldSelector(Partitioned):
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         if not self.field_key or self.target_tags is None:
             return pa.table({"is_chosen": np.ones(len(batch), np.bool_)})
-        wanted = self.target_tags
+        targets = self.target_tags
         tags = [value if isinstance(value, list) else [value] for value in batch.column(self.field_key)]
-        return pa.table({"is_chosen": [any(tag in wanted for tag in one) for one in tags]})
+        return pa.table({"is_chosen": [any(tag in targets for tag in sample_tags) for sample_tags in tags]})
 
     def key_table(self, signatures: pa.Table, kind: int) -> pa.Table:
         del kind
@@ -59,11 +59,11 @@ class TagsSpecifiedFieldSelector(Partitioned):
         return keys, np.array([0, *[len(keys)] * partitions], np.int64)
 
     def keys_at_once(self, memory: int | None) -> int:
-        # They are not compared with each other.
+        # Keys are not compared with each other.
         return sys.maxsize
 
     def look(self, keys: Keys, look: int) -> pa.Table:
         return pa.table({"place": gathered(keys.read(look))[POSITION]})
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        return Decision(Chunks(lambda: (table.column("place").to_numpy() for table in found)))
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
+        return Decision(Chunks(lambda: (table.column("place").to_numpy() for table in looks)))

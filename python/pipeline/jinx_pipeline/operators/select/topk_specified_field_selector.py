@@ -15,9 +15,9 @@ from jinx_pipeline.operators.select.sizes import check_size, size_of
 class TopkSpecifiedFieldSelector(Ranked):
     """Keeps the samples with the largest values of a field, in the order of the dataset.
 
-    Where both are given, the smaller of `top_ratio` and `topk` counts. Of equal values the first ones are kept; samples
-    without a value only if there are too few others. Values are numbers or strings; a sample whose value is neither is
-    left out and reported.
+    If both `top_ratio` and `topk` are given, the smaller number counts. Of equal values, the first are kept; samples
+    without a value are kept only if there are too few others. Values are numbers or strings; a sample whose value is
+    neither is left out and reported.
 
         create("topk_specified_field_selector", field_key="score", topk=1)([{"score": 1}, {"score": 3}])
         # [{"score": 3}]
@@ -44,5 +44,5 @@ class TopkSpecifiedFieldSelector(Ranked):
     def sort_keys(self) -> list[tuple[str, bool, bool]]:
         return [(self.field_key, False, self.reverse)]
 
-    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        return self.of_ranks(keys, found, 0, size_of(len(keys), self.top_ratio, self.topk))
+    def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
+        return self.of_ranks(keys, looks, 0, size_of(len(keys), self.top_ratio, self.topk))

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 class AlphanumericFilter(Filter):
     """Keeps texts whose share of letters and digits, of any script, lies in a range.
 
-    With `tokenization` it is the number of letters for each token instead, which is low where a tokenizer finds no
-    words. Combining marks are neither letters nor digits, as in Python's `str.isalnum`: with the vowel signs of Hindi,
-    for example, about half of a text is letters.
+    With `tokenization` it is the number of letters for each token instead, which is low if a tokenizer finds no words.
+    Combining marks are neither letters nor digits, as in Python's `str.isalnum`: because of vowel signs, for example,
+    only about half of a text in Hindi is letters.
 
         create("alphanumeric_filter")([{"text": "words"}, {"text": "#!? -- ... 1"}])  # [{"text": "words"}]
 
     Attributes:
         tokenization: Measure letters for each token.
-        min_ratio: The least share.
-        max_ratio: The largest.
+        min_ratio: The smallest share.
+        max_ratio: The largest share.
         tokenizer: The path of a `tokenizer.json` or of its directory; without one the tokens are words at Unicode's
             word boundaries.
     """
@@ -49,7 +49,7 @@ class AlphanumericFilter(Filter):
     def check(self) -> None:
         check_bounds(self, "min_ratio", "max_ratio")
         if self.tokenization:
-            return  # letters for each token are no share
+            return  # letters for each token are not a share
         for name, kind in (("min_ratio", Share), ("max_ratio", ShareLimit)):
             try:
                 fitted(getattr(self, name), kind)

@@ -12,14 +12,14 @@ from jinx_pipeline.operators.text.ratios import shares
 
 @register("average_line_length_filter", modality="text")
 class AverageLineLengthFilter(Filter):
-    r"""Keeps texts whose average line length lies in a range: code points, with those that end lines, over lines.
+    r"""Keeps texts whose average line length lies in a range: code points, including line ends, over lines.
 
         create("average_line_length_filter", min_len=3)([{"text": "four\nfour"}, {"text": "a\nb"}])
         # [{"text": "four\nfour"}]
 
     Attributes:
-        min_len: The least average.
-        max_len: The largest.
+        min_len: The smallest average.
+        max_len: The largest average.
     """
 
     min_len: int = 10

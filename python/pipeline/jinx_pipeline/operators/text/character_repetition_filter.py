@@ -12,16 +12,16 @@ from jinx_pipeline.operators.api.registry import register
 class CharacterRepetitionFilter(Filter):
     """Keeps texts whose share of repeated n-grams of characters lies in a range.
 
-    The share is that of the most frequent n-grams among all: if k different ones occur, of which m occur more than
-    once, the min(sqrt(k), m) most frequent ones count. The measure is that of the ROOTS corpus (arXiv:2303.03915).
+    It is the share of the most frequent n-grams among all: if k different n-grams occur, of which m occur more than
+    once, the min(sqrt(k), m) most frequent ones count. The ROOTS corpus uses this measure (arXiv:2303.03915).
 
         create("character_repetition_filter", rep_len=3)([{"text": "=" * 40}, {"text": "a plain sentence"}])
         # [{"text": "a plain sentence"}]
 
     Attributes:
         rep_len: Characters of an n-gram.
-        min_ratio: The least share, from 0 to 1.
-        max_ratio: The largest.
+        min_ratio: The smallest share, from 0 to 1.
+        max_ratio: The largest share.
     """
 
     rep_len: NGrams = 10

@@ -17,8 +17,8 @@ class ChineseConvertMapper(TextMapper):
         create("chinese_convert_mapper")([{"text": "简体"}])  # [{"text": "簡體"}]
 
     Attributes:
-        mode: From and to: `s` simplified, `t` traditional, `tw` of Taiwan, `hk` of Hong Kong, `jp` of Japan; `p` with
-            the words of the place.
+        mode: The source and target: `s` simplified, `t` traditional, `tw` Taiwan, `hk` Hong Kong, `jp` Japan; `p` also
+            converts regional words.
     """
 
     mode: Literal[

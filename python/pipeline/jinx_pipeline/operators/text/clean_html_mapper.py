@@ -11,10 +11,10 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("clean_html_mapper", modality="text")
 class CleanHtmlMapper(TextMapper):
-    r"""Makes plain text of HTML.
+    r"""Converts HTML to plain text.
 
-    Tags, scripts, styles and comments go, entities become characters, and an element of a list becomes a line that
-    starts with `*`. A `<` that starts no tag stays.
+    Tags, scripts, styles and comments are removed, entities become characters, and a list item becomes a line that
+    starts with `*`. A `<` that does not start a tag stays.
 
         create("clean_html_mapper")([{"text": "<ul><li>a &amp; b</li></ul>"}])  # [{"text": "\n*a & b"}]
     """

@@ -6,14 +6,14 @@ from jinx import kernels
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Edited
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.text.pattern_replacer import FoundReplacer
+from jinx_pipeline.operators.text.pattern_replacer import MatchReplacer
 
 
 @register("clean_ip_mapper", modality="text")
-class CleanIpMapper(FoundReplacer):
-    """Replaces IP addresses, of version 4 and 6, in texts.
+class CleanIpMapper(MatchReplacer):
+    """Replaces IPv4 and IPv6 addresses in texts.
 
-    With `pattern` it replaces what that matches instead.
+    With `pattern`, it replaces the matches of the pattern instead.
 
         create("clean_ip_mapper", repl="[ip]")([{"text": "10.0.0.1, not 999.1.1.1"}])
         # [{"text": "[ip], not 999.1.1.1"}]

@@ -6,14 +6,14 @@ from jinx import kernels
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Edited
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.text.pattern_replacer import FoundReplacer
+from jinx_pipeline.operators.text.pattern_replacer import MatchReplacer
 
 
 @register("clean_links_mapper", modality="text")
-class CleanLinksMapper(FoundReplacer):
+class CleanLinksMapper(MatchReplacer):
     """Replaces links (`http://`, `https://`, `ftp://`, `www.`) in texts; punctuation after a link stays.
 
-    With `pattern` it replaces what that matches instead.
+    With `pattern`, it replaces the matches of the pattern instead.
 
         create("clean_links_mapper")([{"text": "see https://example.org/a, please"}])  # [{"text": "see , please"}]
     """

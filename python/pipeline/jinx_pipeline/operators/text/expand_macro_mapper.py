@@ -11,10 +11,10 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("expand_macro_mapper", modality="text")
 class ExpandMacroMapper(TextMapper):
-    r"""Replaces macros of LaTeX that take no arguments by their values.
+    r"""Replaces LaTeX macros without arguments by their values.
 
-    Macros are defined by `newcommand`, `renewcommand`, `providecommand` or `def`. The definitions stay as they are. A
-    value may use other macros, up to ten deep.
+    Macros are defined by `newcommand`, `renewcommand`, `providecommand` or `def`. The definitions stay unchanged. A
+    value may use other macros, up to ten levels deep.
 
         create("expand_macro_mapper")([{"text": "\\def\\x{y} a \\x."}])  # [{"text": "\\def\\x{y} a y."}]
     """
@@ -35,11 +35,11 @@ _MACRO = re.compile(r"\\([A-Za-z]+)")
 def _expanded(text: str) -> str | None:
     values: dict[str, str] = {}
     bounds: list[tuple[int, int]] = []
-    for found in _DEFINITION.finditer(text):
-        end = _end_of_group(text, found.end())
-        if end is not None and (not bounds or found.start() >= bounds[-1][1]):
-            values[found[1] or found[2]] = text[found.end() + 1 : end - 1]
-            bounds.append((found.start(), end))
+    for match in _DEFINITION.finditer(text):
+        end = _end_of_group(text, match.end())
+        if end is not None and (not bounds or match.start() >= bounds[-1][1]):
+            values[match[1] or match[2]] = text[match.end() + 1 : end - 1]
+            bounds.append((match.start(), end))
     if not values:
         return None
     parts: list[str] = []
@@ -51,21 +51,21 @@ def _expanded(text: str) -> str | None:
 
 
 def _applied(text: str, values: dict[str, str]) -> str:
-    """The text with its macros replaced, unless that makes it very much longer."""
-    most = _LARGEST * len(text) + 1_000_000
+    """The text with its macros replaced, unless it becomes very much longer."""
+    max_length = _LARGEST * len(text) + 1_000_000
     for _ in range(_DEPTH):
-        after = _MACRO.sub(lambda found: values.get(found[1], found[0]), text)
-        if after == text or len(after) > most:
+        after = _MACRO.sub(lambda match: values.get(match[1], match[0]), text)
+        if after == text or len(after) > max_length:
             break
         text = after
     return text
 
 
 def _end_of_group(text: str, start: int) -> int | None:
-    """Where the group in braces that starts at `start` ends."""
+    """The end of the group in braces that starts at `start`."""
     depth = 0
-    for found in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
-        if depth == 0 and found[0] == "}":
-            return found.end()
+    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and match[0] == "}":
+            return match.end()
     return None

@@ -11,8 +11,8 @@ from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 class FlaggedWordsFilter(ListedWordsFilter):
     """Keeps texts whose share of flagged words among all words lies in a range.
 
-    They are words of pornography and spam; the built-in lists are short, so give your own for real data.
-    Words are those of `words_num_filter`; case makes no difference. A text without words has the share 0.
+    Flagged words are those of pornography and spam. The built-in lists are short, so use your own for real data.
+    Words are those of `words_num_filter`; case is ignored. A text without words has the share 0.
 
         create("flagged_words_filter", flagged_words=["foo"])([{"text": "foo"}, {"text": "fine"}])  # [{"text": "fine"}]
 

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @register("language_id_score_filter", modality="text")
 class LanguageIdScoreFilter(Filter):
-    """Keeps texts in some languages, when the language is certain enough.
+    """Keeps texts in the given languages, if the language is certain enough.
 
-    Without a model `lingua` tells 75 languages apart, from its own data and without a download; it is slower than
-    fastText and its confidence is another number. A text without letters has the language `und` and the score 0.
+    Without a model, `lingua` identifies 75 languages, from its own data and without a download; it is slower than
+    fastText, and its scores are not comparable. A text without letters has the language `und` and the score 0.
 
         create("language_id_score_filter", lang="en")([{"text": "This is a sentence, written in plain English."}])
 
     Attributes:
-        lang: A language or several, as ISO 639-1 codes (fastText: as its labels); none keeps all.
-        min_score: The least confidence, from 0 to 1.
+        lang: One or several languages, as ISO 639-1 codes (fastText: as its labels); empty keeps all.
+        min_score: The smallest confidence, from 0 to 1.
         model: The path of a fastText model such as `lid.176.bin`; needs `fasttext`. Nothing is downloaded.
     """
 
@@ -43,18 +43,18 @@ class LanguageIdScoreFilter(Filter):
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         texts: list[str] = batch.text.to_pylist()
         if self.model is None:
-            found = ctx.model("", _load_lingua)(texts)
+            identified = ctx.model("", _load_lingua)(texts)
         else:
-            found = ctx.model(str(self.model), _load_fasttext)(texts)
-        return {"lang": [lang for lang, _ in found], "lang_score": [score for _, score in found]}
+            identified = ctx.model(str(self.model), _load_fasttext)(texts)
+        return {"lang": [lang for lang, _ in identified], "lang_score": [score for _, score in identified]}
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
         scores = stats["lang_score"].to_numpy(zero_copy_only=False)
         is_sure = scores >= self.min_score
-        wanted = [self.lang] if isinstance(self.lang, str) else self.lang
-        if not any(wanted):
+        languages = [self.lang] if isinstance(self.lang, str) else self.lang
+        if not any(languages):
             return is_sure
-        return is_sure & np.isin(np.array(stats["lang"].to_pylist(), dtype=object), wanted)
+        return is_sure & np.isin(np.array(stats["lang"].to_pylist(), dtype=object), languages)
 
 
 UNKNOWN = ("und", 0.0)
@@ -63,16 +63,16 @@ UNKNOWN = ("und", 0.0)
 def _load_lingua(name: str, device: str) -> Any:
     del name, device
     lingua = require("lingua", extra="language", what="language_id_score_filter without a model")
-    # What is longer than a tweet is told apart as well in this mode, with a tenth of the memory.
+    # For texts longer than a tweet, this mode is as accurate, with a tenth of the memory.
     detector = lingua.LanguageDetectorBuilder.from_all_languages().with_low_accuracy_mode().build()
 
     def identify(texts: list[str]) -> list[tuple[str, float]]:
         best = [next(iter(values), None) for values in detector.compute_language_confidence_values_in_parallel(texts)]
         return [
             UNKNOWN
-            if one is None or not any(map(str.isalpha, text))
-            else (one.language.iso_code_639_1.name.lower(), float(one.value))
-            for one, text in zip(best, texts, strict=True)
+            if confidence is None or not any(map(str.isalpha, text))
+            else (confidence.language.iso_code_639_1.name.lower(), float(confidence.value))
+            for confidence, text in zip(best, texts, strict=True)
         ]
 
     return identify
@@ -87,8 +87,8 @@ def _load_fasttext(name: str, device: str) -> Any:
     def identify(texts: list[str]) -> list[tuple[str, float]]:
         labels, scores = model.predict([text.replace("\n", " ") for text in texts])
         return [
-            (one[0].removeprefix("__label__"), min(float(score[0]), 1.0)) if len(one) else UNKNOWN
-            for one, score in zip(labels, scores, strict=True)
+            (label[0].removeprefix("__label__"), min(float(score[0]), 1.0)) if len(label) else UNKNOWN
+            for label, score in zip(labels, scores, strict=True)
         ]
 
     return identify

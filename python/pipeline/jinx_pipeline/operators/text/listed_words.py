@@ -1,4 +1,4 @@
-"""What filters by lists of words have in common."""
+"""The base class of filters by lists of words."""
 
 from abc import abstractmethod
 from pathlib import Path
@@ -20,11 +20,11 @@ class ListedWordsFilter(Filter):
         lang: The language of the list: `en`, `zh`, `es`, `fr`, `de`, `ar`, `hi`, `all` of them, or one of your own
             files.
         tokenization: Split at Unicode's word boundaries instead of white space, for scripts without spaces.
-        min_ratio: The least share, from 0 to 1.
-        max_ratio: The largest.
-        use_words_aug: Also look for successive words, joined: of Chinese, where a word is several ideographs.
-        words_aug_group_sizes: How many successive words.
-        words_aug_join_char: What joins them.
+        min_ratio: The smallest share, from 0 to 1.
+        max_ratio: The largest share.
+        use_words_aug: Also look for consecutive words, joined: for Chinese, where a word is several ideographs.
+        words_aug_group_sizes: How many consecutive words.
+        words_aug_join_char: The string that joins them.
     """
 
     lang: str = "en"
@@ -37,7 +37,7 @@ class ListedWordsFilter(Filter):
 
     @abstractmethod
     def source(self) -> tuple[str, Path | None, list[str] | None]:
-        """The kind of list, and what the user gave: a directory, and the list itself."""
+        """The kind of list, and the directory and the list that the user gave."""
 
     def resolve(self) -> None:
         self._words()

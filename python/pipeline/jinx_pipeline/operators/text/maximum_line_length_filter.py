@@ -16,8 +16,8 @@ class MaximumLineLengthFilter(Filter):
         create("maximum_line_length_filter", min_len=3)([{"text": "one\nb"}, {"text": "a\nb"}])  # [{"text": "one\nb"}]
 
     Attributes:
-        min_len: The least length of the longest line.
-        max_len: The largest.
+        min_len: The smallest length of the longest line.
+        max_len: The largest length of the longest line.
     """
 
     min_len: int = 10

@@ -1,4 +1,4 @@
-"""What mappers that replace what they find in texts have in common."""
+"""The base class of mappers that replace matches in texts."""
 
 from abc import abstractmethod
 
@@ -9,12 +9,12 @@ from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 
-class FoundReplacer(TextMapper):
-    """Replaces what a kernel finds in texts, or what a pattern of the user matches.
+class MatchReplacer(TextMapper):
+    """Replaces the matches of a kernel in texts, or those of a pattern of the user.
 
     Attributes:
-        pattern: A regular expression for what to replace instead.
-        repl: What it becomes.
+        pattern: A regular expression for other matches to replace.
+        repl: The replacement.
     """
 
     pattern: str | None = None
@@ -22,7 +22,7 @@ class FoundReplacer(TextMapper):
 
     @abstractmethod
     def replace(self, texts: pa.Array, ctx: Context) -> Edited:
-        """The texts in which `repl` replaces what there is; None for one that stays."""
+        """The texts with matches replaced by `repl`; None keeps a text."""
 
     def check(self) -> None:
         if self.pattern is not None:

@@ -15,7 +15,7 @@ def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pa
     """Refuse a pattern that does not parse.
 
     Raises:
-        ParameterError: It does not parse, or has not the groups of its replacement.
+        ParameterError: It does not parse, or lacks the groups of its replacement.
     """
     try:
         kernels.replace_pattern([], _plain(pattern), repl)
@@ -24,21 +24,21 @@ def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pa
 
 
 def replaced(texts: pa.Array, steps: Iterable[tuple[str, str]], ctx: Context) -> pa.Array:
-    """The texts after each pattern's matches became its replacement; a dot matches the end of a line, too."""
+    """The texts with the matches of each pattern replaced; a dot also matches the end of a line."""
     for pattern, repl in steps:
         texts = merged(texts, kernels.replace_pattern(texts, _plain(pattern), repl, threads=ctx.threads))
     return texts
 
 
 def merged(texts: pa.Array, edited: list[str | None]) -> pa.Array:
-    """The edited texts, and those that stay as they were."""
+    """The edited texts, and the unchanged ones in place of None."""
     if all(text is None for text in edited):
         return texts
-    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - made when imported
+    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - created on import
 
 
 def _plain(pattern: str) -> str:
-    """The pattern without the `r'...'` in which Data-Juicer's recipes may write it."""
+    """The pattern without the `r'...'` that it may have in Data-Juicer's recipes."""
     if len(pattern) > 2 and pattern.startswith(("r'", 'r"')) and pattern[-1] == pattern[1]:  # noqa: PLR2004 - r and two quotes
         pattern = pattern[2:-1]
     return f"(?s){pattern}"

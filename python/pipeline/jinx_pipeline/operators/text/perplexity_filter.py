@@ -18,21 +18,21 @@ from jinx_pipeline.operators.text.tokens import load_tokenizer, needed_tokenizer
 class PerplexityFilter(Filter):
     """Keeps texts whose perplexity under an n-gram language model lies in a range.
 
-    Perplexity tells how much a text surprises the model: low for the kind of text that it was trained on. Each line
-    of a text is a sentence. A text without words has the perplexity 0.
+    Perplexity measures how much a text surprises the model; it is low for the kind of text that the model was trained
+    on. Each line of a text is a sentence. A text without words has the perplexity 0.
 
     `jinx-pipeline train-lm` makes a model from texts that you trust; a KenLM model works too, as an ARPA file.
 
         create("perplexity_filter", model="path/of/en.arpa", max_ppl=500)([{"text": "This is a sentence."}])
 
     Attributes:
-        lang: The language of the texts; it makes no difference, the model decides.
-        min_ppl: The least perplexity.
-        max_ppl: The largest.
+        lang: The language of the texts; not used, since the model decides.
+        min_ppl: The smallest perplexity.
+        max_ppl: The largest perplexity.
         model: The path of an ARPA file. Nothing is downloaded.
-        unit: The words of the model: `word` for what lies between white space, `character` for characters.
-        tokenizer: The path of a `tokenizer.json` where the model was trained on tokens: its tokens, joined by spaces,
-            are the words.
+        unit: The words of the model: `word` for text between white space, `character` for characters.
+        tokenizer: The path of a `tokenizer.json` if the model was trained on tokens: its tokens, joined by spaces, are
+            the words.
     """
 
     model: Path
@@ -54,8 +54,8 @@ class PerplexityFilter(Filter):
         texts: Any = batch.text
         if self.tokenizer is not None:
             texts = _tokenized(texts.to_pylist(), ctx.model(str(self.tokenizer), load_tokenizer))
-        found = model.score(texts, unit=self.unit, threads=ctx.threads)
-        logarithms, words = found[:, 0], found[:, 1]
+        scores = model.score(texts, unit=self.unit, threads=ctx.threads)
+        logarithms, words = scores[:, 0], scores[:, 1]
         with np.errstate(over="ignore"):
             perplexity = 10 ** (-logarithms / np.maximum(words, 1))
         return {"perplexity": np.where(words > 0, perplexity, 0.0)}
@@ -70,9 +70,9 @@ def _load_model(name: str, device: str) -> kernels.LanguageModel:
 
 def _tokenized(texts: list[str | None], tokenizer: Any) -> list[str]:
     """The lines of the texts as tokens between spaces."""
-    lines = [(at, line) for at, text in enumerate(texts) for line in (text or "").splitlines()]
+    lines = [(number, line) for number, text in enumerate(texts) for line in (text or "").splitlines()]
     encoded = tokenizer.encode_batch([line for _, line in lines], add_special_tokens=False)
-    found: list[list[str]] = [[] for _ in texts]
-    for (at, _), one in zip(lines, encoded, strict=True):
-        found[at].append(" ".join(one.tokens))
-    return ["\n".join(one) for one in found]
+    tokenized: list[list[str]] = [[] for _ in texts]
+    for (number, _), encoding in zip(lines, encoded, strict=True):
+        tokenized[number].append(" ".join(encoding.tokens))
+    return ["\n".join(text_lines) for text_lines in tokenized]

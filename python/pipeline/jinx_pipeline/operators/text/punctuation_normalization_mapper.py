@@ -11,9 +11,9 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("punctuation_normalization_mapper", modality="text")
 class PunctuationNormalizationMapper(TextMapper):
-    """Replaces full-width and typographic punctuation by that of ASCII.
+    """Replaces full-width and typographic punctuation by ASCII punctuation.
 
-    The characters are those of CCNet (arXiv:1911.00359), without the full-width digit 1 that its list takes for a
+    The characters are those of CCNet (arXiv:1911.00359), without the full-width digit 1, which its list treats as a
     quotation mark.
 
         create("punctuation_normalization_mapper")([{"text": "（好，“是”…）"}])  # [{"text": '(好,"是"...)'}]

@@ -1,4 +1,4 @@
-"""Shares of counts."""
+"""Computes shares."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def shares(parts: "npt.NDArray[Any]", wholes: "npt.NDArray[Any]") -> "npt.NDArray[np.float64]":
-    """Each part divided by its whole, 0 where the whole is 0; float64 of shape (n,)."""
+    """Each part divided by its whole, or 0 if the whole is 0; float64 of shape (n,)."""
     return np.divide(parts, wholes, out=np.zeros(len(parts)), where=wholes != 0)

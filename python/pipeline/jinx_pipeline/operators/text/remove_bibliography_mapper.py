@@ -21,5 +21,5 @@ class RemoveBibliographyMapper(TextMapper):
         return replaced(texts, [(_START + ".*", "")], ctx)
 
 
-# Without `\b`, with which a pattern is matched step by step, and a huge text takes too many.
+# Without `\b`, which makes the regex engine slow on huge texts.
 _START = r"\\(?:appendix(?:\W|$)|begin\{(?:references|REFERENCES|thebibliography)\}|bibliography\{)"

@@ -19,8 +19,8 @@ class RemoveCommentsMapper(TextMapper):
 
     Attributes:
         doc_type: The kind of document; `tex`.
-        inline: Remove comments that follow something in their line.
-        multiline: Remove lines that are a comment.
+        inline: Remove comments after other text in a line.
+        multiline: Remove lines that only consist of a comment.
     """
 
     doc_type: Literal["tex"] | Annotated[list[Literal["tex"]], NotEmpty()] = "tex"

@@ -11,7 +11,7 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("remove_header_mapper", modality="text")
 class RemoveHeaderMapper(TextMapper):
-    r"""Removes what is before the first heading of LaTeX documents (`chapter`, `part`, `section` and so on).
+    r"""Removes the text before the first heading of LaTeX documents (`chapter`, `part`, `section` and so on).
 
         create("remove_header_mapper")([{"text": "head\\section{A} text"}])  # [{"text": "\\section{A} text"}]
 

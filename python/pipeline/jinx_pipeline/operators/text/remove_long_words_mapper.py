@@ -14,15 +14,16 @@ from jinx_pipeline.operators.text.word_runs import stripped, without_words
 
 @register("remove_long_words_mapper", modality="text")
 class RemoveLongWordsMapper(TextMapper):
-    """Removes words whose length is out of range: links without spaces, keys, encoded data.
+    """Removes words whose length is out of range, such as links without spaces, keys and encoded data.
 
-    The length is that without punctuation and symbols at either end. White space around a removed word is one space.
+    Punctuation and symbols at either end do not count for the length. White space around a removed word becomes one
+    space.
 
         create("remove_long_words_mapper", max_len=5)([{"text": "a verylongword b"}])  # [{"text": "a b"}]
 
     Attributes:
-        min_len: The least length in code points.
-        max_len: The largest.
+        min_len: The smallest length in code points.
+        max_len: The largest length in code points.
     """
 
     min_len: Annotated[int, Range(0)] = 1

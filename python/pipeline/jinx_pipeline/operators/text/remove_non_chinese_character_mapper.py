@@ -10,15 +10,15 @@ from jinx_pipeline.operators.text.patterns import replaced
 
 @register("remove_non_chinese_character_mapper", modality="text")
 class RemoveNonChineseCharacterMapper(TextMapper):
-    """Removes all characters that are not Chinese ideographs, and what the parameters say.
+    """Removes all characters except Chinese ideographs and, by default, ASCII letters, digits and punctuation.
 
         create("remove_non_chinese_character_mapper", keep_alphabet=False)([{"text": "abc你好1"}])
         # [{"text": "你好1"}]
 
     Attributes:
-        keep_alphabet: Keep the letters of ASCII.
-        keep_number: Keep the digits of ASCII.
-        keep_punc: Keep punctuation of Chinese and of ASCII, and spaces.
+        keep_alphabet: Keep ASCII letters.
+        keep_number: Keep ASCII digits.
+        keep_punc: Keep Chinese and ASCII punctuation, and spaces.
     """
 
     keep_alphabet: bool = True
@@ -26,14 +26,14 @@ class RemoveNonChineseCharacterMapper(TextMapper):
     keep_punc: bool = True
 
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
-        kept = r"\p{Han}"
+        characters = r"\p{Han}"
         if self.keep_alphabet:
-            kept += "A-Za-z"
+            characters += "A-Za-z"
         if self.keep_number:
-            kept += "0-9"
+            characters += "0-9"
         if self.keep_punc:
-            kept += _PUNCTUATION
-        return replaced(texts, [(f"[^{kept}]+", "")], ctx)
+            characters += _PUNCTUATION
+        return replaced(texts, [(f"[^{characters}]+", "")], ctx)
 
 
 _PUNCTUATION = (

@@ -20,9 +20,9 @@ class RemoveRepeatSentencesMapper(TextMapper):
         # [{"text": "Buy it. Read on."}]
 
     Attributes:
-        lowercase: Whether case makes no difference.
-        ignore_special_character: Whether only letters, digits and marks make a difference.
-        min_repeat_sentence_length: Shorter sentences stay, in code points of what is compared.
+        lowercase: Whether case is ignored.
+        ignore_special_character: Whether only letters, digits and marks are compared.
+        min_repeat_sentence_length: Shorter sentences stay, in compared code points.
     """
 
     lowercase: bool = False
@@ -34,13 +34,13 @@ class RemoveRepeatSentencesMapper(TextMapper):
 
     def _without_copies(self, text: str) -> str | None:
         pieces = sentences(text, start_small=True)
-        seen: set[str] = set()
-        kept: list[str] = []
+        earlier: set[str] = set()
+        kept_sentences: list[str] = []
         for piece in pieces:
             compared = piece.strip().lower() if self.lowercase else piece.strip()
             if self.ignore_special_character:
                 compared = "".join(filter(is_part_of_word, compared))
-            if len(compared) < self.min_repeat_sentence_length or compared not in seen:
-                kept.append(piece)
-            seen.add(compared)
-        return "".join(kept).rstrip() if len(kept) < len(pieces) else None
+            if len(compared) < self.min_repeat_sentence_length or compared not in earlier:
+                kept_sentences.append(piece)
+            earlier.add(compared)
+        return "".join(kept_sentences).rstrip() if len(kept_sentences) < len(pieces) else None

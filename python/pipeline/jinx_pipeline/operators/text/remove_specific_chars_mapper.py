@@ -22,9 +22,10 @@ class RemoveSpecificCharsMapper(TextMapper):
     chars_to_remove: str | list[str] = "◆●■►▼▲▴∆▻▷❖♡□"
 
     def check(self) -> None:
-        for one in self.chars_to_remove:
-            if len(one) != 1:
-                raise ParameterError(self.name, "chars_to_remove", f"chars_to_remove has {one!r}; it lists characters")
+        for character in self.chars_to_remove:
+            if len(character) != 1:
+                problem = f"chars_to_remove has {character!r}; it lists characters"
+                raise ParameterError(self.name, "chars_to_remove", problem)
 
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
         return kernels.replace_characters(texts, dict.fromkeys(self.chars_to_remove, ""), threads=ctx.threads)

@@ -14,16 +14,16 @@ from jinx_pipeline.operators.text.word_runs import stripped, without_words
 
 @register("remove_words_with_incorrect_substrings_mapper", modality="text")
 class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
-    """Removes words that hold any of some strings: rests of links and of markup.
+    """Removes words that contain one of the given strings, such as leftovers of links and markup.
 
-    Punctuation and symbols at either end of a word are no part of it.
+    Punctuation and symbols at either end are not part of a word.
 
         create("remove_words_with_incorrect_substrings_mapper")([{"text": "see www.a.org now"}])
         # [{"text": "see now"}]
 
     Attributes:
-        lang: The language; it makes no difference.
-        tokenization: Take words at Unicode's word boundaries instead of white space, for scripts without spaces.
+        lang: The language; not used.
+        tokenization: Split words at Unicode's word boundaries instead of white space, for scripts without spaces.
         substrings: The strings; `http`, `www`, `.com`, `href` and `//` if not given.
     """
 
@@ -34,10 +34,10 @@ class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
         wrong = ["http", "www", ".com", "href", "//"] if self.substrings is None else self.substrings
         if self.tokenization:
-            either = "|".join(re.escape(one) for one in wrong if one)
-            return replaced(texts, [(rf"\w*(?:{either})\w*", "")], ctx) if either else texts
+            alternatives = "|".join(re.escape(string) for string in wrong if string)
+            return replaced(texts, [(rf"\w*(?:{alternatives})\w*", "")], ctx) if alternatives else texts
 
         def is_wrong(word: str) -> bool:
-            return any(one in word for one in wrong) and any(one in stripped(word) for one in wrong)
+            return any(string in word for string in wrong) and any(string in stripped(word) for string in wrong)
 
         return [without_words(text, is_wrong) for text in texts.to_pylist()]

@@ -11,16 +11,16 @@ from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 @register("replace_content_mapper", modality="text")
 class ReplaceContentMapper(TextMapper):
-    r"""Replaces what one or several regular expressions match in texts, one after another.
+    r"""Replaces the matches of one or several regular expressions in texts, one after another.
 
-    The steps for one text are bounded, so that no pattern runs forever: a text for which it takes too long is a bad
-    row.
+    The number of matching steps for a text is limited, so that no pattern runs forever: a text that exceeds the limit
+    is a bad row.
 
         create("replace_content_mapper", pattern="[0-9]+", repl="0")([{"text": "in 1999"}])  # [{"text": "in 0"}]
 
     Attributes:
-        pattern: A regular expression or several; none changes nothing.
-        repl: What its matches become, or what those of each pattern become; `\1` is the first group.
+        pattern: One or several regular expressions; without one, nothing changes.
+        repl: The replacement for matches, or a list with a replacement for each pattern; `\1` is the first group.
     """
 
     pattern: str | list[str] | None = None
@@ -29,8 +29,8 @@ class ReplaceContentMapper(TextMapper):
     def check(self) -> None:
         patterns = self._patterns()
         if isinstance(self.repl, list) and len(self.repl) != len(patterns):
-            what = f"{len(self.repl)} replacements for {len(patterns)} patterns; give one for all, or one for each"
-            raise ParameterError(self.name, "repl", what)
+            problem = f"{len(self.repl)} replacements for {len(patterns)} patterns; give a single one, or as many"
+            raise ParameterError(self.name, "repl", problem)
         for pattern, repl in self._steps():
             checked_pattern(self.name, pattern, repl)
 

@@ -15,7 +15,7 @@ class SentenceSplitMapper(TextMapper):
         create("sentence_split_mapper")([{"text": "Dr. No is here. Who?"}])  # [{"text": "Dr. No is here.\nWho?"}]
 
     Attributes:
-        lang: The language, for its abbreviations: `en`, `de`, `fr`, `es`; others have none.
+        lang: The language, for its abbreviations: `en`, `de`, `fr`, `es`; other languages have none.
     """
 
     lang: str = "en"

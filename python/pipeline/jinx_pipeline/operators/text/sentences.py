@@ -1,4 +1,4 @@
-"""Where sentences end."""
+"""Splits texts into sentences."""
 
 import re
 
@@ -20,37 +20,37 @@ _ABBREVIATIONS = {
 
 
 def sentences(text: str, lang: str = "en", *, start_small: bool = False) -> list[str]:
-    """The sentences of a text, each with the white space after it: joined they are the text.
+    """The sentences of a text, each with the white space after it; joined, they are the text.
 
-    A sentence ends at punctuation before white space, at that of Chinese and Japanese, and at the end of a line. It
-    does not end after an abbreviation, an initial, or where a lower-case letter follows a dot.
+    A sentence ends at punctuation before white space, at Chinese and Japanese punctuation, and at the end of a line. It
+    does not end after an abbreviation or an initial, or if a lower-case letter follows a dot.
 
     Args:
         text: Any text.
         lang: The language, for its abbreviations.
-        start_small: A sentence may start with a lower-case letter.
+        start_small: Whether a sentence may start with a lower-case letter.
     """
-    short = frozenset(_ABBREVIATIONS.get(lang, "").split())
-    found: list[str] = []
+    abbreviations = frozenset(_ABBREVIATIONS.get(lang, "").split())
+    result: list[str] = []
     start = 0
     for end in _END.finditer(text):
         if (
             end[0].startswith(".")
             and not end[0].startswith("..")
             and "\n" not in end[0]
-            and _goes_on(text, end, short, start_small)
+            and _continues(text, end, abbreviations, start_small)
         ):
             continue
-        found.append(text[start : end.end()])
+        result.append(text[start : end.end()])
         start = end.end()
-    return [*found, text[start:]] if start < len(text) else found
+    return [*result, text[start:]] if start < len(text) else result
 
 
-def _goes_on(text: str, end: "re.Match[str]", short: frozenset[str], start_small: bool) -> bool:  # noqa: FBT001 - as above
+def _continues(text: str, end: "re.Match[str]", abbreviations: frozenset[str], start_small: bool) -> bool:  # noqa: FBT001 - as above
     """Whether the sentence continues after a dot."""
     if not start_small and text[end.end() : end.end() + 1].islower():
         return True
     word = _LAST_WORD.search(text, max(0, end.start() - 14), end.start() + 1)
     if word is None:
         return False
-    return word[1].lower() in short or (_INITIAL.fullmatch(word[1]) is not None and word[1] != "I")
+    return word[1].lower() in abbreviations or (_INITIAL.fullmatch(word[1]) is not None and word[1] != "I")

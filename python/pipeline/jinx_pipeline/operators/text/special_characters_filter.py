@@ -13,15 +13,15 @@ from jinx_pipeline.operators.text.ratios import shares
 class SpecialCharactersFilter(Filter):
     """Keeps texts whose share of special characters lies in a range.
 
-    Special are punctuation, symbols, emoji, digits, white space, also that without width, and control characters of any
-    script. Letters are not, nor the marks with which many scripts write vowels.
+    Special characters are punctuation, symbols, emoji, digits, white space (including zero-width), and control
+    characters of any script. Letters are not special, nor are the marks with which many scripts write vowels.
 
         create("special_characters_filter")([{"text": "plain words"}, {"text": "a ~~ 1 ** 2"}])
         # [{"text": "plain words"}]
 
     Attributes:
-        min_ratio: The least share, from 0 to 1.
-        max_ratio: The largest.
+        min_ratio: The smallest share, from 0 to 1.
+        max_ratio: The largest share.
     """
 
     min_ratio: Share = 0.0

@@ -11,8 +11,8 @@ from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 class StopwordsFilter(ListedWordsFilter):
     """Keeps texts whose share of stop words among all words lies in a range.
 
-    A text of sentences has many: function words such as articles and prepositions.
-    Words are those of `words_num_filter`; case makes no difference. A text without words has the share 0.
+    Stop words are function words such as articles and prepositions, of which texts with sentences have many.
+    Words are those of `words_num_filter`; case is ignored. A text without words has the share 0.
 
         create("stopwords_filter")([{"text": "this is the one"}, {"text": "red green blue"}])
         # [{"text": "this is the one"}]

@@ -25,16 +25,15 @@ if TYPE_CHECKING:
 class TextChunkMapper(Splitter):
     """Makes a sample of each chunk of a text: cut at every match of a pattern, or into chunks of a length.
 
-    With both, a chunk is as long as it may be: it ends at the last match that it reaches, and only where there is none
-    at its largest length. Chunks of white space alone are left out; a text without any other chunk stays whole. A
-    sample has one text.
+    With both, a chunk is as long as possible: it ends at the last match that it reaches, or without a match at the
+    largest length. Chunks of white space are left out; a text without other chunks stays whole. A sample has one text.
 
         create("text_chunk_mapper", max_len=5)([{"text": "abcdefgh"}])  # [{"text": "abcde"}, {"text": "fgh"}]
 
     Attributes:
         max_len: The largest length of a chunk, in tokens or code points.
-        split_pattern: A regular expression for what lies between chunks; it belongs to none.
-        overlap_len: How much of a chunk that was too long the next one repeats.
+        split_pattern: A regular expression for separators between chunks, which are removed.
+        overlap_len: How much of a chunk that was cut at its largest length the next chunk repeats.
         tokenizer: The path of a `tokenizer.json` or of its directory; without one lengths are code points.
     """
 
@@ -51,8 +50,8 @@ class TextChunkMapper(Splitter):
         if self.max_len is None and self.split_pattern is None:
             raise ParameterError(self.name, "max_len", "give max_len or split_pattern")
         if self.max_len is not None and not 0 <= self.overlap_len < self.max_len:
-            what = f"overlap_len is {self.overlap_len}; it is not negative and less than max_len ({self.max_len})"
-            raise ParameterError(self.name, "overlap_len", what)
+            problem = f"overlap_len is {self.overlap_len}; it is not negative and less than max_len ({self.max_len})"
+            raise ParameterError(self.name, "overlap_len", problem)
         if self.split_pattern is not None:
             checked_pattern(self.name, self.split_pattern, "", "split_pattern")
 
@@ -63,18 +62,18 @@ class TextChunkMapper(Splitter):
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
         parents: list[int] = []
         chunks: list[str] = []
-        for at, (pieces, own) in enumerate(zip(self._pieces(batch.text, ctx), batch.texts, strict=True)):
-            if len(own) > 1:
+        for row, (pieces, texts) in enumerate(zip(self._pieces(batch.text, ctx), batch.texts, strict=True)):
+            if len(texts) > 1:
                 raise ValueError(f"{self.name}: a sample has several texts; name a column with one")
             cut = pieces[::2] if self.max_len is None else self._cut(pieces, self.max_len, ctx)
-            found = [chunk for chunk in cut if chunk.strip()] or ["".join(pieces)]
-            parents += [at] * len(found)
-            chunks += found if own else []
+            text_chunks = [chunk for chunk in cut if chunk.strip()] or ["".join(pieces)]
+            parents += [row] * len(text_chunks)
+            chunks += text_chunks if texts else []
         children = batch.take(np.array(parents, dtype=np.int64))
         return np.array(parents, dtype=np.int64), children.with_texts_as(chunks)
 
     def _pieces(self, texts: pa.Array, ctx: Context) -> list[list[str]]:
-        """Each text cut at the pattern: what lies between matches, alternating with the matches."""
+        """Each text split at the pattern: the text between matches, alternating with the matches."""
         if self.split_pattern is None:
             return [[text] for text in texts.to_pylist()]
         mark = "\x00"
@@ -87,7 +86,7 @@ class TextChunkMapper(Splitter):
         text = "".join(pieces)
         ends = self._ends(text, ctx)
         bounds = list(accumulate(map(len, pieces), initial=0))
-        # Where the pattern's matches start and end; one without characters ends nothing.
+        # The start and end of the matches; empty matches do not separate chunks.
         matches = [(start, stop) for start, stop in zip(bounds[1::2], bounds[2::2], strict=False) if start < stop]
         start, first = 0, 0
         while True:
@@ -95,7 +94,7 @@ class TextChunkMapper(Splitter):
             if len(ends) - 1 - token <= max_len:
                 yield text[start:]
                 return
-            # A character may be several tokens, and is not cut.
+            # A character may be several tokens, and is never cut.
             reached = max(ends[token + max_len], ends[bisect_right(ends, start)])
             last = bisect_right(matches, (reached, len(text)), lo=first) - 1
             if last >= first:
@@ -107,7 +106,7 @@ class TextChunkMapper(Splitter):
                 start = overlap if overlap > start else reached
 
     def _ends(self, text: str, ctx: Context) -> list[int]:
-        """Where tokens start, and the end of the text."""
+        """The starts of tokens, and the end of the text."""
         if self.tokenizer is None:
             return list(range(len(text) + 1))
         offsets = ctx.model(self.tokenizer, load_tokenizer).encode(text, add_special_tokens=False).offsets

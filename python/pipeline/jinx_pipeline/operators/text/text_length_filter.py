@@ -16,8 +16,8 @@ class TextLengthFilter(Filter):
         create("text_length_filter", min_len=3)([{"text": "yes"}, {"text": "no"}])  # [{"text": "yes"}]
 
     Attributes:
-        min_len: The least length.
-        max_len: The largest.
+        min_len: The smallest length.
+        max_len: The largest length.
     """
 
     min_len: int = 10

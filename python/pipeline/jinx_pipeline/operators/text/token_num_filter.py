@@ -19,9 +19,9 @@ class TokenNumFilter(Filter):
         create("token_num_filter", hf_tokenizer="path/to/tokenizer.json")([{"text": "How many tokens has this text?"}])
 
     Attributes:
-        hf_tokenizer: The path of a `tokenizer.json` or of its folder. Nothing is downloaded.
-        min_num: The least number.
-        max_num: The largest.
+        hf_tokenizer: The path of a `tokenizer.json` or of its directory. Nothing is downloaded.
+        min_num: The smallest number.
+        max_num: The largest number.
     """
 
     hf_tokenizer: Annotated[str, NotEmpty()] = "EleutherAI/pythia-6.9b-deduped"

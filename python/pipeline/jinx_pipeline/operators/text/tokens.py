@@ -1,4 +1,4 @@
-"""Tokens of texts, by a tokenizer that the user names."""
+"""Tokenizes texts with a tokenizer that the user names."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ def load_tokenizer(name: str, device: str) -> Any:
     """The tokenizer of a `tokenizer.json`, for `Context.model`.
 
     Args:
-        name: Its path, or that of its folder.
-        device: Makes no difference.
+        name: The path of the file, or of its directory.
+        device: Not used.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -43,19 +43,19 @@ def _file_of(name: str) -> Path:
 
 
 def count_tokens(texts: "pa.Array", tokenizer: str | None, ctx: Context) -> "npt.NDArray[np.int64]":
-    """The tokens of each text, int64 of shape (n,); without a tokenizer words at Unicode's word boundaries."""
+    """The number of tokens of each text, int64 of shape (n,); without a tokenizer, words at Unicode's boundaries."""
     if tokenizer is None:
         return kernels.count_words(texts, split="unicode", threads=ctx.threads)
     return np.array([len(numbers) for numbers in _encoded(texts, tokenizer, ctx)], dtype=np.int64)
 
 
 def numbered_tokens(texts: "pa.Array", tokenizer: str, ctx: Context) -> "pa.Array":
-    """The numbers of the tokens of each text, between spaces."""
+    """The token ids of each text, joined by spaces."""
     import pyarrow as pa
 
     return pa.array([" ".join(map(str, numbers)) for numbers in _encoded(texts, tokenizer, ctx)], pa.large_string())
 
 
 def _encoded(texts: "pa.Array", tokenizer: str, ctx: Context) -> list[list[int]]:
-    found = ctx.model(tokenizer, load_tokenizer).encode_batch(texts.to_pylist(), add_special_tokens=False)
-    return [one.ids for one in found]
+    encodings = ctx.model(tokenizer, load_tokenizer).encode_batch(texts.to_pylist(), add_special_tokens=False)
+    return [encoding.ids for encoding in encodings]

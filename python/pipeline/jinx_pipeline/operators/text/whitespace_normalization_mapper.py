@@ -10,10 +10,10 @@ from jinx_pipeline.operators.api.registry import register
 
 @register("whitespace_normalization_mapper", modality="text")
 class WhitespaceNormalizationMapper(TextMapper):
-    r"""Removes white space at both ends of texts, and replaces white space of every kind within by a space of ASCII.
+    r"""Removes white space at both ends of texts, and replaces other white space of any kind by ASCII spaces.
 
-    Ends of lines stay. Zero-width spaces and joiners of words count as white space; the joiners that Arabic, Persian,
-    Hindi and emoji are written with stay.
+    Line ends stay. Zero-width spaces and word joiners count as white space; the joiners that Arabic, Persian, Hindi and
+    emoji use stay.
 
         create("whitespace_normalization_mapper")([{"text": " a\u3000b\tc\n"}])  # [{"text": "a b c"}]
     """

@@ -12,18 +12,18 @@ from jinx_pipeline.operators.api.registry import register
 class WordRepetitionFilter(Filter):
     """Keeps texts whose share of repeated n-grams of words lies in a range.
 
-    The share is that of n-grams that occur more than once among all. Words are those of `words_num_filter`, in lower
-    case. The measure is that of the ROOTS corpus (arXiv:2303.03915).
+    It is the share of n-grams that occur more than once among all. Words are those of `words_num_filter`, in lower
+    case. The ROOTS corpus uses this measure (arXiv:2303.03915).
 
         create("word_repetition_filter", rep_len=2)([{"text": "buy now " * 9}, {"text": "three plain words"}])
         # [{"text": "three plain words"}]
 
     Attributes:
-        lang: The language; it makes no difference.
+        lang: The language; not used.
         tokenization: Split at Unicode's word boundaries instead of white space, for scripts without spaces.
         rep_len: Words of an n-gram.
-        min_ratio: The least share, from 0 to 1.
-        max_ratio: The largest.
+        min_ratio: The smallest share, from 0 to 1.
+        max_ratio: The largest share.
     """
 
     lang: str = "en"

@@ -1,4 +1,4 @@
-"""Words between white space, and texts without some of them."""
+"""Finds words between white space, and removes words from texts."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ def is_part_of_word(character: str) -> bool:
 
 
 def stripped(word: str) -> str:
-    """A word without what is neither letter, digit nor mark at either end."""
+    """A word without characters at either end that are neither letters, digits nor marks."""
     start, stop = 0, len(word)
     while start < stop and not is_part_of_word(word[start]):
         start += 1
@@ -23,21 +23,21 @@ def stripped(word: str) -> str:
 
 
 def without_words(text: str, is_removed: Callable[[str], bool]) -> str | None:
-    """The text without some words, each with the white space before it; None if all stay.
+    """The text without some words, each removed with the white space before it; None if all stay.
 
-    A line ends where it ended.
+    Line ends stay.
     """
     pieces = _PIECE.findall(text)
     if not any(not piece[0].isspace() and is_removed(piece) for piece in pieces):
         return None
-    kept: list[str] = []
+    kept_pieces: list[str] = []
     for piece in pieces:
         if piece[0].isspace():
-            last = kept[-1] if kept else ""
+            last = kept_pieces[-1] if kept_pieces else ""
             if last.isspace():
-                kept[-1] = last if "\n" in last or "\n" not in piece else piece
+                kept_pieces[-1] = last if "\n" in last or "\n" not in piece else piece
             else:
-                kept.append(piece)
+                kept_pieces.append(piece)
         elif not is_removed(piece):
-            kept.append(piece)
-    return "".join(kept)
+            kept_pieces.append(piece)
+    return "".join(kept_pieces)

@@ -13,15 +13,15 @@ from jinx_pipeline.operators.api.registry import register
 class WordsNumFilter(Filter):
     """Keeps texts whose number of words lies in a range.
 
-    A word lies between white space and has a letter: numbers and punctuation alone are not words.
+    A word is text between white space with at least one letter: numbers and punctuation alone are not words.
 
         create("words_num_filter", min_num=2)([{"text": "two words"}, {"text": "1 word"}])  # [{"text": "two words"}]
 
     Attributes:
-        lang: The language; it makes no difference.
+        lang: The language; not used.
         tokenization: Split at Unicode's word boundaries instead, for scripts without spaces: an ideograph is a word.
-        min_num: The least number.
-        max_num: The largest.
+        min_num: The smallest number.
+        max_num: The largest number.
     """
 
     lang: str = "en"

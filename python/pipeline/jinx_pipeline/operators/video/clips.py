@@ -1,4 +1,4 @@
-"""Cutting a video into clips, exact to the frame."""
+"""Cuts a video into clips, exact to the frame."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from jinx_pipeline.optional import require
 
-# What MP4 holds; other sound goes into Matroska.
+# The audio codecs for MP4; clips with other codecs are Matroska files.
 _SOUND_OF_MP4 = {"aac", "mp3", "opus", "ac3", "eac3", "flac", "alac"}
 _EDGE = 1e-6
 
 
 class Span(NamedTuple):
-    """From `start` up to, and not including, `stop`, in seconds from the first frame."""
+    """A time span from `start` up to but not including `stop`, in seconds from the first frame."""
 
     start: float
     stop: float
@@ -22,45 +22,45 @@ def spans(duration: float, length: float, overlap: float, min_last: float) -> li
     """The spans of clips of a fixed length.
 
     Args:
-        duration: Of the video, in seconds.
-        length: Of a clip.
+        duration: The duration of the video in seconds.
+        length: The length of a clip in seconds.
         overlap: Seconds that a clip shares with the next.
         min_last: A last clip shorter than this is left out.
     """
-    found: list[Span] = []
+    result: list[Span] = []
     number = 0
     while (start := number * (length - overlap)) < duration - _EDGE:
         stop = min(start + length, duration)
         is_last = start + length >= duration - _EDGE
         if not is_last or stop - start >= min_last - _EDGE:
-            found.append(Span(start, duration + length if is_last else start + length))
+            result.append(Span(start, duration + length if is_last else start + length))
         if is_last:
             break
         number += 1
-    return found
+    return result
 
 
-def cut(container: Any, wanted: Sequence[Span]) -> list[bytes]:
-    """A file for each span: its frames, encoded again, and its sound, copied; spans without frames are left out.
+def cut(container: Any, clip_spans: Sequence[Span]) -> list[bytes]:
+    """A video file for each span, with encoded frames and copied audio; spans without frames are left out.
 
     Args:
         container: A PyAV container.
-        wanted: Spans in the order of their starts.
+        clip_spans: The spans, in the order of their starts.
     """
     video = container.streams.video[0]
     video.thread_type = "AUTO"
     audio = container.streams.audio[0] if container.streams.audio else None
     streams = [video] if audio is None else [video, audio]
-    clips = [_Clip(span, video, audio) for span in wanted]
+    clips = [_Clip(span, video, audio) for span in clip_spans]
     origin: float | None = None
     for packet in container.demux(streams):
         if packet.stream is audio:
             if packet.pts is None:
                 continue
-            at = float(packet.pts * packet.time_base) - (origin or 0.0)
+            seconds = float(packet.pts * packet.time_base) - (origin or 0.0)
             for clip in clips:
-                if clip.has(at):
-                    clip.copy(packet, at)
+                if clip.has(seconds):
+                    clip.copy(packet, seconds)
             continue
         for frame in packet.decode():
             if frame.time is not None:
@@ -69,16 +69,16 @@ def cut(container: Any, wanted: Sequence[Span]) -> list[bytes]:
     return [data for clip in clips if (data := clip.close())]
 
 
-def _encode(frame: Any, at: float, clips: "list[_Clip]") -> None:
+def _encode(frame: Any, seconds: float, clips: "list[_Clip]") -> None:
     for clip in clips:
-        if clip.has(at):
-            clip.encode(frame, at)
-        elif at >= clip.span.stop:
+        if clip.has(seconds):
+            clip.encode(frame, seconds)
+        elif seconds >= clip.span.stop:
             clip.finish_frames()
 
 
 class _Clip:
-    """One clip as it is written."""
+    """A clip that is being written."""
 
     def __init__(self, span: Span, video: Any, audio: Any) -> None:
         self.span = span
@@ -89,25 +89,25 @@ class _Clip:
         self._sound: Any = None
         self._is_flushed = False
 
-    def has(self, at: float) -> bool:
-        return self.span.start - _EDGE <= at < self.span.stop - _EDGE
+    def has(self, seconds: float) -> bool:
+        return self.span.start - _EDGE <= seconds < self.span.stop - _EDGE
 
-    def encode(self, frame: Any, at: float) -> None:
+    def encode(self, frame: Any, seconds: float) -> None:
         out = self._opened()
         copy = frame.reformat(format="yuv420p")
-        copy.pts = round((at - self.span.start) / self._frames.time_base)
+        copy.pts = round((seconds - self.span.start) / self._frames.time_base)
         copy.time_base = self._frames.time_base
         copy.pict_type = 0  # the encoder chooses
         for packet in self._frames.encode(copy):
             out.mux(packet)
 
-    def copy(self, packet: Any, at: float) -> None:
+    def copy(self, packet: Any, seconds: float) -> None:
         av = require("av", extra="video", what="Cutting videos")
         out = self._opened()
         moved = av.Packet(bytes(packet))
         moved.stream = self._sound
         moved.time_base = packet.time_base
-        moved.pts = moved.dts = round((at - self.span.start) / float(packet.time_base))
+        moved.pts = moved.dts = round((seconds - self.span.start) / float(packet.time_base))
         moved.duration = packet.duration
         out.mux(moved)
 

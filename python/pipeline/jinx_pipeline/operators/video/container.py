@@ -1,4 +1,4 @@
-"""Videos opened with PyAV."""
+"""Opens videos with PyAV."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,17 +9,17 @@ from jinx_pipeline.sample.media import Media, MediaError
 
 
 @contextmanager
-def opened(medium: Media, what: str) -> Generator[Any]:
+def opened(medium: Media, operator: str) -> Generator[Any]:
     """A PyAV container with a video stream.
 
     Args:
         medium: The video.
-        what: Which operator needs it.
+        operator: The name of the operator, for the message if PyAV is missing.
 
     Raises:
         MediaError: It is not a video, or it is damaged.
     """
-    av = require("av", extra="video", what=what)
+    av = require("av", extra="video", what=operator)
     try:
         with av.open(medium.open()) as container:
             if not container.streams.video:
@@ -30,7 +30,7 @@ def opened(medium: Media, what: str) -> Generator[Any]:
 
 
 def duration_of(container: Any) -> float:
-    """The length of the video stream in seconds; from its packets where the header does not say it."""
+    """The length of the video stream in seconds, from its packets if the header does not have it."""
     stream = container.streams.video[0]
     if stream.duration is not None:
         return float(stream.duration * stream.time_base)

@@ -10,15 +10,15 @@ from jinx_pipeline.sample.media import Media
 
 @register("video_duration_filter", modality="video")
 class VideoDurationFilter(MediaFilter):
-    """Keeps samples whose videos have a duration, in seconds, that lies in a range; no frame is decoded.
+    """Keeps samples whose videos have a duration in a range, in seconds; no frame is decoded.
 
         create("video_duration_filter", min_duration=2, max_duration=60)
 
     Needs PyAV (the extra `video`).
 
     Attributes:
-        min_duration: The least duration.
-        max_duration: The largest.
+        min_duration: The shortest duration.
+        max_duration: The longest duration.
         any_or_all: Whether one video of a sample must pass, or each.
     """
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @register("video_split_by_duration_mapper", modality="video")
 class VideoSplitByDurationMapper(Splitter):
-    """Cuts videos into clips of a fixed duration and makes a sample of each clip.
+    """Cuts videos into clips of a fixed duration and makes a sample from each clip.
 
-    Each frame is in one clip (in more only where clips overlap): a clip has the frames from its start up to, but not
-    including, the start of the next. A clip's sample is its parent's with that clip as its only video; of the tokens
-    for videos in its text, the one that stood for the video stays.
+    Each frame is in one clip, or in several if clips overlap: a clip has the frames from its start up to but not
+    including the start of the next. The sample of a clip is a copy of its parent with the clip as its only video; of
+    the video tokens in its text, only the token of this video stays.
 
         create("video_split_by_duration_mapper", split_duration=5, keep_original_sample=False)
 
-    Frames are encoded again (H.264, or MPEG-4 where FFmpeg has no encoder for it), sound is copied. Needs PyAV (the
+    Frames are encoded again (H.264, or MPEG-4 if FFmpeg has no H.264 encoder), and audio is copied. Needs PyAV (the
     extra `video`). Clips are bytes in the samples, or files in the run's `media_dir`.
 
     Attributes:
@@ -48,11 +48,11 @@ class VideoSplitByDurationMapper(Splitter):
 
     def check(self) -> None:
         if self.split_duration <= 0:
-            what = f"split_duration is {self.split_duration}; a clip is longer than 0 seconds"
-            raise ParameterError(self.name, "split_duration", what)
+            problem = f"split_duration is {self.split_duration}; a clip is longer than 0 seconds"
+            raise ParameterError(self.name, "split_duration", problem)
         if not 0 <= self.overlap_duration < self.split_duration:
-            what = f"overlap_duration is {self.overlap_duration}; it is less than split_duration"
-            raise ParameterError(self.name, "overlap_duration", what)
+            problem = f"overlap_duration is {self.overlap_duration}; it is less than split_duration"
+            raise ParameterError(self.name, "overlap_duration", problem)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -79,27 +79,27 @@ class VideoSplitByDurationMapper(Splitter):
             if has_text:
                 columns[text_column].append(text)
 
-        for at, media in enumerate(ctx.each(batch.media("videos"))):
-            sample = samples[at]
+        for row, media in enumerate(ctx.each(batch.media("videos"))):
+            sample = samples[row]
             text = sample.get(text_column, REMOVED) if has_text else None
             if self.keep_original_sample:
-                add(at, sample.get(video_column, REMOVED), text)
+                add(row, sample.get(video_column, REMOVED), text)
             for number, medium in enumerate(media):
                 clip_text = only_medium(text, "videos", number, roles) if isinstance(text, str) else text
                 for clip_number, clip in enumerate(self._clips(medium)):
-                    kept = ctx.keep_media(f"{batch.ids[at]}-{number}-{clip_number}.mp4", clip)
-                    add(at, _with_medium(sample[video_column], steps, kept), clip_text)
+                    stored_clip = ctx.keep_media(f"{batch.ids[row]}-{number}-{clip_number}.mp4", clip)
+                    add(row, _with_medium(sample[video_column], steps, stored_clip), clip_text)
         return np.array(parents, dtype=np.int64), columns
 
     def _clips(self, medium: Any) -> list[bytes]:
         with opened(medium, self.name) as container:
             duration = duration_of(container)
-        wanted = spans(duration, self.split_duration, self.overlap_duration, self.min_last_split_duration)
+        clip_spans = spans(duration, self.split_duration, self.overlap_duration, self.min_last_split_duration)
         with opened(medium, self.name) as container:
-            return cut(container, wanted)
+            return cut(container, clip_spans)
 
 
 def _with_medium(value: Any, steps: Steps, medium: Any) -> Any:
-    """A copy of a column whose media are this one, in a list if they were in one."""
-    was_list = any(isinstance(found, list | tuple) for found in find(value, steps))
+    """A copy of a column with a single medium, in a list if the media were in a list."""
+    was_list = any(isinstance(media, list | tuple) for media in find(value, steps))
     return replaced(value, steps, iter([[medium] if was_list else medium]))

@@ -1,4 +1,4 @@
-"""Lists of words: the built-in ones, and those of a directory that the user names."""
+"""Lists of words, built-in or from a directory that the user names."""
 
 import json
 from functools import lru_cache
@@ -12,13 +12,14 @@ BUILT_IN = ("ar", "de", "en", "es", "fr", "hi", "zh")
 
 
 def word_list(kind: str, lang: str, folder: Path | None, operator: str) -> list[str]:
-    """The words of a list; `all` is those of all languages that there are.
+    """The words of a list; `all` joins the lists of all languages.
 
     Args:
         kind: `stopwords` or `flagged_words`.
         lang: A language, or `all`.
-        folder: With files `*KIND*.json` (a dict of lists by language) or `KIND.LANG.txt`; None: the built-in lists.
-        operator: Named in errors.
+        folder: A directory with files `*KIND*.json` (a dict of lists by language) or `KIND.LANG.txt`; None: the
+            built-in lists.
+        operator: The name of the operator, for errors.
 
     Raises:
         ParameterError: There is no list for the language.
@@ -27,9 +28,9 @@ def word_list(kind: str, lang: str, folder: Path | None, operator: str) -> list[
     if lang == "all" and "all" not in lists:
         return [word for words in lists.values() for word in words]
     if lang not in lists:
-        where = "built in" if folder is None else f"in {folder}"
-        what = f"no {kind} for {lang!r} {where}; there are: {', '.join(sorted(lists)) or 'none'}"
-        raise ParameterError(operator, "lang", what)
+        location = "built in" if folder is None else f"in {folder}"
+        problem = f"no {kind} for {lang!r} {location}; there are: {', '.join(sorted(lists)) or 'none'}"
+        raise ParameterError(operator, "lang", problem)
     return lists[lang]
 
 
