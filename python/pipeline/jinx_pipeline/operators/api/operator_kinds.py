@@ -201,8 +201,14 @@ class Grouper(Operator):
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         """A sample for each group, whose columns are lists."""
-        names = batch.column_names
-        rows = [{name: group.column(text_of((name,))) for name in names} for group in self.groups(batch)]
+        rows: list[dict[str, list[Any]]] = []
+        for group in self.groups(batch):
+            names = group.column_names
+            if group.is_open:
+                # Columns of other groups would depend on which samples are looked at together.
+                samples = group.samples()
+                names = [name for name in names if any(name in sample for sample in samples)]
+            rows.append({name: group.column(text_of((name,))) for name in names})
         return Batch(rows, roles=batch.roles)
 
 
