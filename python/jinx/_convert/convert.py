@@ -224,7 +224,21 @@ class Conversion:
             options=settings.for_core(**extra_options),
             progress=self.progress,
         )
-        return WriteResult.of(settings.out, done)
+        written = WriteResult.of(settings.out, done)
+        return written if written.samples or settings.embed is None else self._without_files(inputs, written)
+
+    def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:
+        """Without samples, keep the columns of the input, whose types are those of paths."""
+        settings = self.settings
+        if (
+            settings.target not in {"jinx", "parquet"}
+            or settings.core["append"]
+            or "-" in [*inputs.files, settings.out]
+        ):
+            return written
+        plain = settings.changed(settings.out, settings.target, limit=0, overwrite=True, resume=False)
+        plain.embed = None
+        return replace(Conversion(plain, None).files(inputs), skipped=written.skipped)
 
     def _copy_mds(self, directories: Sequence[str]) -> WriteResult | None:
         from jinx._dataset.dataset import Dataset
