@@ -31,7 +31,7 @@ def data(tmp_path_factory):
 def exported(data, tmp_path):
     def export(steps, block_rows=ROWS, text="text", **options):
         out = tmp_path / "out.jinx"
-        flow = jp.Dataset.load(data, text=text).process(steps)
+        flow = steps if isinstance(steps, jp.Dataset) else jp.Dataset.load(data, text=text).process(steps)
         result = flow.export(out, workers=1, block_rows=block_rows, overwrite=True, **options)
         return [dict(sample) for sample in jinx.open(out)], [bad.row for bad in result.bad_rows]
 
@@ -65,6 +65,21 @@ def test_a_group_has_the_columns_of_its_samples(exported, block_rows):
     found, _ = exported([rank_first, group], block_rows)
     assert [sample.get("rank") for sample in found] == [[0, None, None, None], [None, 4, None, None], None]
     assert [list(sample) for sample in found][2] == ["n", "k", "text", "box", "mask"]
+
+
+@pytest.mark.parametrize("batch", [{}, {"batch_rows": 1}])
+def test_samples_of_groups_have_their_columns_again(exported, data, batch):
+    def without_text(sample):
+        if sample["k"] == 1:
+            del sample["text"]
+        return sample
+
+    group, ungroup = jp.create("key_value_grouper", group_by_keys=["k"]), jp.create("naive_reverse_grouper")
+    flow = jp.Dataset.load(data).process([rank_first, without_text, group]).process(ungroup, **batch)
+    found, bad = exported(flow)
+    assert not bad
+    assert {sample["k"] for sample in found if "text" in sample} == {0, 2}
+    assert {sample["k"] for sample in found if "rank" in sample} == {0, 1}
 
 
 @pytest.mark.parametrize("block_rows", [1, ROWS])

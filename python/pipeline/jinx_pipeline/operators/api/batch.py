@@ -394,7 +394,9 @@ class Batch:
         # Whether others in the batch have it makes no difference.
         if (not is_known and not self.is_open) or (role is not None and not self._is_whole(name)):
             advice = f"; name the column of the {role} in the recipe's dataset, or in Roles" if role else ""
-            raise KeyError(f"no column {name!r}; there are: {', '.join(names)}{advice}")
+            # Where columns depend on the sample, others in the batch say nothing.
+            there = "" if self.is_open else f"; there are: {', '.join(names)}"
+            raise KeyError(f"no column {name!r}{there}{advice}")
         return not is_known
 
     def _is_whole(self, name: str) -> bool:
