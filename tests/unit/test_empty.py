@@ -201,6 +201,20 @@ def test_a_conversion_that_selects_nothing_keeps_the_columns(pair, tmp_path, sou
     assert set(pq.read_schema(tmp_path / "out.parquet").names) == set(names)
 
 
+@pytest.mark.parametrize("out", ["out.jinx", "out", "out.parquet"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_no_sample_with_a_file_to_embed_keeps_the_columns(tmp_path, out, rows):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"id": [1], "image": ["missing.png"], "s": ["a"]})[:rows]
+    pq.write_table(table, tmp_path / "in.parquet")
+    done = jinx.convert(tmp_path / "in.parquet", tmp_path / out, embed=["image"], missing="skip")
+    assert (done.samples, done.skipped) == (0, rows)
+    if out.endswith(".parquet"):
+        jinx.convert(tmp_path / out, tmp_path / "back.jinx")
+        out = "back.jinx"
+    assert jinx.open(tmp_path / out).column_names == ["id", "image", "s"]
+
+
 def test_rows_that_were_not_selected_are_no_error_of_those_that_were(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"id": 1}\n{"id": "one"}\n', "utf-8")
     assert jinx.convert(tmp_path / "in.jsonl", tmp_path / "out.jinx", limit=0).samples == 0

@@ -196,6 +196,46 @@ def test_a_renamed_column_in_the_place_of_another(folder, tmp_path):
         jinx.pack(jinx.open(tmp_path / "renamed.jinx"), LENGTH)
 
 
+# Through functions, whose effect is known when they ran.
+
+
+def _written(dataset, folder, out):
+    jinx.convert(dataset, folder / out, shard_size="4 KB" if out == "shards" else None)
+    if out.endswith(".parquet"):
+        jinx.convert(folder / out, folder / "back.jinx")
+        out = "back.jinx"
+    return jinx.open(folder / out)
+
+
+@pytest.mark.parametrize("out", ["out.jinx", "shards", "out.parquet"])
+@kinds
+def test_lengths_stay_under_functions_that_change_other_columns(folder, tmp_path, kind, out):
+    source = jinx.open(folder / f"{kind}.jinx")
+    [way] = counted(source)
+    made = _written(source.map(lambda sample: {"note": len(sample["messages"])}, remove_columns="id"), tmp_path, out)
+    assert [one.settings for one in counted(made)] == [way.settings]
+    assert len(PackedDataset(made, {"max_length": LENGTH}, tokenizer=folder / "tokenizer"))
+
+
+@pytest.mark.parametrize("out", ["out.jinx", "shards", "out.parquet"])
+@kinds
+def test_lengths_are_stale_where_a_function_has_changed_one_text(folder, tmp_path, kind, out):
+    source = jinx.open(folder / f"{kind}.jinx")
+    last = source[COUNT - 1]["id"]
+    change = lambda sample: {"messages": OTHER[0]} if sample["id"] == last else None  # noqa: E731
+    made = _written(source.map(change), tmp_path, out)
+    with pytest.raises(MismatchError, match=STALE):
+        jinx.pack(made, LENGTH)
+
+
+@kinds
+def test_lengths_of_a_function_are_the_users(folder, tmp_path, kind):
+    made = _written(jinx.open(folder / f"{kind}.jinx").map(lambda sample: {"num_tokens": 7}), tmp_path, "out.jinx")
+    [way] = counted(made)
+    assert "num_tokens" not in way.settings["counts"]
+    assert jinx.pack(made, LENGTH).stats().tokens == 7 * COUNT
+
+
 # Through other formats, and by keys.
 
 

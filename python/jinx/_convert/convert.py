@@ -27,6 +27,7 @@ from jinx._writer import shard_bytes
 
 if TYPE_CHECKING:
     from jinx._convert.formats import FormatName
+    from jinx._convert.kept_lengths import KeptLengths
     from jinx._dataset.dataset import Dataset
     from jinx._writer import Writer
 
@@ -223,7 +224,21 @@ class Conversion:
             options=settings.for_core(**extra_options),
             progress=self.progress,
         )
-        return WriteResult.of(settings.out, done)
+        written = WriteResult.of(settings.out, done)
+        return written if written.samples or settings.embed is None else self._without_files(inputs, written)
+
+    def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:
+        """Without samples, keep the columns of the input, whose types are those of paths."""
+        settings = self.settings
+        if (
+            settings.target not in {"jinx", "parquet"}
+            or settings.core["append"]
+            or "-" in [*inputs.files, settings.out]
+        ):
+            return written
+        plain = settings.changed(settings.out, settings.target, limit=0, overwrite=True, resume=False)
+        plain.embed = None
+        return replace(Conversion(plain, None).files(inputs), skipped=written.skipped)
 
     def _copy_mds(self, directories: Sequence[str]) -> WriteResult | None:
         from jinx._dataset.dataset import Dataset
@@ -308,7 +323,7 @@ class Conversion:
             return self._copy(source)
         if target != "mds" and not source._transforms and (has_schema or target == "parquet"):
             return self._arrow(source)
-        return self._samples(source)
+        return self._changed_samples(source)
 
     def _hugging_face(self, source: Any) -> WriteResult:
         from jinx._convert import from_huggingface as huggingface
@@ -329,6 +344,17 @@ class Conversion:
             return self._write(samples)
         return self._by_way_of_jinx(lambda first: first._write(samples))
 
+    def _changed_samples(self, source: "Dataset") -> WriteResult:
+        """Convert samples that functions, decoders or new names may have changed."""
+        from jinx._convert.kept_lengths import KeptLengths
+
+        lengths, settings = KeptLengths(source), self.settings
+        # What a file says of lengths is known when all its samples are written, and shards before the last are closed.
+        is_file = settings.out.endswith(".jinx") and not settings.core["append"]
+        if settings.target == "jinx" and (is_file or not lengths.is_needed):
+            return self._write(source, lengths)
+        return self._by_way_of_jinx(lambda first: first._write(source, lengths))
+
     def _by_way_of_jinx(
         self, write: "Callable[[Conversion], Any]", *, first_progress: Progress | None = None
     ) -> WriteResult:
@@ -347,12 +373,18 @@ class Conversion:
             written = Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))
             return replace(written, path=settings.out)
 
-    def _write(self, samples: Iterable[Any]) -> WriteResult:
+    def _write(self, samples: Iterable[Any], lengths: "KeptLengths | None" = None) -> WriteResult:
+        kept = lengths if lengths is not None and lengths.is_needed else None
         with self._writer() as writer:
             for sample in islice(samples, self.settings.core["limit"]):
-                writer.write(self._projected(sample))
+                projected = self._projected(sample)
+                if kept is not None:
+                    kept.compare(projected)
+                writer.write(projected)
                 if self.progress is not None:
                     self.progress(writer.samples, writer.bytes, None)
+            if kept is not None:
+                kept.tell(writer)
             return writer.close()
 
     def _copy(self, source: "Dataset") -> WriteResult:

@@ -229,6 +229,15 @@ def with_lengths_text(dataset: D, lengths: str) -> D:
     )
 
 
+def with_replaced(dataset: D, names: Sequence[str]) -> D:
+    """The dataset as one of which some columns got other values: for what it says of itself, not to be read."""
+    return _added(dataset, [(name, FunctionColumn(_no_value, dataset)) for name in names])
+
+
+def _no_value(sample: Any) -> None:
+    del sample
+
+
 def _column(dataset: Reader, name: str, values: Any) -> Any:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a column's name is a str, not {type(name).__name__}")

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _STEPS = 1000
+# Similarities at which all bands and rows are looked at, on each side of the threshold; and what rounding may add.
+_LOOKS = 20
+_ROUNDING = 1e-6
 
 
 def band_table(keys: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_] | None" = None) -> pa.Table:
@@ -34,10 +37,28 @@ def best_bands(threshold: float, permutations: int) -> tuple[int, int]:
     similarity = (np.arange(_STEPS) + 0.5) / _STEPS
     below = similarity < threshold
     best, chosen = np.inf, (1, permutations)
-    for bands in range(1, permutations + 1):
-        for rows in range(1, permutations // bands + 1):
-            missed = (1 - similarity**rows) ** bands
-            error = (1 - missed)[below].sum() + missed[~below].sum()
-            if error < best:
-                best, chosen = error, (bands, rows)
+    for bands, rows in _candidates(threshold, permutations):
+        missed = (1 - similarity**rows) ** bands
+        error = (1 - missed)[below].sum() + missed[~below].sum()
+        if error < best:
+            best, chosen = error, (bands, rows)
     return chosen
+
+
+def _candidates(threshold: float, permutations: int) -> list[tuple[int, int]]:
+    """The (bands, rows) of which one has the least errors, told by a look at few similarities."""
+    rows = np.concatenate([np.arange(1, permutations // bands + 1) for bands in range(1, permutations + 1)])
+    bands = np.repeat(np.arange(1, permutations + 1), permutations // np.arange(1, permutations + 1))
+    similarity = (np.arange(_STEPS) + 0.5) / _STEPS
+    low, high = np.zeros(len(rows)), np.zeros(len(rows))
+    # The error falls with the similarity above the threshold, and rises below it: between two similarities it lies
+    # between those at both.
+    for is_above in (False, True):
+        for run in np.array_split(similarity[(similarity >= threshold) == is_above], _LOOKS):
+            if not len(run):
+                continue
+            missed = np.exp(bands * np.log1p(-(run[[0, -1], None] ** rows)))
+            ends = np.sort(missed if is_above else 1 - missed, axis=0) * len(run)
+            low, high = low + ends[0], high + ends[1]
+    chosen = np.flatnonzero(low <= high.min() + _ROUNDING)
+    return list(zip(bands[chosen].tolist(), rows[chosen].tolist(), strict=True))

@@ -18,7 +18,7 @@ from jinx_pipeline.plan.graph import PlanGraph, PlanNode
 from jinx_pipeline.plan.graph_builder import graph_of, node_resources
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.probe import Findings, pools_of
-from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.runlog.records import Grown
@@ -264,6 +264,10 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     wants_rows = is_output and export is not None and export.kind == "jinx" and not export.path.endswith(".jinx")
     options = recipe.options
     chosen = [operators[place] for place in node.operators]
+    places = [place for place in (node.group, *node.operators, node.keys_of) if place is not None]
+    before = operators[: min(places, default=len(operators))]
+    if node.group is not None and before and before[-1].kind == "grouper":
+        before.pop()  # whose groups an aggregator takes as they are
     needs = node_resources(recipe, node)
     return Stage(
         [operator.editor(edits) if isinstance(operator, Edits) else operator for operator in chosen],
@@ -276,6 +280,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
         signatures=None if node.keys_of is None else operators[node.keys_of],
         ports=tuple(port for port in node.ports if port in {"dropped", "failed"}),
         keep_stats=not is_output or export is None or export.keep_stats,
+        is_open=any(map(opens, before)),
         stat_order=tuple(name for operator in operators if isinstance(operator, Filter) for name in operator.stats),
         measure_only=recipe.measure_only,
         known_stats=recipe.known_stats,

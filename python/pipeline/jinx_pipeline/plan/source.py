@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from jinx._views.open import ViewOpener
-from jinx_pipeline.operators.api.sample_source import ID, PRIVATE, ROW, DatasetSource
+from jinx_pipeline.operators.api.sample_source import (
+    ABSENT,
+    ID,
+    PRIVATE,
+    ROW,
+    UNCHANGED,
+    DatasetSource,
+    in_order,
+    listed_columns,
+)
 from jinx_pipeline.plan.manifest import Manifest
 from jinx_pipeline.sample.content_identity import refuse_replaced
 
@@ -140,8 +149,8 @@ class OpenSource:
 
     @cached_property
     def samples(self) -> DatasetSource:
-        """The samples for batches, which share the values that are read."""
-        return DatasetSource(self.dataset)
+        """The same for batches, which share what it has read."""
+        return _Samples(self)
 
     def __len__(self) -> int:
         if self.bounds is not None:
@@ -194,19 +203,51 @@ class OpenSource:
             return [str(row) for row in rows]
         return [self._ids[index] or str(row) for index, row in zip(self.local(positions).tolist(), rows, strict=True)]
 
-    def own_columns(self) -> list[str]:
-        """Columns that the parts store themselves, in addition to those of the base or in place of them."""
-        if not self.source.has_parts or self.base is None:
-            return []
-        own = self.dataset.info().own_columns
-        return [name for name in own if name not in PRIVATE]
+    @property
+    def origin(self) -> "jinx.Dataset":
+        """What `origin_rows` count in: the base, or without one `dataset`."""
+        return self.dataset if self.base is None else self.base
 
-    def hidden_columns(self) -> list[str]:
-        """Columns of the base that some part hides, because they were removed from all its rows."""
-        if self.base is None or not self.parts:
+    def origin_rows(self, positions: "Positions") -> "Positions":
+        """Where rows lie in `origin`."""
+        return self.local(positions) if self.base is None else self.input_rows(positions)
+
+    def own_columns(self) -> list[str]:
+        """The columns of which some part has other values than the base, or none."""
+        return in_order(name for names in self._own for name in names)
+
+    def has_own(self, positions: "Positions") -> "dict[str, npt.NDArray[np.bool_]]":
+        """For each of `own_columns`, which rows have another value than the base, or none; bool of shape (n,)."""
+        local = self.local(positions)
+        parts = np.searchsorted(np.cumsum([len(part) for part in self.parts]), local, side="right") if self._own else []
+        has = {name: np.array([name in names for names in self._own])[parts] for name in self.own_columns()}
+        for row, unchanged in enumerate((listed_columns(self.dataset, UNCHANGED, local) or ()) if has else ()):
+            for name in unchanged:
+                has[name][row] = False
+        return has
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all rows have the same columns of their own, so that they can be copied as the parts show them."""
+        marks = {ABSENT, UNCHANGED}.intersection(self.dataset.column_names)
+        return not marks and len(set(self._own)) <= 1
+
+    @cached_property
+    def _own(self) -> list[frozenset[str]]:
+        """Of each part, the columns of which a row has another value than the base, or none."""
+        if self.base is None or not self.source.has_parts:
             return []
-        shown = set(self.base.column_names).intersection(*(part.column_names for part in self.parts))
-        return [name for name in self.base.column_names if name not in shown]
+        of_base = set(self.base.column_names)
+        return [frozenset(_changed_columns(part)) | of_base.difference(part.column_names) for part in self.parts]
+
+
+def _changed_columns(part: "jinx.Dataset") -> list[str]:
+    """The columns that operators have written to a part that is a saved view.
+
+    Before them, it has the columns that a base which is a view has of its own.
+    """
+    own = part._roots()[2]
+    return [name for name in own[own.index(ROW) :] if name not in PRIVATE]
 
 
 class _Slice(OpenSource):
@@ -219,20 +260,32 @@ class _Slice(OpenSource):
         self._parts = manifest.slice(whole.positions(start, stop - start))
         super().__init__(replace(whole.source, parts=tuple(self._parts.paths), manifest=None), whole)
 
-    @cached_property
-    def samples(self) -> DatasetSource:
-        return _SlicedSamples(self)
-
     def local(self, positions: "Positions") -> "Positions":
         return self._parts.local(positions)
 
 
-class _SlicedSamples(DatasetSource):
-    """The samples of a slice."""
+class _Samples(DatasetSource):
+    """The samples of a source, whose columns are in one order, whatever parts they are in."""
 
     def __init__(self, source: OpenSource) -> None:
         super().__init__(source.dataset)
         self._local = source.local
+        self._has_parts = source.source.has_parts
+        self._of_base = [] if source.base is None else source.base.column_names
+
+    @cached_property
+    def _names(self) -> list[str]:
+        names = super().names()
+        if not self._of_base:
+            return names
+        first = [name for name in self._of_base if name in names]
+        return [*first, *in_order(name for name in names if name not in first)]
+
+    def names(self) -> list[str]:
+        return self._names
+
+    def is_input(self, name: str) -> bool:
+        return name in (self._of_base if self._has_parts else self._names)
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
         return super().samples(self._local(positions))

@@ -24,7 +24,8 @@ class Stage:
         partitions: The number of partitions of these keys.
         ports: The ports besides `out` whose rows are written: `dropped`, `failed`.
         keep_stats: Whether statistics become a column of the output.
-        stat_order: All statistics of the recipe, in the order of the output, in whatever order the filters run.
+        is_open: Whether an operator before them may have added columns to some rows alone; see `Batch.is_open`.
+        stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
         measure_only: Filters add their statistics and drop nothing.
         known_stats: Statistics in the input by name, with the digest of the filter that computed them.
         pool: The pool of the workers that run it.
@@ -48,6 +49,7 @@ class Stage:
     partitions: int = 1
     ports: tuple[str, ...] = ()
     keep_stats: bool = True
+    is_open: bool = False
     stat_order: tuple[str, ...] = ()
     measure_only: bool = False
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -58,6 +60,15 @@ class Stage:
     trace: int = 0
     media_dir: str | None = None
     answers_dir: str | None = None
+
+
+def opens(operator: Operator) -> bool:
+    """Whether an operator may add columns to some samples alone; see `Batch.is_open`."""
+    if operator.kind == "mapper":
+        return not operator.writes
+    if operator.kind == "aggregator":
+        return getattr(operator, "columns_made", None) is None
+    return operator.kind in {"splitter", "grouper"} or any(map(opens, getattr(operator, "operators", ())))
 
 
 def may_move(operator: Operator) -> bool:

@@ -1,10 +1,9 @@
 """Writes outputs that are one file or not JINX, from all parts in the order of the input."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import groupby
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,15 +15,15 @@ from jinx._dataset.added_columns import with_lengths_text
 from jinx._views.meta import COUNTED, kept_meta
 from jinx._views.save import write_rows_of
 from jinx.errors import MismatchError
-from jinx_pipeline.operators.api.batch import STATS
-from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW, absent_columns
+from jinx_pipeline.operators.api.sample_source import ID, ROW, without_private
 from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.worker.own_values import copy_rows, has_column
 
-# Rows whose missing columns are looked up at a time.
-_COPIED_ROWS = 10_000
-# The names of formats in `jinx.convert`, where they differ.
+# Rows whose own columns are read at a time.
+_COPIED_ROWS = 1000
+# Names that `jinx.convert` has for formats.
 _FORMATS = {"webdataset": "tar"}
 
 
@@ -51,44 +50,10 @@ def write_output(export: Export, folder: Path, source: OpenSource, writer: Mappi
 
 def _copy_all(writer: jinx.Writer, source: OpenSource) -> None:
     """Copy the samples as they are stored."""
-    dataset, moved = source.dataset, _moved_columns(source)
-    hidden = _private(dataset)
-    if ABSENT not in hidden and not moved:
-        writer.copy(dataset, drop=hidden)
-        return
-    plain = dataset.drop_columns([*hidden, *(name for name in moved if name in dataset.column_names)])
-    for first in range(0, len(dataset), _COPIED_ROWS):
-        positions = np.arange(first, min(first + _COPIED_ROWS, len(dataset)))
-        absent = absent_columns(dataset, positions) or [[] for _ in positions]
-        samples = dataset.take(positions, moved) if moved else [{} for _ in positions]
-        own = [
-            {name: sample[name] for name in moved if name in sample and name not in names}
-            for sample, names in zip(samples, absent, strict=True)
-        ]
-        # Consecutive rows with the same columns.
-        rows = zip(positions, absent, own, strict=True)
-        for (names, present), group in groupby(rows, lambda row: (row[1], list(row[2]))):
-            run = list(group)
-            replace = {name: [values[name] for _, _, values in run] for name in present}
-            drop = [name for name in names if name in plain.column_names]
-            writer.copy(plain, [int(position) for position, _, _ in run], replace=replace, drop=drop)
-
-
-def _moved_columns(source: OpenSource) -> list[str]:
-    """The columns to put last in every sample, because they are own columns in some parts and not in others.
-
-    The order of the columns of a sample must not depend on its part: a part has its own columns last, and drops a
-    column of the base that none of its samples has.
-    """
-    counts = Counter(name for part in source.parts for name in part._roots()[2] if name not in PRIVATE)
-    removed = [name for name in source.hidden_columns() if name in source.dataset.column_names]
-    if source.base is None or (not removed and all(count == len(source.parts) for count in counts.values())):
-        return []
-    return sorted({*counts, *removed}, key=lambda name: (name == STATS, name))
-
-
-def _private(dataset: "jinx.Dataset") -> list[str]:
-    return [name for name in PRIVATE if name in dataset.column_names]
+    rows = len(source.dataset)
+    at_once = rows if source.is_even else _COPIED_ROWS
+    for first in range(0, max(rows, 1), max(at_once, 1)):
+        copy_rows(writer, source, np.arange(first, min(first + at_once, rows)))
 
 
 def _write_view(export: Export, target: Path, source: OpenSource, writer: Mapping[str, Any]) -> "jinx.WriteResult":
@@ -102,9 +67,14 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
             return output.close()
     dataset = source.dataset
     rows = np.fromiter(dataset.column(ROW), dtype=np.int64, count=len(dataset))
-    view = dataset.drop_columns(_private(dataset))
-    if uneven := _uneven_columns(source):
-        view = view.with_columns({name: dataset.column(name) for name in uneven})
+    view = without_private(dataset)
+    if not source.is_even:
+        # A view has its own columns for all rows: that of a row of the base is written too, and that of a row without
+        # one is null.
+        own = [name for name in source.own_columns() if name in view.column_names]
+        shown = [name for name in own if _is_shown(source, name)]
+        view = view.drop_columns([name for name in own if name not in shown])
+        view = view.with_columns({name: partial(_value, name) for name in shown})
     if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
         view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
     # The inputs hold their own `meta`. Which values the lengths were counted of is in the plan: if the input is a view,
@@ -115,15 +85,15 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     return write_rows_of(base, rows, view, str(target), place=place, meta=meta)
 
 
-def _uneven_columns(source: OpenSource) -> list[str]:
-    """The columns that are own or dropped columns in some parts, and not in others.
+def _is_shown(source: OpenSource, name: str) -> bool:
+    """Whether any row has a column, of which the base may say so only of rows that remain no more."""
+    rows = len(source.dataset)
+    chunks = (np.arange(first, min(first + _COPIED_ROWS, rows)) for first in range(0, rows, _COPIED_ROWS))
+    return any(any(has_column(source, chunk, name)) for chunk in chunks)
 
-    A view stores an own column for all rows: values of the base are written too, and missing values are null.
-    """
-    counts = Counter(name for part in source.parts for name in part._roots()[2])
-    own = [name for name, count in counts.items() if count < len(source.parts) and name not in PRIVATE]
-    removed = [name for name in source.hidden_columns() if name in source.dataset.column_names]
-    return list(dict.fromkeys([*own, *removed]))
+
+def _value(name: str, sample: Mapping[str, Any]) -> Any:
+    return sample.get(name)
 
 
 def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str, Any]) -> "jinx.WriteResult":
@@ -139,16 +109,13 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
             with jinx.Writer(Path(folder) / "none.jinx") as writer:
                 writer.close()
             return jinx.convert(Path(folder) / "none.jinx", target, **options)
-        dataset = source.dataset
-        hidden = _private(dataset)
-        if ABSENT in hidden or _moved_columns(source):
-            # In a view, a column is null in the samples that lack it.
+        dataset = without_private(source.dataset)
+        if not source.is_even:
+            # Of a view, a column that some samples lack is null in them.
             with jinx.Writer(Path(folder) / "whole") as writer:
                 _copy_all(writer, source)
                 writer.close()
-            dataset, hidden = jinx.open(Path(folder) / "whole"), []
-        if hidden:
-            dataset = dataset.drop_columns(hidden)
+            dataset = jinx.open(Path(folder) / "whole")
         if COUNTED in meta and export.kind == "parquet" and len(dataset):
             # As for a view, this is in the plan.
             dataset = with_lengths_text(dataset, json.dumps(meta[COUNTED]))

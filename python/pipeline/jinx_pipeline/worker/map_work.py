@@ -15,8 +15,9 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import write_keys
 from jinx_pipeline.operators.api.keyed import Exchanged, Keyed
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.sample_source import MadeSamples
 from jinx_pipeline.plan.source import OpenSource, Source
-from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.runlog.work_dir import port_path, published, signatures_path
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
@@ -117,7 +118,7 @@ def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
         rows = min(size, task.first + task.rows - first)
         positions = source.positions(first, rows)
         batch = Batch(source.samples, positions, stage.roles, ids=source.other_ids(positions))
-        yield _with_known_stats(batch, stage)
+        yield _with_known_stats(batch.opened() if stage.is_open else batch, stage)
 
 
 def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
@@ -145,8 +146,8 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
     for number in range(task.first, last + 1):
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
-        if operator.kind == "grouper":
-            group = group.opened()  # a missing key column was handled when the groups were formed
+        if operator.kind == "grouper" or stage.is_open:
+            group = group.opened()  # the keys of a grouper are missing in all samples, or were found
         try:
             new = chain.call_with_waits(operator.name, group, lambda batch: operator.run(batch, chain.ctx).to_samples())
             samples += new
@@ -156,7 +157,8 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
             chain.give_up(operator.name, group, error)
         if len(samples) >= size or (samples and number == last):
             chain.row_of = partial(_group_number, numbers)
-            yield Batch(samples, roles=stage.roles)
+            made_of_groups = Batch(MadeSamples(samples), roles=stage.roles)
+            yield made_of_groups.opened() if opens(operator) else made_of_groups
             chain.row_of = row_of_source
             samples, numbers = [], []
 

@@ -1,24 +1,14 @@
 """The columns that a part stores itself: those that replace columns of its source, and new ones."""
 
-import struct
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
-from jinx_pipeline.operators.api.sample_source import absent_columns
+from jinx_pipeline.operators.api.same_value import is_same_value
+from jinx_pipeline.operators.api.sample_source import UNCHANGED
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.plan.stage import Stage
-
-
-class _Kept:
-    """The type of `KEPT`."""
-
-    def __reduce__(self) -> str:
-        return "KEPT"
-
-
-KEPT: Final = _Kept()
-"""A value of a column to write: the row keeps its stored value."""
+from jinx_pipeline.worker.own_values import KEPT, has_column, own_values, stored_values
 
 
 class PartColumns:
@@ -36,90 +26,64 @@ class PartColumns:
     def __init__(self, stage: Stage, source: OpenSource) -> None:
         self._stage = stage
         self._source = source
-        self._dataset = source.dataset
-        self.stored = set(self._dataset.column_names)
+        self._stored = set(source.dataset.column_names)
         writing = [] if stage.measure_only else stage.operators
         writes = {stage.roles.column(name) for operator in writing for name in operator.writes}
-        self._declared = [name for name in sorted(writes) if name in self.stored]
+        self._declared = [name for name in sorted(writes) if name in self._stored]
 
     def samples(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
         """Samples that are not rows of the dataset."""
         return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats))
 
-    def to_write(self, batch: Batch) -> dict[str, list[Any]]:
-        """The columns to write in place of the stored ones; REMOVED where a row keeps or lacks its stored value."""
-        # With `measure_only`, the output of mappers is for the filters after them and is not written.
+    def of(self, batch: Batch) -> dict[str, list[Any]]:
+        """What rows of the dataset have in place of the columns of the base and next to them; see `own_values`."""
+        return own_values(self._source, batch.positions, self.changed(batch))
+
+    def whole(self, batch: Batch, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+        """The columns with the stored values in place of `KEPT`; in `UNCHANGED`, for each row which these are."""
+        unchanged: list[list[str]] = [[] for _ in range(len(batch))]
+        whole = dict(columns)
+        for name, values in columns.items():
+            kept = [at for at, value in enumerate(values) if value is KEPT]
+            if not kept:
+                continue
+            stored = stored_values(self._source, batch.positions, name)
+            whole[name] = [old if new is KEPT else new for new, old in zip(values, stored, strict=True)]
+            for at in kept:
+                unchanged[at].append(name)
+        return {**whole, UNCHANGED: unchanged} if any(unchanged) else whole
+
+    def changed(self, batch: Batch) -> dict[str, list[Any]]:
+        """What the stage has changed of the stored rows; KEPT where it has not."""
+        # Measuring changes nothing: what mappers made was for the filters after them.
         changed = {} if self._stage.measure_only else batch.changed
         columns: dict[str, list[Any]] = {}
         for name in self._declared:
-            columns[name] = _listed(changed[name]) if name in changed else self._values(batch, name)
-            if None in columns[name]:
-                columns[name] = self._absent_kept(batch, name, columns[name])
-        # Sorted, so that the order does not depend on the first sample with a column.
-        for name in sorted(changed.keys() - columns.keys()):
+            stored = stored_values(self._source, batch.positions, name)
+            columns[name] = _absent_kept(_listed(changed[name]) if name in changed else stored, stored)
+        for name in changed.keys() - columns.keys():
             columns[name] = self._changed_only(batch, name, _listed(changed[name]))
         if not self._stage.keep_stats:
-            if STATS in self.stored:
+            if STATS in self._stored:
                 columns[STATS] = [REMOVED] * len(batch)
         elif batch.stats:
             columns[STATS] = batch.stats_column(self._stage.stat_order)
         return columns
 
-    def with_absent(self, batch: Batch, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """The columns to write, with a column for each stored one that is not in them and that some sample lacks."""
-        absent = absent_columns(self._dataset, self._source.local(batch.positions)) or []
-        for name in dict.fromkeys(name for names in absent for name in names):
-            if name not in columns:
-                columns[name] = [REMOVED if name in names else KEPT for names in absent]
-        return columns
-
-    def whole(self, batch: Batch, name: str, values: list[Any] | None) -> list[Any]:
-        """All values of a column that the view stores itself, including those that did not change."""
-        if values is not None and not any(value is KEPT for value in values):
-            return values
-        stored = self._values(batch, name)
-        return (
-            stored if values is None else [old if new is KEPT else new for new, old in zip(values, stored, strict=True)]
-        )
-
-    def _values(self, batch: Batch, name: str) -> list[Any]:
-        """The stored values of a column; REMOVED where a sample has none."""
-        if name not in self.stored:
-            return [REMOVED] * len(batch)
-        positions = self._source.local(batch.positions)
-        samples = self._dataset.take(positions, [name])
-        values = [sample.get(name, REMOVED) for sample in samples]
-        absent = absent_columns(self._dataset, positions)
-        if absent is None:
-            return values
-        return [REMOVED if name in names else value for value, names in zip(values, absent, strict=True)]
-
-    def _absent_kept(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
-        """The values, without the None that an operator returned for rows that lack the column."""
-        stored = self._values(batch, name)
-        return [old if new is None and old is REMOVED else new for new, old in zip(values, stored, strict=True)]
-
     def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
-        # To drop a column, its values need not be read: they may be large.
-        if name not in self.stored or all(value is REMOVED for value in values):
-            return values
-        stored = self._values(batch, name)
-        return [KEPT if _is_same(new, old) else new for new, old in zip(values, stored, strict=True)]
+        if all(value is REMOVED for value in values):
+            # A dropped column of large blobs is not read to be dropped.
+            return [REMOVED if is_there else KEPT for is_there in has_column(self._source, batch.positions, name)]
+        stored = stored_values(self._source, batch.positions, name)
+        return [KEPT if is_same_value(new, old) else new for new, old in zip(values, stored, strict=True)]
 
 
-def _is_same(new: Any, old: Any) -> bool:
-    """Whether two values would be stored as the same bytes; False if that is expensive to tell."""
-    if type(new) is not type(old):
-        return False
-    if isinstance(new, str | bytes | bool | int) or new is None:
-        return new == old
-    if isinstance(new, float):
-        return struct.pack("d", new) == struct.pack("d", old)
-    if isinstance(new, list):
-        return len(new) == len(old) and all(map(_is_same, new, old))
-    if isinstance(new, dict):
-        return list(new) == list(old) and all(_is_same(new[name], old[name]) for name in new)
-    return False
+def _absent_kept(values: Sequence[Any], stored: Sequence[Any]) -> list[Any]:
+    """A row that had no such column, and was given None by an operator that took it for that, still has none."""
+    return [
+        KEPT if old is REMOVED and (new is None or new is REMOVED) else new
+        for new, old in zip(values, stored, strict=True)
+    ]
 
 
 def _listed(values: Any) -> list[Any]:

@@ -6,8 +6,10 @@ task holds the values of one batch in memory, not those of all its rows.
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -17,14 +19,15 @@ import jinx
 from jinx._results import WriteResult
 from jinx._views.save import write as write_view
 from jinx.errors import JinxError
-from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
-from jinx_pipeline.operators.api.sample_source import ABSENT, ID, PRIVATE, ROW
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
+from jinx_pipeline.operators.api.sample_source import ABSENT, ID, ROW, UNCHANGED, in_order
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.runlog.work_dir import remove_part
 from jinx_pipeline.worker.held_columns import Columns, HeldColumns
 from jinx_pipeline.worker.operator_chain import Chain
-from jinx_pipeline.worker.part_columns import KEPT, PartColumns
+from jinx_pipeline.worker.own_values import KEPT, copy_rows
+from jinx_pipeline.worker.part_columns import PartColumns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +105,6 @@ class RowsWriter(PartWriter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._hidden = [name for name in PRIVATE if name in self._columns.stored]
         self._writer: jinx.Writer | None = None
         self._tables: list[pa.Table] = []
         # Rows of the current batch that are already written, although the call that wrote them failed later.
@@ -149,12 +151,7 @@ class RowsWriter(PartWriter):
         if batch.source is not self._source.dataset:
             writer.write_many(self._columns.samples(batch))
             return
-        columns = self._columns.with_absent(batch, self._columns.to_write(batch))
-        positions = self._source.local(batch.positions)
-        for start, stop, marks in _runs(columns, len(batch)):
-            replace = {name: values[start:stop] for name, values in columns.items() if name not in marks}
-            drop = [name for name, mark in marks.items() if mark is REMOVED and name in self._columns.stored]
-            writer.copy(self._source.dataset, positions[start:stop], replace=replace, drop=[*self._hidden, *drop])
+        copy_rows(writer, self._source, batch.positions, self._columns.changed(batch))
 
 
 @dataclass(frozen=True)
@@ -162,16 +159,26 @@ class _Held:
     """A batch that waits until its view is written.
 
     Attributes:
-        batch: The rows, without the columns that changed.
-        number: The number of these columns in `HeldColumns`; they have a value for every row.
-        removed: For each of these columns, how many rows lack it.
+        batch: Its rows, without the columns that changed.
+        number: Of these columns, all whole, among those that are held.
+        removed: How many rows lack each of them.
+        unchanged: In how many rows each of them has the value of the base.
         table: See `PartWriter.add`.
     """
 
     batch: Batch
     number: int
     removed: Mapping[str, int]
-    table: "pa.Table | None"
+    unchanged: Mapping[str, int]
+    table: "pa.Table | None" = None
+
+    @classmethod
+    def of(cls, batch: Batch, columns: Columns, number: int = 0, table: "pa.Table | None" = None) -> Self:
+        """Rows with these columns."""
+        removed = {
+            name: sum(value is REMOVED for value in values) for name, values in columns.items() if name != UNCHANGED
+        }
+        return cls(batch.unchanged(), number, removed, Counter(chain.from_iterable(columns.get(UNCHANGED, ()))), table)
 
 
 class ViewWriter(PartWriter):
@@ -189,10 +196,7 @@ class ViewWriter(PartWriter):
         """As `PartWriter.add`."""
 
         def whole_columns(part: Batch) -> Columns:
-            changed = self._columns.to_write(part)
-            # The base still has what operators of earlier nodes removed.
-            names = dict.fromkeys([*self._source.own_columns(), *self._source.hidden_columns(), *changed])
-            return {name: self._columns.whole(part, name, changed.get(name)) for name in names}
+            return self._columns.whole(part, self._columns.of(part))
 
         for part, columns in self._attempt(_numbered(batch), whole_columns):
             self._hold(part, columns, table)
@@ -220,7 +224,7 @@ class ViewWriter(PartWriter):
 
     def _hold(self, batch: Batch, columns: Columns, table: "pa.Table | None") -> None:
         rows = None if table is None else _rows_of(table, [batch])
-        self._held.append(_Held(batch.unchanged(), self._values.add(columns), _removed(columns), rows))
+        self._held.append(_Held.of(batch, columns, self._values.add(columns), rows))
 
     def _complete(self) -> None:
         """Give every batch the columns that changed in any batch."""
@@ -232,18 +236,18 @@ class ViewWriter(PartWriter):
                 self._held.append(held)
                 continue
 
-            def stored_columns(part: Batch, missing: Sequence[str] = missing) -> Columns:
-                return {name: self._columns.whole(part, name, None) for name in missing}
+            def whole_columns(part: Batch, missing: Sequence[str] = missing) -> Columns:
+                return _joined(part.changed, self._columns.whole(part, {name: [KEPT] * len(part) for name in missing}))
 
-            for part, columns in self._attempt(self._restored(held), stored_columns):
-                self._hold(part, {**part.changed, **columns}, held.table)
+            for part, columns in self._attempt(self._restored(held), whole_columns):
+                self._hold(part, columns, held.table)
 
     def _drop_unwritable(self) -> None:
         """Keep only the rows that can be written, which are tried in a temporary file."""
         trial = self._path.with_name(f"{self._path.stem}.trial{self._path.suffix}")
 
         def write(part: Batch) -> None:
-            self._write(trial, [_Held(part.unchanged(), 0, _removed(part.changed), None)], [part.changed])
+            self._write(trial, [_Held.of(part, part.changed)], [part.changed])
 
         batches, self._held = self._held, []
         for held in batches:
@@ -260,15 +264,20 @@ class ViewWriter(PartWriter):
     def _write(self, path: Path, batches: Sequence[_Held], columns: Iterable[Columns]) -> WriteResult:
         """Write a view of batches with the same columns."""
         rows = np.concatenate([self._source.input_rows(held.batch.positions) for held in batches])
-        removed = {name: sum(held.removed[name] for held in batches) for name in _names(batches)}
-        own = [name for name, count in removed.items() if count < len(rows)]
-        # If the base is a view with columns of its own, these columns replace them.
+        names = _names(batches)
+        removed = {name: sum(held.removed[name] for held in batches) for name in names}
+        unchanged = {name: sum(held.unchanged.get(name, 0) for held in batches) for name in names}
+        # What all rows have as in the base is shown by it.
+        written = [name for name in names if unchanged[name] < len(rows)]
+        own = [name for name in written if removed[name] < len(rows)]
+        # Of a base that is a view with columns of its own, these are written in their place.
         replaced = self._base._roots()[2]
         dropped = [
-            name for name in removed if name in replaced or (name not in own and name in self._base.column_names)
+            name for name in written if name in replaced or (name not in own and name in self._base.column_names)
         ]
         is_absent_somewhere = any(removed[name] for name in own)
-        # Ids are row numbers, unless the source has ids of its own.
+        is_unchanged_somewhere = any(unchanged[name] for name in own)
+        # Positions are rows, unless the source has names of its own.
         ids = [name for held in batches for name in held.batch.ids] if any(h.batch.is_named for h in batches) else []
         is_named = bool(ids) and ids != [str(row) for row in rows.tolist()]
 
@@ -278,15 +287,19 @@ class ViewWriter(PartWriter):
                 stop = start + len(held.batch)
                 chosen = {name: values[name] for name in own}
                 output = {name: [None if value is REMOVED else value for value in chosen[name]] for name in own}
-                if is_absent_somewhere:
-                    output[ABSENT] = _absent(chosen, len(held.batch))
                 output[ROW] = rows[start:stop].tolist()
+                if is_absent_somewhere:
+                    output[ABSENT] = _listed(_absent(chosen, len(held.batch)))
+                if is_unchanged_somewhere:
+                    output[UNCHANGED] = _listed(_chosen(values.get(UNCHANGED), own, len(held.batch)))
                 if is_named:
                     output[ID] = ids[start:stop]
                 yield output
                 start = stop
 
-        names = [*own, *([ABSENT] if is_absent_somewhere else []), ROW, *([ID] if is_named else [])]
+        marks = {ABSENT: is_absent_somewhere, UNCHANGED: is_unchanged_somewhere, ID: is_named}
+        # First, so that what a base which is a view has of its own can be told from what is written here.
+        names = [ROW, *own, *(name for name, is_needed in marks.items() if is_needed)]
         view = self._base.select(rows)
         # A part never has the path of an input.
         return write_view(view.drop_columns(dropped) if dropped else view, str(path), names, own_columns())
@@ -305,35 +318,28 @@ def _rows_of(table: "pa.Table", parts: Sequence[Batch]) -> "pa.Table":
 
 
 def _names(batches: Sequence[_Held]) -> list[str]:
-    """The columns of held batches, sorted so that the order does not depend on the first batch with a column."""
-    return sorted({name for held in batches for name in held.removed}, key=lambda name: (name == STATS, name))
+    """The columns of held batches."""
+    return in_order(name for held in batches for name in held.removed)
 
 
-def _removed(columns: Columns) -> dict[str, int]:
-    """How many rows lack each column."""
-    return {name: sum(value is REMOVED for value in values) for name, values in columns.items()}
+def _joined(columns: Columns, others: Columns) -> Columns:
+    """The columns of both, of the same rows."""
+    both = {**columns, **others}
+    if UNCHANGED in columns and UNCHANGED in others:
+        both[UNCHANGED] = [[*some, *more] for some, more in zip(columns[UNCHANGED], others[UNCHANGED], strict=True)]
+    return both
 
 
-def _absent(columns: Columns, rows: int) -> list[str | None]:
-    """For each row, the names of the columns that it lacks, as JSON; None if it lacks none."""
-    absent = [[name for name, values in columns.items() if values[row] is REMOVED] for row in range(rows)]
-    return [json.dumps(names, ensure_ascii=False) if names else None for names in absent]
+def _absent(columns: Columns, rows: int) -> list[list[str]]:
+    """For each row the names of the columns that it lacks."""
+    return [[name for name, values in columns.items() if values[row] is REMOVED] for row in range(rows)]
 
 
-def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Runs of rows in which the same columns are KEPT or REMOVED: start, stop and these columns."""
-    partly = {
-        name: values for name, values in columns.items() if any(value is REMOVED or value is KEPT for value in values)
-    }
-    start = 0
-    while start < rows:
-        marks = _marks(partly, start)
-        stop = start + 1
-        while stop < rows and (not partly or _marks(partly, stop) == marks):
-            stop = stop + 1 if partly else rows
-        yield start, stop, marks
-        start = stop
+def _chosen(lists: Sequence[list[str]] | None, chosen: Sequence[str], rows: int) -> list[list[str]]:
+    """Of each list of names those that are chosen, in their order."""
+    return [[name for name in chosen if name in names] for names in lists or [[]] * rows]
 
 
-def _marks(columns: Mapping[str, list[Any]], row: int) -> dict[str, Any]:
-    return {name: values[row] for name, values in columns.items() if values[row] is REMOVED or values[row] is KEPT}
+def _listed(lists: Sequence[list[str]]) -> list[str | None]:
+    """Lists of names as JSON; None for an empty one."""
+    return [json.dumps(names, ensure_ascii=False) if names else None for names in lists]

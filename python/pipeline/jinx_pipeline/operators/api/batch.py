@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from jinx_pipeline.operators.api.returned import ReturnedError, check_count
-from jinx_pipeline.operators.api.sample_source import Source, source_of
+from jinx_pipeline.operators.api.sample_source import STATS, Source, in_order, source_of
 from jinx_pipeline.sample.media import MediaList
 from jinx_pipeline.sample.paths import Steps, find, text_of
 from jinx_pipeline.sample.roles import ROLES, Role, Roles
@@ -17,8 +17,6 @@ from jinx_pipeline.sample.texts import texts_at, with_texts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-STATS: Final = "__dj__stats__"
 
 
 @final
@@ -49,9 +47,9 @@ class Batch:
         positions: Positions of the samples in the source, int64 of shape (n,).
         roles: The columns of texts and media.
         stats: Statistics by name, an Arrow array with a value for each sample; filters add to them.
-        known_stats: By name, the digest of the filter that computed a statistic from the current texts and media.
-        is_open: Whether a column that no sample of the batch has counts as missing instead of unknown, because other
-            samples may have it. Columns of roles never do, since an operator would silently do nothing.
+        known_stats: By name, the digest of the filter that computed a statistic for the texts and media as they are.
+        is_open: Whether a column that no sample of the batch has may exist in others, and is missing here, not unknown.
+            That of a role is missing only if the input has it: an operator would silently do nothing.
     """
 
     def __init__(
@@ -104,7 +102,7 @@ class Batch:
     @property
     def column_names(self) -> list[str]:
         """The columns of the source and those that operators added."""
-        names = dict.fromkeys([*self._source.names(), *self._own])
+        names = dict.fromkeys([*self._source.names(), *in_order(self._own)])
         return [name for name in names if not self._is_removed(name)]
 
     @property
@@ -220,8 +218,8 @@ class Batch:
     def samples(self) -> list[MutableMapping[str, Any]]:
         """The samples as mappings whose values are read on access; changing them does not change the batch."""
         samples = self._source.samples(self.positions)
-        for name, values in self._own.items():
-            for sample, value in zip(samples, _python(values), strict=True):
+        for name in in_order(self._own):
+            for sample, value in zip(samples, _python(self._own[name]), strict=True):
                 if value is REMOVED:
                     sample.pop(name, None)
                 else:
@@ -386,16 +384,26 @@ class Batch:
         """Whether no sample has a column.
 
         Raises:
-            KeyError: Nor has any other.
+            KeyError: Nor has any other; or it is that of a role that operators have added, and a sample lacks it.
         """
-        if name in self._own or not len(self._source):
-            return False
+        if not len(self._source) or self._source.is_input(name):
+            return name not in self._own and name not in self._source.names()
         names = self._source.names()
         role = next((role for role in ROLES if self.roles.column(role) == name), None)
-        if name not in names and (role is not None or not self.is_open):
+        is_known = name in self._own or name in names
+        # Whether others in the batch have it makes no difference.
+        if (not is_known and not self.is_open) or (role is not None and not self._is_whole(name)):
             advice = f"; name the column of the {role} in the recipe's dataset, or in Roles" if role else ""
-            raise KeyError(f"no column {name!r}; there are: {', '.join(names)}{advice}")
-        return name not in names
+            # Where columns depend on the sample, others in the batch say nothing.
+            there = "" if self.is_open else f"; there are: {', '.join(names)}"
+            raise KeyError(f"no column {name!r}{there}{advice}")
+        return not is_known
+
+    def _is_whole(self, name: str) -> bool:
+        """Whether all samples have a column."""
+        if name in self._own:
+            return all(value is not REMOVED for value in self._own[name])
+        return all(name in sample for sample in self._source.samples(self.positions))
 
     def _stored(self, name: str) -> list[Any]:
         """A column of the source, with `REMOVED` for samples without it."""
@@ -405,10 +413,12 @@ class Batch:
         name, remaining = str(steps[0]), steps[1:]
         if name == STATS and self.stats:
             values: list[Any] = self.stats_column()
+        elif self._lacks(name):
+            values = [None] * len(self)
         elif name in self._own:
             values = [None if value is REMOVED else value for value in _python(self._own[name])]
         else:
-            values = [None] * len(self) if self._lacks(name) else self._source.values(self.positions, name)
+            values = self._source.values(self.positions, name)
         if not remaining:
             return values
         if None in remaining:

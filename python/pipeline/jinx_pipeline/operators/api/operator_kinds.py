@@ -201,9 +201,15 @@ class Grouper(Operator):
         return [checked_positions(f"group {number} that group returned", group, count) for number, group in groups]
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """A batch with one sample for each group, whose columns are lists."""
-        names = batch.column_names
-        rows = [{name: group.column(text_of((name,))) for name in names} for group in self.groups(batch)]
+        """A sample for each group, whose columns are lists."""
+        rows: list[dict[str, list[Any]]] = []
+        for group in self.groups(batch):
+            names = group.column_names
+            if group.is_open:
+                # Columns of other groups would depend on which samples are looked at together.
+                samples = group.samples()
+                names = [name for name in names if any(name in sample for sample in samples)]
+            rows.append({name: group.column(text_of((name,))) for name in names})
         return Batch(rows, roles=batch.roles)
 
 

@@ -1,7 +1,7 @@
 """The source of a batch: a jinx dataset, or a list of dicts."""
 
 import json
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 
-# Own columns of parts that are saved views: the row of the pipeline's input, the sample's id after a splitter, and the
-# columns, as a JSON list, that a sample lacks although others have them.
+# The column of the statistics that filters compute.
+STATS: Final = "__dj__stats__"
+# Own columns of parts that are saved views: the row of the pipeline's input, the sample's id where a splitter ran, and,
+# as JSON lists, the columns that a sample lacks though others have them, and those in which it has the value of the
+# input though others have other values.
 ROW: Final = "__jinx_row__"
 ID: Final = "__jinx_id__"
 ABSENT: Final = "__jinx_absent__"
-# Columns of parts that neither operators nor outputs see.
-PRIVATE: Final = (ROW, ID, ABSENT)
+UNCHANGED: Final = "__jinx_unchanged__"
+# Columns of parts that no operator sees and no output has.
+PRIVATE: Final = (ROW, ID, ABSENT, UNCHANGED)
 
 # The numbers of a larger dataset would take too much memory of a worker.
 _MAX_NUMBERS = 16_000_000
@@ -37,6 +41,10 @@ class Source(Protocol):
 
     def names(self) -> list[str]:
         """The columns, over all samples."""
+        ...
+
+    def is_input(self, name: str) -> bool:
+        """Whether the input has a column, perhaps in other samples alone; what operators add depends on the sample."""
         ...
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
@@ -72,11 +80,30 @@ def source_of(origin: Any) -> Source:
 
 
 def absent_columns(dataset: "jinx.Dataset", positions: "Positions") -> list[list[str]] | None:
-    """The columns that each sample lacks although its part has them; None if no part records them."""
-    if ABSENT not in dataset.column_names:
+    """The columns that each sample lacks though its part has them; None if no part says so."""
+    return listed_columns(dataset, ABSENT, positions)
+
+
+def listed_columns(dataset: "jinx.Dataset", mark: str, positions: "Positions") -> list[list[str]] | None:
+    """The columns that `ABSENT` or `UNCHANGED` lists for each sample; None if no part has such lists."""
+    if mark not in dataset.column_names:
         return None
-    stored = [sample.get(ABSENT) for sample in dataset.take(positions, [ABSENT])]
+    stored = [sample.get(mark) for sample in dataset.take(positions, [mark])]
     return [[] if names is None else json.loads(names) for names in stored]
+
+
+def without_private(dataset: "jinx.Dataset") -> "jinx.Dataset":
+    """A dataset of parts as operators and outputs have it."""
+    hidden = [name for name in PRIVATE if name in dataset.column_names]
+    return dataset.drop_columns(hidden) if hidden else dataset
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The names of columns that operators have changed or added, each once: sorted, the statistics last.
+
+    Which sample came first with a column must not show in the order of the columns of others.
+    """
+    return sorted(set(names), key=lambda name: (name == STATS, name))
 
 
 class ListSource:
@@ -94,6 +121,9 @@ class ListSource:
     def names(self) -> list[str]:
         return list(dict.fromkeys(name for sample in self.origin for name in sample))
 
+    def is_input(self, name: str) -> bool:
+        return name in self.names()
+
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
         return [dict(self.origin[position]) for position in positions.tolist()]
 
@@ -109,6 +139,13 @@ class ListSource:
         return None
 
 
+class MadeSamples(ListSource):
+    """Samples that operators have made."""
+
+    def is_input(self, name: str) -> bool:
+        return False
+
+
 class DatasetSource:
     """A jinx dataset, which is read on access."""
 
@@ -121,11 +158,13 @@ class DatasetSource:
 
     @cached_property
     def _shown(self) -> "jinx.Dataset":
-        hidden = [name for name in PRIVATE if name in self.origin.column_names]
-        return self.origin.drop_columns(hidden) if hidden else self.origin
+        return without_private(self.origin)
 
     def names(self) -> list[str]:
         return self._shown.column_names
+
+    def is_input(self, name: str) -> bool:
+        return name in self.names()
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
         samples: list[MutableMapping[str, Any]] = list(self._shown.select(positions))

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Splitter
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.sample.paths import text_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,16 +24,14 @@ class NaiveReverseGrouper(Splitter):
     """
 
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
-        names = batch.column_names
-        columns = {name: batch.column(text_of((name,))) for name in names}
-        counts = [
-            self._count(row, {name: values[row] for name, values in columns.items()}) for row in range(len(batch))
-        ]
-        elements = {
-            name: [element for count, value in zip(counts, values, strict=True) for element in value or [None] * count]
-            for name, values in columns.items()
-        }
-        return np.repeat(np.arange(len(batch)), counts), elements
+        samples = [dict(sample) for sample in batch.samples()]
+        counts = [self._count(row, sample) for row, sample in enumerate(samples)]
+        made: dict[str, list[Any]] = {name: [] for name in batch.column_names}
+        for sample, count in zip(samples, counts, strict=True):
+            for name, values in made.items():
+                # What the others of a batch have depends on the batch.
+                values.extend((sample[name] or [None] * count) if name in sample else [REMOVED] * count)
+        return np.repeat(np.arange(len(batch)), counts), made
 
     def _count(self, row: int, sample: Mapping[str, Any]) -> int:
         lengths: dict[int, str] = {}

@@ -1,8 +1,10 @@
 """A sample that a user's function can read and change, and that reports the changes."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from typing import Any
+
+from jinx_pipeline.operators.api.same_value import is_same_value
 
 _IMMUTABLE = (str, bytes, int, float, bool, type(None))
 
@@ -16,14 +18,15 @@ class EditableSample(MutableMapping[str, Any]):
     """A sample whose columns are read on access, and which remembers their stored values.
 
     Args:
-        sample: The stored sample; it is not changed.
+        sample: The sample as it is stored; it is not changed.
+        names: An order of columns that holds for all samples; other columns of the sample come last.
     """
 
-    def __init__(self, sample: Mapping[str, Any]) -> None:
+    def __init__(self, sample: Mapping[str, Any], names: Iterable[str] = ()) -> None:
         self._stored = sample
         self._before: dict[str, Any] = {}
         self._current: dict[str, Any] = {}
-        self._names = dict.fromkeys(sample)
+        self._names = dict.fromkeys([*(name for name in names if name in sample), *sample])
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
@@ -81,10 +84,4 @@ class EditableSample(MutableMapping[str, Any]):
     def _is_unchanged(self, name: str, value: Any) -> bool:
         if name not in self._before:  # set without having been read
             return False
-        before = self._before[name]
-        if type(before) is not type(value):
-            return False
-        try:
-            return bool(before == value)
-        except (TypeError, ValueError):  # arrays
-            return False
+        return is_same_value(value, self._before[name])

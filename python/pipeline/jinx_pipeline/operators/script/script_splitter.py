@@ -9,6 +9,7 @@ from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Splitter
 from jinx_pipeline.operators.api.returned import check_count
+from jinx_pipeline.operators.api.same_value import is_same_value
 from jinx_pipeline.operators.script.editable_sample import EditableSample, own_copy
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ class ScriptSplitter(Splitter):
         function = self.function_to_run()
         if self.takes_columns():
             return np.arange(len(batch)), _changed_columns(function, batch, self.name)
-        samples = batch.samples()
+        samples, order = batch.samples(), batch.column_names
         parents: list[int] = []
         children: list[tuple[dict[str, Any], list[str]]] = []
-        for position, stored in enumerate(ctx.each(samples)):
-            sample = EditableSample(stored)
-            for result in _results(function(sample), self.name):
-                parents.append(position)
-                children.append(sample.changes(result))
-        names = dict.fromkeys(name for changed, removed in children for name in (*changed, *removed))
+        for at, stored in enumerate(ctx.each(samples)):
+            sample = EditableSample(stored, order)
+            for made in _results(function(sample), self.name):
+                parents.append(at)
+                children.append(sample.changes(made))
+        names = dict.fromkeys(name for changed, gone in children for name in (*changed, *gone))
         columns: dict[str, list[Any]] = {name: [] for name in names}
         for parent, (changed, removed) in zip(parents, children, strict=True):
             for name, values in columns.items():
@@ -70,9 +71,11 @@ def _results(result: Any, name: str) -> Sequence[Mapping[str, Any]]:
 def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) -> dict[str, Any]:
     """The columns that a function of columns changed."""
     rows = batch.to_samples()
-    before = {column: [row.get(column) for row in rows] for column in batch.column_names}
-    copies = {column: [own_copy(value) for value in values] for column, values in before.items()}
-    after = function(copies)
+    before = {column: [row.get(column, REMOVED) for row in rows] for column in batch.column_names}
+    given = {
+        column: [None if value is REMOVED else own_copy(value) for value in values] for column, values in before.items()
+    }
+    after = function(given)
     if not isinstance(after, Mapping):
         raise TypeError(
             f"{name}: the function returned {type(after).__name__}; a batched one returns a dict of columns"
@@ -80,7 +83,10 @@ def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) ->
     changed: dict[str, Any] = {}
     for column, values in after.items():  # pyright: ignore[reportUnknownVariableType]
         check_count(f"{name}: the column {column!r}", values, len(batch))
-        if column not in before or list(values) != before[column]:  # pyright: ignore[reportUnknownArgumentType]
-            changed[str(column)] = list(values)  # pyright: ignore[reportUnknownArgumentType]
-    removed = {column: [REMOVED] * len(batch) for column in before if column not in after}
-    return {**changed, **removed}
+        # A row that had no such column, and was given None for it, still has none.
+        old = before.get(column, [None] * len(batch))
+        new = [was if value is None and was is REMOVED else value for value, was in zip(list(values), old, strict=True)]  # pyright: ignore[reportUnknownArgumentType]
+        if column not in before or not all(map(is_same_value, new, old)):
+            changed[str(column)] = new
+    gone = {column: [REMOVED] * len(batch) for column in before if column not in after}
+    return {**changed, **gone}
