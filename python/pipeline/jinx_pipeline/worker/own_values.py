@@ -97,7 +97,9 @@ def copy_rows(
 
 def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Consecutive rows in which the same columns are KEPT or REMOVED: where they start and stop, and these columns."""
-    partly = {name: values for name, values in columns.items() if any(value is REMOVED or value is KEPT for value in values)}
+    partly = {
+        name: values for name, values in columns.items() if any(value is REMOVED or value is KEPT for value in values)
+    }
     start = 0
     while start < rows:
         marks = _marks(partly, start)
