@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import jinx
+from jinx._dataset.stored_bytes import stored_bytes
 from jinx._rewrite.positions_file import Origin, write_positions
 
 ROWS = [{"id": f"{i:03}", "score": i * 7 % 10} for i in range(10)]
@@ -217,3 +218,58 @@ def test_no_shard_of_another_mds_is_read_for_the_first_time(tmp_path, new):
     for read in (lambda: dataset[19]["id"], view.to_list, lambda: dataset.sort("-id")):
         with pytest.raises(FileNotFoundError if new == "gone" else jinx.MismatchError, match=r"index\.json"):
             read()
+
+
+@pytest.mark.parametrize("change", ["gone", "smaller"])
+def test_the_room_for_a_copy_is_that_of_the_files_that_are_open(source, change, tmp_path, vectors):
+    path, out = source(tmp_path / "a", vectors, False), tmp_path / "out.jinx"
+    dataset = jinx.open(path)
+    before, needed = dataset.to_list(), stored_bytes(dataset)
+    files = [path, path.with_suffix(".binx")]
+    assert needed == sum(file.stat().st_size for file in files if file.exists())
+    path.unlink()
+    if change == "smaller":
+        path.write_bytes(b"")
+    assert stored_bytes(dataset) == needed
+    jinx.shuffle(dataset, out, seed=1)
+    assert sorted(map(str, jinx.open(out).to_list())) == sorted(map(str, before))
+
+
+def test_what_is_read_of_a_replaced_mds_is_refused_with_its_own_error(tmp_path):
+    def write(count: int) -> None:
+        shutil.rmtree(tmp_path / "mds", ignore_errors=True)
+        jinx.convert(({"id": "x" * 10} for _ in range(count)), tmp_path / "mds", output_format="mds")
+
+    write(3)
+    dataset = jinx.open(tmp_path / "mds")
+    write(5)
+    # `info` read the index of the other one, and `lengths` took the error for one of a value.
+    for read in (dataset.info, lambda: dataset.lengths("id"), lambda: stored_bytes(dataset)):
+        with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+            read()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["view", "mds"])
+def test_a_worker_process_that_finds_other_files_says_so(kind, tmp_path):
+    """It opens them again, and died of the error: torch said that it had been killed."""
+    loaders = pytest.importorskip("jinx.torch", exc_type=ImportError)
+    rows = [{"input_ids": [i, i], "label_mask": [True, True], "num_tokens": 2} for i in range(4)]
+
+    def write(first: int) -> Path:
+        shutil.rmtree(tmp_path / "mds", ignore_errors=True)
+        if kind == "mds":
+            return Path(jinx.convert(rows[first:], tmp_path / "mds", output_format="mds").path)
+        jinx.convert(rows[first:], tmp_path / "a.jinx", overwrite=True)
+        return tmp_path / "a.jinx"
+
+    path = write(0)
+    if kind == "view":
+        path = Path(jinx.open(path).save(tmp_path / "v.jinx").path)
+    plan = jinx.pack([2] * 4, 4)
+    loader = loaders.PackedDataLoader(
+        jinx.open(path), plan, num_workers=1, workers="processes", multiprocessing_context="spawn"
+    )
+    write(1)
+    with pytest.raises(jinx.MismatchError, match=r"base|changed since|not the dataset"):
+        list(loader)
