@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import shutil
+import string
 from collections.abc import Callable
 from pathlib import Path
 
@@ -266,10 +267,59 @@ def test_a_worker_process_that_finds_other_files_says_so(kind, tmp_path):
     path = write(0)
     if kind == "view":
         path = Path(jinx.open(path).save(tmp_path / "v.jinx").path)
-    plan = jinx.pack([2] * 4, 4)
+    dataset, plan = jinx.open(path), jinx.pack([2] * 4, 4)
     loader = loaders.PackedDataLoader(
-        jinx.open(path), plan, num_workers=1, workers="processes", multiprocessing_context="spawn"
+        dataset, plan, num_workers=1, workers="processes", multiprocessing_context="spawn"
     )
     write(1)
-    with pytest.raises(jinx.MismatchError, match=r"base|changed since|not the dataset"):
-        list(loader)
+    for work in (lambda: list(loader), lambda: jinx.annotate(dataset, tmp_path / "out.jinx", function=len, workers=1)):
+        with pytest.raises(jinx.MismatchError, match=r"changed since|not the dataset"):
+            work()
+
+
+def packed_mds(place: Path, ids: list[str]) -> Path:
+    """Shards that are compressed as files; those of all letters have the same sizes."""
+    new = place / "new"
+    with jinx.mds.MDSWriter(out=str(new), columns={"id": "str"}, compression="zstd", size_limit=60) as writer:
+        for id_ in ids:
+            writer.write({"id": id_ + string.ascii_uppercase})
+    if (place / "mds").exists():
+        assert (place / "mds" / "index.json").read_bytes() == (new / "index.json").read_bytes()
+        (place / "mds").rename(place / "old")
+    return new.rename(place / "mds")
+
+
+def test_what_is_decoded_ahead_of_a_replaced_mds_is_not_shown(tmp_path):
+    path = packed_mds(tmp_path, ["a", "b"])
+    dataset = jinx.open(path)
+    packed_mds(tmp_path, ["c", "d"])
+    with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+        list(dataset)
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_no_shard_of_another_mds_stays_decoded(is_cached, tmp_path):
+    cache = tmp_path / "cache" if is_cached else None
+    path = packed_mds(tmp_path, ["a", "b"])
+    dataset = jinx.open(path, cache=cache)
+    assert dataset[0]["id"][0] == "a"
+    packed_mds(tmp_path, ["c", "d"])
+    with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+        dataset[1]["id"]
+    other = jinx.open(path, cache=cache)
+    assert [other[i]["id"][0] for i in range(2)] == ["c", "d"]
+    path.rename(tmp_path / "newer")
+    (tmp_path / "old").rename(path)
+    again = jinx.open(path, cache=cache)
+    for opened in (dataset, again):
+        assert [opened[i]["id"][0] for i in range(2)] == ["a", "b"]
+
+
+def test_a_damaged_index_of_a_base_is_a_problem_of_the_view(tmp_path):
+    """`verify` raised it; it told of the damage in any other base."""
+    path, view = packed_mds(tmp_path, ["a", "b"]), tmp_path / "view.jinx"
+    jinx.open(path).save(view)
+    (path / "index.json").write_text("{")
+    for name in (path, view):
+        [problem] = jinx.verify(name)
+        assert (problem.cause, Path(problem.file)) == ("corrupt", path / "index.json")
