@@ -148,7 +148,9 @@ class World:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             # Named as the operating system names them; only MDS looks for files of an open dataset.
             looks = reopens or saves or any(ref.place.kind.is_mds or ref.is_unsure for ref in refs)
-            return looks and str(self.root) in str(error.filename) and not Path(error.filename).exists()
+            # Where a sample is told, the file is in the text alone.
+            named = error.filename or str(error).partition(": ")[0]
+            return looks and str(self.root) in named and not Path(named).exists()
         if isinstance(error, jinx.JinxError):
             return is_damaged
         return False
