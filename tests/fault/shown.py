@@ -24,7 +24,7 @@ class Ref(NamedTuple):
         own: Columns of views, or functions of the sample.
         hidden: Columns of the files that are not shown.
         is_saved: The files are those of a saved view, which knows less of them than a dataset that was opened.
-        is_unsure: The files were opened again after a change, and compared only if something of them was read.
+        is_unsure: The files were opened again when they had changed; only what is read of them is compared.
     """
 
     place: Place
@@ -50,7 +50,7 @@ class Ref(NamedTuple):
     def anchored(self) -> "Ref":
         """The same in files that were opened again."""
         now = self.place.now
-        if now is None or not self.is_same(now):
+        if now is None or now.is_damaged or not self.is_same(now):
             return self._replace(is_unsure=True)
         return self._replace(files=now, time=now.time, is_unsure=False)
 
