@@ -4,12 +4,14 @@ import json
 import os
 import pickle
 import shutil
+import string
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import jinx
+from jinx._dataset.stored_bytes import stored_bytes
 from jinx._rewrite.positions_file import Origin, write_positions
 
 ROWS = [{"id": f"{i:03}", "score": i * 7 % 10} for i in range(10)]
@@ -217,3 +219,107 @@ def test_no_shard_of_another_mds_is_read_for_the_first_time(tmp_path, new):
     for read in (lambda: dataset[19]["id"], view.to_list, lambda: dataset.sort("-id")):
         with pytest.raises(FileNotFoundError if new == "gone" else jinx.MismatchError, match=r"index\.json"):
             read()
+
+
+@pytest.mark.parametrize("change", ["gone", "smaller"])
+def test_the_room_for_a_copy_is_that_of_the_files_that_are_open(source, change, tmp_path, vectors):
+    path, out = source(tmp_path / "a", vectors, False), tmp_path / "out.jinx"
+    dataset = jinx.open(path)
+    before, needed = dataset.to_list(), stored_bytes(dataset)
+    files = [path, path.with_suffix(".binx")]
+    assert needed == sum(file.stat().st_size for file in files if file.exists())
+    path.unlink()
+    if change == "smaller":
+        path.write_bytes(b"")
+    assert stored_bytes(dataset) == needed
+    jinx.shuffle(dataset, out, seed=1)
+    assert sorted(map(str, jinx.open(out).to_list())) == sorted(map(str, before))
+
+
+def test_what_is_read_of_a_replaced_mds_is_refused_with_its_own_error(tmp_path):
+    def write(count: int) -> None:
+        shutil.rmtree(tmp_path / "mds", ignore_errors=True)
+        jinx.convert(({"id": "x" * 10} for _ in range(count)), tmp_path / "mds", output_format="mds")
+
+    write(3)
+    dataset = jinx.open(tmp_path / "mds")
+    write(5)
+    # `info` read the index of the other one, and `lengths` took the error for one of a value.
+    for read in (dataset.info, lambda: dataset.lengths("id"), lambda: stored_bytes(dataset)):
+        with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+            read()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["view", "mds"])
+def test_a_worker_process_that_finds_other_files_says_so(kind, tmp_path):
+    """It opens them again, and died of the error: torch said that it had been killed."""
+    loaders = pytest.importorskip("jinx.torch", exc_type=ImportError)
+    rows = [{"input_ids": [i, i], "label_mask": [True, True], "num_tokens": 2} for i in range(4)]
+
+    def write(first: int) -> Path:
+        shutil.rmtree(tmp_path / "mds", ignore_errors=True)
+        if kind == "mds":
+            return Path(jinx.convert(rows[first:], tmp_path / "mds", output_format="mds").path)
+        jinx.convert(rows[first:], tmp_path / "a.jinx", overwrite=True)
+        return tmp_path / "a.jinx"
+
+    path = write(0)
+    if kind == "view":
+        path = Path(jinx.open(path).save(tmp_path / "v.jinx").path)
+    dataset, plan = jinx.open(path), jinx.pack([2] * 4, 4)
+    loader = loaders.PackedDataLoader(
+        dataset, plan, num_workers=1, workers="processes", multiprocessing_context="spawn"
+    )
+    write(1)
+    for work in (lambda: list(loader), lambda: jinx.annotate(dataset, tmp_path / "out.jinx", function=len, workers=1)):
+        with pytest.raises(jinx.MismatchError, match=r"changed since|not the dataset"):
+            work()
+
+
+def packed_mds(place: Path, ids: list[str]) -> Path:
+    """Shards that are compressed as files; those of all letters have the same sizes."""
+    new = place / "new"
+    with jinx.mds.MDSWriter(out=str(new), columns={"id": "str"}, compression="zstd", size_limit=60) as writer:
+        for id_ in ids:
+            writer.write({"id": id_ + string.ascii_uppercase})
+    if (place / "mds").exists():
+        assert (place / "mds" / "index.json").read_bytes() == (new / "index.json").read_bytes()
+        (place / "mds").rename(place / "old")
+    return new.rename(place / "mds")
+
+
+def test_what_is_decoded_ahead_of_a_replaced_mds_is_not_shown(tmp_path):
+    path = packed_mds(tmp_path, ["a", "b"])
+    dataset = jinx.open(path)
+    packed_mds(tmp_path, ["c", "d"])
+    with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+        [sample["id"] for sample in dataset]
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_no_shard_of_another_mds_stays_decoded(is_cached, tmp_path):
+    cache = tmp_path / "cache" if is_cached else None
+    path = packed_mds(tmp_path, ["a", "b"])
+    dataset = jinx.open(path, cache=cache)
+    assert dataset[0]["id"][0] == "a"
+    packed_mds(tmp_path, ["c", "d"])
+    with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+        dataset[1]["id"]
+    other = jinx.open(path, cache=cache)
+    assert [other[i]["id"][0] for i in range(2)] == ["c", "d"]
+    path.rename(tmp_path / "newer")
+    (tmp_path / "old").rename(path)
+    again = jinx.open(path, cache=cache)
+    for opened in (dataset, again):
+        assert [opened[i]["id"][0] for i in range(2)] == ["a", "b"]
+
+
+def test_a_damaged_index_of_a_base_is_a_problem_of_the_view(tmp_path):
+    """`verify` raised it; it told of the damage in any other base."""
+    path, view = packed_mds(tmp_path, ["a", "b"]), tmp_path / "view.jinx"
+    jinx.open(path).save(view)
+    (path / "index.json").write_text("{")
+    for name in (path, view):
+        [problem] = jinx.verify(name)
+        assert (problem.cause, Path(problem.file)) == ("corrupt", path / "index.json")

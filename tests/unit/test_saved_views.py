@@ -138,6 +138,40 @@ def test_something_else_in_place_of_a_base(tmp_path, what):
     assert "base.jinx" in str(raised.value)
 
 
+@pytest.mark.parametrize("new", ["file", "directory", "dangling link"])
+@pytest.mark.parametrize("kind", ["pair", "lines", "mds", "directory"])
+def test_what_cannot_be_the_base_is_passed_over(tmp_path, kind, new):
+    """It is one mismatch, also of `verify`, and the next place is looked at."""
+    name = {"pair": "base.jinx", "lines": "base.jsonl"}.get(kind, "base")
+    (tmp_path / "there").mkdir()
+    path, moved = tmp_path / "there" / name, tmp_path / name
+    options = {"output_format": "mds"} if kind == "mds" else {}
+    jinx.convert([{"n": 1}, {"n": 2}], path, **options)
+    view = tmp_path / "view.jinx"
+    jinx.open(path).select([1]).save(view)
+    path.rename(moved)
+    if new == "file":
+        path.write_text("no dataset")
+    elif new == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere")
+    if (kind, new) == ("pair", "file"):
+        return  # the error says that the file is damaged
+    found = f"{name} is not the dataset|there is no .jinx file|is missing"
+    with pytest.raises(MismatchError, match=found):
+        jinx.open(view)
+    assert [problem.cause for problem in jinx.verify(view)] == ["mismatch"]
+    assert numbers(jinx.open(view, base=moved)) == [2]
+    # Seen from elsewhere, the first place holds something else and the second one the dataset.
+    (tmp_path / "elsewhere" / "there").mkdir(parents=True)
+    path.rename(tmp_path / "elsewhere" / "there" / name)
+    moved.rename(path)
+    for file in tmp_path.glob("view.*"):
+        file.rename(tmp_path / "elsewhere" / file.name)
+    assert numbers(jinx.open(tmp_path / "elsewhere" / "view.jinx")) == [2]
+
+
 def test_a_directory_that_only_grew_is_still_the_base(tmp_path):
     shards = tmp_path / "shards"
     with jinx.Writer(shards, shard_size=500) as writer:

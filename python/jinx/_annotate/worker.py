@@ -31,7 +31,7 @@ class Worker:
         self._process = subprocess.Popen(  # noqa: S603 - ourselves
             [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         )
-        self._send(pickle.dumps(sys.path) + counter)
+        self._send(pickle.dumps(sys.path) + pickle.dumps(counter))
 
     def count(self, start: int, stop: int) -> "Block":
         """The lengths of the samples `start` to `stop`.
@@ -78,13 +78,16 @@ def serve() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what functions of the user print
-    counter: Any = pickle.load(asked)  # noqa: S301 - from the caller
+    pickled: bytes = pickle.load(asked)  # noqa: S301 - from the caller
+    counter: Any = None
     while True:
         try:
             start, stop = pickle.load(asked)  # noqa: S301
         except EOFError:
             return
         try:
+            # Here an error can be passed on, for instance that the files of its dataset were replaced.
+            counter = counter or pickle.loads(pickled)  # noqa: S301
             answer: Any = counter.count(start, stop)
         except Exception as error:  # noqa: BLE001 - raised by the caller
             answer = error

@@ -71,6 +71,8 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
         except UnsupportedError:  # tensors: only torch knows their length
             scanned = [_length_of(value) for value in _gather(dataset, path)]
         except MismatchError as error:
+            if error.path is not None and error.column is None:  # of a file that was replaced, not of a value
+                raise
             raise TypeError(str(error)) from None
         else:
             require_path(dataset, path, exists=exists)

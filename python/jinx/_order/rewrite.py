@@ -12,12 +12,14 @@ from jinx._arguments import require_function
 from jinx._convert.formats import format_of
 from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.dataset import Dataset
+from jinx._dataset.stored_bytes import file_sizes, stored_bytes
 from jinx._disk_space import require_space
 from jinx._order.memory_limit import memory_bound
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_stdout, refuse_within
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
 from jinx._writer import shard_bytes
+from jinx.errors import JinxError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset
 Plan = Literal["one pass", "two passes", "view"]
@@ -98,7 +100,8 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
         positions = np.frombuffer(ordering.positions(0, len(ordering)), dtype="<u8").astype(np.int64)
         saved = at(job.dataset, positions).save(job.out, overwrite=job.overwrite)
         return _result(job, saved, "view", temporary=0, missing=missing, seed=seed)
-    stored = _stored_bytes(job.dataset, len(ordering))
+    # Samples without a key may be left out.
+    stored = stored_bytes(job.dataset) * len(ordering) // max(1, len(job.dataset))
     values = _sidecar_values(job.dataset) if stored > job.memory else None
     runs, temporary = _core.plan_order(len(ordering), stored, job.memory, values)
     require_space(job.out, stored + temporary)
@@ -168,34 +171,27 @@ def _in_bytes(progress: Progress | None, samples: int, stored: int) -> Callable[
     return tell
 
 
-def _stored_bytes(dataset: Dataset, samples: int) -> int:
-    """About how many bytes `samples` of the dataset take on disk."""
-    roots, _, own = dataset._roots()
-    files = {path for root in roots for path in root.paths}
-    if own:
-        files.update(dataset._shard_paths)
-    base_samples = sum(root.samples for root in roots)
-    size = sum(_size(path) for path in files)
-    return round(size * samples / base_samples) if base_samples else size
-
-
 def _sidecar_values(dataset: Dataset) -> tuple[int, Path] | None:
-    """About how many bytes of a sample lie in sidecars, and the largest of these; None for other formats."""
+    """About how many bytes of a sample lie in sidecars, and the largest of these.
+
+    None for other formats, and if the file has gone since it was opened.
+    """
     roots = dataset._roots()[0]
-    sidecars = {_core.sidecar_of(path) for root in roots if root.kind == "jinx" for path in root.paths}
-    sizes = {path: path.stat().st_size for path in sidecars if path}
-    if not sizes or any(root.kind != "jinx" for root in roots):
+    if any(root.kind != "jinx" for root in roots):
         return None
-    return sum(sizes.values()) // max(1, sum(root.samples for root in roots)), max(sizes, key=sizes.__getitem__)
-
-
-def _size(path: str) -> int:
-    """Bytes of a file with its sidecar, or of the files in a directory."""
-    if os.path.isdir(path):  # noqa: PTH112 - str in, str out
-        with os.scandir(path) as entries:
-            return sum(entry.stat().st_size for entry in entries if entry.is_file())
-    sidecar = _core.sidecar_of(path) if path.endswith(".jinx") else None
-    return os.path.getsize(path) + (os.path.getsize(sidecar) if sidecar else 0)  # noqa: PTH202
+    sizes = [
+        (sidecar, path)
+        for root in roots
+        for path, (_, sidecar) in zip(root.paths, file_sizes(dataset, root), strict=True)
+    ]
+    size, main = max(sizes, default=(0, ""))
+    try:
+        largest = _core.sidecar_of(main) if size else None
+    except (JinxError, OSError):
+        return None
+    if largest is None:
+        return None
+    return sum(size for size, _ in sizes) // max(1, sum(root.samples for root in roots)), largest
 
 
 def _result(job: Job, done: WriteResult, plan: Plan, *, temporary: int, missing: int, seed: int | None) -> OrderResult:

@@ -25,6 +25,7 @@ from jinx._views.bases import (
     read_view,
 )
 from jinx.errors import MismatchError
+from jinx.mds._directories import INDEX, open_directories
 
 D = TypeVar("D", bound=Reader)
 T = TypeVar("T")
@@ -206,7 +207,7 @@ class BaseOpener:
         """
         wrong: MismatchError | None = None
         for path in places:
-            if not os.path.lexists(path):
+            if not os.path.exists(path):  # noqa: PTH110 - str in; a link that leads nowhere is no dataset either
                 continue
             try:
                 return path, take(path)
@@ -220,16 +221,16 @@ class BaseOpener:
         Raises:
             MismatchError: The path holds another dataset.
         """
+        self._require_form(base, path)
         if base["kind"] == "jsonl":
-            self._require(base, path, base["num_samples"], json_lines_id(path))
+            if (found := json_lines_id(path)) != base["id"]:
+                raise other_base(base, self.view, path, f"id {found}")
             plain: dict[str, Any] = {**self.options, "plain": True, "markers": base.get("markers", False)}
             lines = self.kind([path], **plain, line_offsets=_core.view_line_offsets(self.file, i))
             # Again: the file may have been replaced before it was opened.
             self._require(base, path, *id_of(lines))
             return lines
         if base["kind"] == "mds":
-            from jinx.mds._directories import open_directories
-
             kept = {name: value for name, value in self.options.items() if name not in {"encoding", "value_head"}}
             opened = open_directories(self.kind, [path], **kept)
             self._require(base, path, *id_of(opened))
@@ -252,6 +253,14 @@ class BaseOpener:
             raise other_base(base, self.view, path, f"{len(shards):,} shards of {base.get('shards'):,}")
         self._require(base, path, total, directory_id(names, expected))
         return self.kind([name for name, _, _ in shards], **self.options, expected=expected)
+
+    def _require_form(self, base: Base, path: str) -> None:
+        """Refuse what cannot be a dataset of the kind of the base."""
+        is_directory = base["kind"] in {"mds", "directory"}
+        if os.path.isdir(path) != is_directory:  # noqa: PTH112 - str in
+            raise other_base(base, self.view, path, "a file" if is_directory else "a directory")
+        if base["kind"] == "mds" and not os.path.isfile(os.path.join(path, INDEX)):  # noqa: PTH113, PTH118
+            raise other_base(base, self.view, path, f"a directory without {INDEX}")
 
     def _require(self, base: Base, path: str, samples: int, id_: str) -> None:
         if (samples, id_) != (base["num_samples"], base["id"]):

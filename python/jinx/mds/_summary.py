@@ -2,8 +2,10 @@
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
+from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
 from jinx._dataset.summary import path_of, type_summary
@@ -13,17 +15,14 @@ from jinx.mds._directories import INDEX
 
 def describe(dataset: Reader) -> DatasetInfo:
     """Samples, sizes, columns with their encodings, compression and hashes; no shard is opened."""
-    shards: list[dict[str, Any]] = []
-    for directory in dataset._shard_paths:
-        with open(os.path.join(directory, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
-            shards += json.load(file)["shards"]
+    [root], _, _ = dataset._roots()
+    shards = [shard for listed in listed_shards(root) for shard in listed]
     encodings: dict[str, str] = {}
     for shard in shards:
         for name, encoding in zip(shard.get("column_names", ()), shard.get("column_encodings", ()), strict=False):
             encodings.setdefault(name, encoding)
     stats = {entry["path"][0]: entry for entry in dataset._path_stats()}
     hashes: set[str] = {name for shard in shards for name in dict[str, str](shard["raw_data"].get("hashes") or {})}
-    stored = sum((shard.get("zip_data") or shard["raw_data"])["bytes"] for shard in shards)
     return DatasetInfo(
         path=path_of(dataset),
         format="mds",
@@ -32,7 +31,7 @@ def describe(dataset: Reader) -> DatasetInfo:
         shards=len(shards),
         samples=len(dataset),
         samples_in_files=dataset._base_len(),
-        bytes=stored,
+        bytes=bytes_of(shards),
         sidecar_bytes=0,
         split=None,
         columns=[
@@ -52,3 +51,22 @@ def describe(dataset: Reader) -> DatasetInfo:
         meta={},
         compression=sorted({shard["compression"] for shard in shards if shard.get("compression")}),
     )
+
+
+def listed_shards(root: _core.Rows) -> list[list[dict[str, Any]]]:
+    """The shards in the index of each directory.
+
+    Raises:
+        MismatchError: The index was changed or replaced since it was opened.
+    """
+    texts: list[bytes] = []
+    for directory in root.paths:
+        with open(os.path.join(directory, INDEX), "rb") as file:  # noqa: PTH118, PTH123
+            texts.append(file.read())
+    root.base_ids()  # compares the files of the indexes
+    return [json.loads(text)["shards"] for text in texts]
+
+
+def bytes_of(shards: Sequence[dict[str, Any]]) -> int:
+    """Bytes of shards as they are stored."""
+    return sum((shard.get("zip_data") or shard["raw_data"])["bytes"] for shard in shards)

@@ -2,6 +2,7 @@
 
 import itertools
 import operator
+import pickle
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -278,21 +279,35 @@ class _ReadInProcess(TorchDataset[Any]):
     def __init__(self, dataset: Dataset, make: Callable[[Read], Any]) -> None:
         self._dataset, self._make = dataset, make
 
+    def __getstate__(self) -> tuple[bytes, Callable[[Read], Any]]:
+        # Opened with the first batch, which can pass the error on: an error while it starts would end the process.
+        return pickle.dumps(self._dataset), self._make
+
+    def __setstate__(self, state: tuple[bytes, Callable[[Read], Any]]) -> None:
+        self._pickled, self._make = state
+
     def __getitem__(self, packs: Positions) -> Any:
         try:
-            return self._make([self._read(pack) for pack in packs])
+            dataset = self._opened
+            return self._make([self._read(dataset, pack) for pack in packs])
         except Exception as error:  # noqa: BLE001 - raised in the loop
             return _Failed(error)
 
-    def _read(self, pack: list[int]) -> list[tuple[int, Any]]:
-        try:
-            return list(zip(pack, self._dataset.take(pack), strict=True))
-        except Exception:  # noqa: BLE001 - found out below, sample by sample
-            return [(position, self._one(position)) for position in pack]
+    @property
+    def _opened(self) -> Dataset:
+        if "_dataset" not in self.__dict__:
+            self._dataset = pickle.loads(self._pickled)  # noqa: S301 - what this program has pickled
+        return self._dataset
 
-    def _one(self, position: int) -> Any:
+    def _read(self, dataset: Dataset, pack: list[int]) -> list[tuple[int, Any]]:
         try:
-            return self._dataset.take([position])[0]
+            return list(zip(pack, dataset.take(pack), strict=True))
+        except Exception:  # noqa: BLE001 - found out below, sample by sample
+            return [(position, self._one(dataset, position)) for position in pack]
+
+    def _one(self, dataset: Dataset, position: int) -> Any:
+        try:
+            return dataset.take([position])[0]
         except Exception as error:  # noqa: BLE001 - the loop decides, by on_error
             return error
 

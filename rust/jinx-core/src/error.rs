@@ -29,6 +29,13 @@ pub enum Cause {
     Internal,
 }
 
+impl Cause {
+    /// Whether it is about the data, not about the machine or the caller.
+    pub fn is_about_data(self) -> bool {
+        matches!(self, Self::Corrupt | Self::Truncated | Self::Limit | Self::Unsupported | Self::Mismatch)
+    }
+}
+
 /// An error with its place: file, sample, column and byte are filled in by the layers that know them.
 #[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);

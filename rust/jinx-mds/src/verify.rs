@@ -14,10 +14,14 @@ const MAX_PER_SHARD: usize = 100;
 /// `progress` receives the bytes checked so far and the total, and may stop the check.
 ///
 /// # Errors
-/// `Io`, `Corrupt` or `Unsupported` for an index that cannot be read; errors of `progress`.
+/// `Io` for an index that cannot be read; errors of `progress`.
 pub fn verify(path: &Path, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Vec<Problem>> {
     let options = Options { hashes: Hashes::All, unpack: Unpack::Memory, ..Options::default() };
-    let directory = Directory::open(vec![path.to_owned()], options)?;
+    let directory = match Directory::open(vec![path.to_owned()], options) {
+        Ok(directory) => directory,
+        Err(error) if error.cause().is_about_data() => return Ok(vec![Problem::of(&error, path)]),
+        Err(error) => return Err(error),
+    };
     let bytes_of = |shard: usize| directory.info(shard).map_or(0, |info| info.raw.bytes);
     let total = (0..directory.count()).map(bytes_of).sum();
     let (mut problems, mut done) = (Vec::new(), 0);

@@ -9,6 +9,7 @@
 //! process has locked.
 
 use super::fs_calls::{FileOps, RealOps, if_there, is_same, look};
+use super::local_disk::is_remote;
 use super::lock::try_flock;
 use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -32,6 +33,9 @@ const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(2);
 /// A file is created before it is locked, so a younger one may be about to be locked.
 const UNLOCKED_FOR: Duration = Duration::from_secs(60);
+/// On a network file system the locks of other machines may be invisible (Lustre with `localflock`, NFS with `nolock`), so
+/// only what has not changed for a day is taken for that of a dead process.
+const REMOTE_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A directory that is made when it is needed, and removed when this is dropped.
 pub struct Scratch {
@@ -184,12 +188,27 @@ fn is_ours(name: &OsStr) -> bool {
 /// Says whether the directory was removed.
 fn remove_dead(ops: &dyn FileOps, path: &Path) -> io::Result<bool> {
     let directory = open(path)?;
-    let is_own = directory.metadata()?.uid() == rustix::process::geteuid().as_raw();
-    let is_dead = is_own && try_flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    let is_dead = is_dead(&directory, path, is_remote(&directory))?;
     if is_dead {
         remove(ops, path)?;
     }
     Ok(is_dead)
+}
+
+fn is_dead(directory: &File, path: &Path, is_remote: bool) -> io::Result<bool> {
+    let is_own = directory.metadata()?.uid() == rustix::process::geteuid().as_raw();
+    Ok(is_own
+        && (!is_remote || is_unchanged_for(path, REMOTE_IDLE)?)
+        && try_flock(directory, FlockOperation::NonBlockingLockExclusive)?)
+}
+
+/// Whether a directory and its files were last changed before that time.
+fn is_unchanged_for(directory: &Path, time: Duration) -> io::Result<bool> {
+    let mut newest = fs::symlink_metadata(directory)?.modified()?;
+    for entry in fs::read_dir(directory)? {
+        newest = newest.max(entry?.metadata()?.modified()?);
+    }
+    Ok(newest.elapsed().unwrap_or_default() > time)
 }
 
 /// Marks a new file as one that a living process writes, if the file system has locks.
@@ -303,6 +322,23 @@ mod tests {
         drop((next, dead, living));
         assert!(names(parent.path()).is_empty());
         assert!(Scratch::next_to(Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn on_a_network_file_system_a_directory_without_a_lock_may_be_in_use() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::inside(Arc::new(RealOps), parent.path());
+        let path = scratch.directory().unwrap();
+        let file = File::create(path.join("a")).unwrap();
+        *scratch.held.lock().unwrap() = None;
+        let directory = open(path).unwrap();
+        let is_dead = |is_remote| is_dead(&directory, path, is_remote).unwrap();
+        assert!(is_dead(false) && !is_dead(true));
+        let old = SystemTime::now() - 2 * REMOTE_IDLE;
+        directory.set_modified(old).unwrap();
+        assert!(!is_dead(true), "its file is new");
+        file.set_modified(old).unwrap();
+        assert!(is_dead(true));
     }
 
     #[test]

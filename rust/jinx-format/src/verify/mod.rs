@@ -7,7 +7,7 @@ mod row;
 mod view;
 
 use crate::read::open::{ShardRef, entries};
-use jinx_core::error::{Cause, Error, Result};
+use jinx_core::error::Result;
 use jinx_core::limits::Limits;
 use jinx_core::problem::{Problem, Problems};
 use std::path::Path;
@@ -36,7 +36,7 @@ pub fn verify_within(path: &Path, limits: Limits, progress: &mut OnProgress<'_>)
     let mut problems = Problems::new(path);
     let shards = match entries(path) {
         Ok(shards) => shards,
-        Err(error) if is_damage(&error) => {
+        Err(error) if error.cause().is_about_data() => {
             problems.push(&error);
             return Ok(problems.finish());
         }
@@ -57,12 +57,4 @@ pub fn verify_within(path: &Path, limits: Limits, progress: &mut OnProgress<'_>)
         progress(before, total)?;
     }
     Ok(problems.finish())
-}
-
-/// Whether an error is about the data, not about the machine or the caller.
-fn is_damage(error: &Error) -> bool {
-    matches!(
-        error.cause(),
-        Cause::Corrupt | Cause::Truncated | Cause::Limit | Cause::Unsupported | Cause::Mismatch
-    )
 }

@@ -1,6 +1,6 @@
 //! One pair: rows on all cores, in waves, so that reports come in the order of the samples.
 
-use super::{Problems, is_damage};
+use super::Problems;
 use crate::key::FormatVersion;
 use crate::read::open::ShardRef;
 use crate::read::shard::{OpenOptions, Shard, Verify};
@@ -86,7 +86,7 @@ pub fn check(
 }
 
 fn damage(error: Error, problems: &mut Problems) -> Result<()> {
-    if is_damage(&error) {
+    if error.cause().is_about_data() {
         problems.push(&error);
         return Ok(());
     }

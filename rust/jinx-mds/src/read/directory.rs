@@ -158,10 +158,16 @@ impl Directory {
     /// # Errors
     /// `Mismatch` naming the index; `Io` when it cannot be looked at.
     pub fn require_unchanged(&self) -> Result<()> {
-        (0..self.paths.len()).try_for_each(|directory| self.require_same_index(directory))
+        (0..self.paths.len()).try_for_each(|directory| self.require_unchanged_index(directory))
     }
 
-    fn require_same_index(&self, directory: usize) -> Result<()> {
+    /// Fails if the index that lists a shard was changed or replaced since it was read: then an open file may be a shard
+    /// of another directory, which may have the same length.
+    pub(crate) fn require_same_index(&self, shard: usize) -> Result<()> {
+        self.slots.get(shard).map_or(Ok(()), |slot| self.require_unchanged_index(slot.directory))
+    }
+
+    fn require_unchanged_index(&self, directory: usize) -> Result<()> {
         let path = self.base.join(&self.paths[directory]).join(INDEX_NAME);
         let metadata = path.metadata().map_err(|error| Error::io(&path, &error))?;
         if Identity::from(&metadata) != self.indexes[directory] {
@@ -258,8 +264,8 @@ impl Directory {
             return Ok(open);
         }
         let opened = self.open_shard(shard, slot);
-        // A shard that replaced it may have the same length, and one of another length is not damaged.
-        self.require_same_index(slot.directory)?;
+        // One of another length is not damaged.
+        self.require_same_index(shard)?;
         let opened = Arc::new(opened.map_err(|error| {
             let index = self.paths[slot.directory].join(INDEX_NAME);
             match error.path() {
@@ -297,7 +303,9 @@ impl Directory {
         }
         let verify = options.hashes != Hashes::None;
         let unpacked = |target: &Path| -> Result<Source> {
-            let is_new = unpack::to_file(&RealOps, info, directory, target, verify)?;
+            // Before the decoded file gets its name, under which it is found again.
+            let is_same = || self.require_same_index(shard);
+            let is_new = unpack::to_file(&RealOps, info, directory, target, verify, &is_same)?;
             let source = Source::open(target, options.access)?;
             if options.hashes == Hashes::All && !is_new {
                 unpack::check_hashes(&source, &info.raw.hashes)?;
@@ -329,12 +337,14 @@ impl Directory {
         Shard::open(source, info, limits)
     }
 
-    /// A name for the decoded shards of one directory, unique to the directory and its index.
+    /// A name for the decoded shards of one directory, unique to the directory and its index. The index lists sizes,
+    /// which the directory that replaces it may have, too.
     fn cache_name(&self, slot: &ShardSlot) -> String {
         let path = &self.base.join(&self.paths[slot.directory]);
         let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = format!("{}\n{}", whole.display(), self.ids[slot.directory].1);
+        let (id, time) = (&self.ids[slot.directory].1, self.indexes[slot.directory].modified_nanoseconds());
+        let text = format!("{}\n{id}\n{time}", whole.display());
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
 

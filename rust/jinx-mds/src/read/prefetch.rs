@@ -80,6 +80,8 @@ fn decode(directory: &Directory, shard: usize, skip: u64, sender: &SyncSender<Pi
     info.check()?;
     let (verify, limits) = (directory.options.hashes != Hashes::None, directory.options.limits);
     let source = unpack::open_zip(info, directory.place_of(shard), verify)?;
+    // Once it is open: from now on nothing can take its place.
+    directory.require_same_index(shard)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
     // Nothing is returned before it is checked: a hash of the decoded shard needs all of it.
@@ -88,6 +90,7 @@ fn decode(directory: &Directory, shard: usize, skip: u64, sender: &SyncSender<Pi
         drop(source);
         let (bytes, path) =
             unpack::to_memory(info, directory.place_of(shard), verify, limits.max_value_bytes)?;
+        directory.require_same_index(shard)?;
         let whole = Arc::new(Shard::in_memory(Bytes::from(bytes), path, info, limits)?);
         return send(Piece { first: directory.start(shard), count: info.samples, shard: whole, index: 0 });
     }

@@ -122,13 +122,14 @@ pub(crate) fn to_memory(
 }
 
 /// Decodes the shard into `target`, whose directory must exist, unless a file of the right size exists. Returns whether
-/// it did.
+/// it did. Nothing appears there if `is_same` fails, which is called once the file is decoded.
 pub(crate) fn to_file(
     ops: &dyn FileOps,
     info: &ShardInfo,
     directory: DirectoryPath<'_>,
     target: &Path,
     verify: bool,
+    is_same: &dyn Fn() -> Result<()>,
 ) -> Result<bool> {
     if target.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == info.raw.bytes) {
         return Ok(false);
@@ -142,6 +143,7 @@ pub(crate) fn to_file(
     sweep_unfinished(ops, parent, |name| name.starts_with(&prefix) && name.ends_with(".tmp"));
     let work = parent.join(format!("{prefix}{}.{number}.tmp", process::id()));
     let decoded = decode_into(ops, source, info, &path, &work, verify)
+        .and_then(|()| is_same())
         .and_then(|()| ops.rename(&work, target).map_err(|error| Error::io(target, &error)));
     if decoded.is_err() {
         let _ = ops.remove(&work);
@@ -253,7 +255,7 @@ mod tests {
                 at if at == number => Err(std::io::Error::other("injected")),
                 _ => Ok(()),
             };
-            let is_new = to_file(&ops, &info, directory, &target, true);
+            let is_new = to_file(&ops, &info, directory, &target, true, &|| Ok(()));
             let has_failed = calls.load(Ordering::Relaxed) > number;
             assert_eq!(is_new.is_err(), has_failed, "{number}");
             assert_eq!(fs::read_dir(&cache).unwrap().count(), usize::from(!has_failed), "{number}");
@@ -263,6 +265,6 @@ mod tests {
             }
         }
         assert_eq!(fs::metadata(&target).unwrap().len(), info.raw.bytes);
-        assert!(!to_file(&RealOps, &info, directory, &target, true).unwrap());
+        assert!(!to_file(&RealOps, &info, directory, &target, true, &|| Ok(())).unwrap());
     }
 }
