@@ -183,7 +183,17 @@ FOOTER |= {
     "else": {"oneOf": index("")},
 }
 FOOTER["$defs"] = {
-    "pointer": record({"offset": {**UINT, "minimum": 64}, "length": UINT, "x": HEX16}),
+    "pointer": record(
+        {
+            "offset": {**UINT, "minimum": 64},
+            "length": UINT,
+            "x": HEX16,
+            "chunk": {**UINT, "minimum": 8, "multipleOf": 8},
+            "xs": {"$ref": "#/$defs/inline"},
+        },
+        optional=("chunk", "xs"),
+        dependentRequired={"chunk": ["xs"], "xs": ["chunk"]},
+    ),
     "inline": record({"data": BASE64, "length": UINT, "x": HEX16}),
     "array": ARRAY,
     "base": BASE,

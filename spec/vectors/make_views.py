@@ -118,6 +118,7 @@ def good_views() -> None:
     good("pair", "some samples in another order, one twice, with columns of its own", saved([columns], [8, 0, 0]), OWN, ((("q",), "value"),))
     good("pair_all", "no positions: all samples in their order; an own column replaces one of the base", saved([columns], drop=("b", "n")), nine)
     good("arrays_in_sidecar", "index, hashes and positions by pointer", saved([columns], [3, 1, 4]), OWN, ((("q",), "value"),), pointers=True)
+    good("chunks", "positions in chunks of 16 bytes", saved([columns], [3, 1, 4, 1, 5]), pointers=True, chunk=16)
     good("without_sidecar", "everything inline", saved([columns], [3, 1, 4]), OWN, sidecar=False)
     good("rowless", "positions only", saved([columns], [2, 1]))
     good("rowless_sidecar", "positions only, by pointer", saved([columns], [2, 1]), pointers=True)
@@ -220,6 +221,21 @@ def bad_views() -> None:
         return body[:at] + b"\1" + body[at + 1 :]
 
     bad("positions_changed", "corrupt", "a position that the checksum does not cover", at="row", row=0, close={"side": flipped}, pointers=True)
+    chunked = {"own": [], "view": saved([columns], [2, 1, 0]), "pointers": True, "chunk": 8, "row": 0}
+    bad("chunk_changed", "corrupt", "a position that neither its chunk's checksum nor that of the whole covers", at="row", close={"side": flipped}, **chunked)
+
+    def with_x_of(flip: bool) -> dict:
+        data = np.array([3 if flip else 2, 1, 0], "<u8").tobytes()
+        sums = np.array([xxhash.xxh3_64_intdigest(data[at : at + 8]) for at in (0, 8, 16)], "<u8").tobytes()
+        return {"x": x(data), "xs": Writer.inline(sums)}
+
+    def wrong(**members: object) -> dict:
+        return {"edit": lambda footer: footer | {"positions": footer["positions"] | members}}
+
+    other = with_x_of(flip=True)
+    bad("chunk_other", "corrupt", "x is right, the checksum of a chunk is not", at="row", close=wrong(xs=other["xs"]), **chunked)
+    broken = other["xs"] | {"x": "0" * 16}
+    bad("chunk_xs_x", "corrupt", "the checksums of chunks do not match their own", at="row", close=wrong(xs=broken), **chunked)
     bad("row_changed", "corrupt", "an own column", at="row", close={"hashes": lambda data: data[:8] + bytes(8)})
     base, offsets = lines()
     base["path"] = "../lines.jsonl"

@@ -175,7 +175,9 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         need(not self.is_view or chain[-1:] == ["view"], "the index of a view under another key")
         chain = chain[: len(chain) - self.is_view]
         need(re.fullmatch(rf"npy(\.bin|(\.{CODEC})*)", ".".join(chain)), "unknown form of index", UnsupportedError)
-        self.offsets = offsets = np.frombuffer(self._payload(table[key], chain), "<u8").tolist()
+        of_sidecar = new and chain[-1] == "bin"
+        raw = self._array(table[key], "u1") if of_sidecar else self._payload(table[key], chain)
+        self.offsets = offsets = np.frombuffer(bytes(raw), "<u8").tolist()
         if self.is_view and self.count == 0:
             need(not offsets and not self.hashes and end == 0, "lines in a view without rows")
             return
@@ -218,9 +220,20 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         return data
 
     def _array(self, entry: dict, dtype: str) -> list:  # jinx.md 5
-        data = unpack("zst", b64decode(entry["data"], validate=True)) if "data" in entry else self._pointed(entry)
+        pointed = "offset" in entry
+        data = self._pointed(entry) if pointed else unpack("zst", b64decode(entry["data"], validate=True))
         need(len(data) == entry["length"] and xxh3_64_hexdigest(data) == entry["x"], "length or hash of an array")
+        if pointed:
+            self._compare_chunks(entry, data)
         return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).tolist()
+
+    def _compare_chunks(self, entry: dict, data: bytes) -> None:  # jinx.md 5
+        if entry.get("chunk") is None and entry.get("xs") is None:
+            return
+        chunk, xs = take(entry, chunk=int, xs=dict)
+        need("offset" not in xs and chunk and chunk % 8 == 0 and chunk < len(data), "chunk, or xs that is a pointer")
+        sums = [xxh3_64_intdigest(data[at : at + chunk]) for at in range(0, len(data), chunk)]
+        need(self._array(xs, "<u8") == sums, "hash of a chunk")
 
     def _payload(self, value: object, chain: list[str]) -> bytes:
         data = self._pointed(value) if chain[-1] == "bin" else self.from_text(value)

@@ -8,6 +8,7 @@
 //! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
 
 pub mod bases;
+mod chunks;
 pub mod copy_files;
 pub mod expression;
 pub mod fields;

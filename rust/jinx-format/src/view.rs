@@ -174,7 +174,12 @@ impl ViewInfo {
         }
     }
 
-    /// The arrays of the view with their names, in the order of the footer and of the sidecar.
+    /// The arrays of the view, in the order of the footer and of the sidecar.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &ArrayRef> {
+        self.bases.iter().filter_map(|base| base.index.as_ref()).chain(&self.positions)
+    }
+
+    /// As `places`, with their names.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = (String, &ArrayRef)> {
         let indexes = self.bases.iter().enumerate().filter_map(|(i, base)| {
             base.index.as_ref().map(|index| (format!("the line offsets of base {i}"), index))
