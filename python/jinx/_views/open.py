@@ -23,6 +23,7 @@ from jinx._views.bases import (
     missing_base,
     other_base,
     read_view,
+    require_readable,
 )
 from jinx.errors import MismatchError
 
@@ -203,6 +204,7 @@ class BaseOpener:
 
         Raises:
             MismatchError: No place has the base.
+            UnsupportedError: No place has it, and it is at a URL that cannot be read.
         """
         wrong: MismatchError | None = None
         for path in places:
@@ -212,6 +214,7 @@ class BaseOpener:
                 return path, take(path)
             except MismatchError as error:
                 wrong = wrong or error
+        require_readable(base, self.view)
         raise wrong or missing_base(base, self.view, places)
 
     def at(self, base: Base, i: int, path: str) -> Reader:

@@ -7,6 +7,7 @@
 //!
 //! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
 
+pub mod base_url;
 pub mod bases;
 mod chunks;
 pub mod copy_files;

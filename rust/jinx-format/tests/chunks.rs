@@ -35,8 +35,10 @@ fn write(path: &Path) {
 /// A view of the first sample of a base that does not exist, many times.
 fn write_view(path: &Path) {
     let base = Base {
-        path: "b.jinx".to_owned(),
-        hint: "/b.jinx".to_owned(),
+        path: Some("b.jinx".to_owned()),
+        hint: Some("/b.jinx".to_owned()),
+        location: None,
+        version: None,
         kind: BaseKind::Pair,
         id: "0".repeat(32),
         num_samples: 300,
