@@ -95,6 +95,8 @@ BASE = record(
     {
         "path": {**PATH, "pattern": r"^[^/\u0000-\u001f][^\u0000-\u001f]*$"},
         "hint": {**PATH, "pattern": r"^/[^\u0000-\u001f]*$"},
+        "location": {**PATH, "pattern": r"^(s3|gs|az|https|hf|file)://[^/@?#\s\\]*(/[^?#\s\\]*)?$"},
+        "version": {"type": "string", "pattern": "^[!-~]{1,256}$"},
         "kind": {"enum": ["pair", "directory", "mds", "jsonl"]},
         "id": TEXT,
         "num_samples": UINT,
@@ -103,7 +105,9 @@ BASE = record(
         "content": HEX32,
         "markers": {"const": True},
     },
-    optional=("shards", *LINES, "markers"),
+    optional=("path", "hint", "location", "version", "shards", *LINES, "markers"),
+    dependentRequired={"path": ["hint"], "hint": ["path"], "version": ["location"]},
+    anyOf=[{"required": ["path"]}, {"required": ["location"]}],
     allOf=[
         {
             "if": {"properties": {"kind": {"const": "jsonl"}}},
@@ -183,7 +187,17 @@ FOOTER |= {
     "else": {"oneOf": index("")},
 }
 FOOTER["$defs"] = {
-    "pointer": record({"offset": {**UINT, "minimum": 64}, "length": UINT, "x": HEX16}),
+    "pointer": record(
+        {
+            "offset": {**UINT, "minimum": 64},
+            "length": UINT,
+            "x": HEX16,
+            "chunk": {**UINT, "minimum": 8, "multipleOf": 8},
+            "xs": {"$ref": "#/$defs/inline"},
+        },
+        optional=("chunk", "xs"),
+        dependentRequired={"chunk": ["xs"], "xs": ["chunk"]},
+    ),
     "inline": record({"data": BASE64, "length": UINT, "x": HEX16}),
     "array": ARRAY,
     "base": BASE,

@@ -542,10 +542,13 @@ def view_line_offsets(file: Reader, base: int) -> bytes:
     """The line offsets that a view keeps of a base of plain JSON lines; see `Rows.line_offsets`."""
 
 def view_set_paths(path: str, id: str, places: str) -> None:
-    """Rewrites where the bases of the saved view with this id are; `places` is a JSON list of [path, hint].
+    """Rewrites where the bases of the saved view with this id are; `places` is a JSON list of [path, hint] or null.
 
     MismatchError if another dataset has the name.
     """
+
+def local_path(url: str) -> str:
+    """The path of a `file://` URL; UnsupportedError for the other schemes of a view."""
 
 def hash_bytes(data: bytes) -> str:
     """xxh3-128 as 32 hex digits."""

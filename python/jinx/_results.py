@@ -230,6 +230,8 @@ class BaseInfo(Result):
         samples: Its samples.
         selected: How many of them the view shows; one that it shows twice counts once.
         bytes: Bytes of all its files, sidecars included.
+        location: The URL by which the view also names it.
+        version: The ETag or revision there when the view was saved.
     """
 
     path: str
@@ -238,6 +240,8 @@ class BaseInfo(Result):
     samples: int
     selected: int
     bytes: int
+    location: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

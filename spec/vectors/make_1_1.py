@@ -118,6 +118,9 @@ def places() -> None:
     vector("inline_hex", "another text encoding", written(*RICH[:2]), sidecar=False, encoding="hex")
     vector("arrays_in_sidecar", "index, hashes and columns by pointer", lambda w: [w.write(row) for row in RICH] and w.column(("id",)),
            pointers=True, columns=[(("id",), "value", [1, 2, 3])])  # fmt: skip
+    vector("chunks", "index, hashes and columns in chunks of 8 bytes, the last chunk of a column shorter", lambda w: [w.write({"id": i, "t": "a" * i}) for i in range(13)] and
+           ([w.column(("id",)), w.column(("t",)), w.column(("t",), "length")] and None), pointers=True, chunk=8,
+           columns=[(("id",), "value", [*range(13)]), (("t",), "value", ["a" * i for i in range(13)]), (("t",), "length", [*range(13)])])  # fmt: skip
     vector("only_arrays", "a sidecar without values", written({"a": 1}, {"a": 2}), pointers=True)
     vector("threshold", "64 bytes are inline, 65 are not", written({"a": bytes(range(64)), "b": bytes(range(65))}))
     vector("a.b", "the sidecar of a.b.jinx is a.b.binx", written(*RICH))

@@ -192,6 +192,25 @@ def index() -> None:
         writer.write({"id": 1})
         writer.close(edit=lambda t, change=change: t | {"index.npy.bin": t["index.npy.bin"] | change})
         entry(f"index_pointer_{name}", error, "open", "the index pointer")
+    for name, about, change in (
+        ("zero", "chunks of 0 bytes", {"chunk": 0}), ("odd", "chunks of 12 bytes", {"chunk": 12}), ("small", "smaller chunks than those of xs", {"chunk": 8}),
+        ("whole", "a chunk as long as the array", {"chunk": 24, "xs": Writer.inline(bytes(8))}), ("huge", "chunks of 2^63 bytes", {"chunk": 2**63, "xs": Writer.inline(bytes(8))}),
+        ("negative", "chunks of -16 bytes", {"chunk": -16}), ("text", "not a number", {"chunk": "16"}), ("alone", "no xs", {"xs": None}),
+        ("missing", "xs without chunk", {"chunk": None}), ("xs_short", "fewer hashes than chunks", {"xs": Writer.inline(bytes(8))}),
+        ("xs_long", "more hashes than chunks", {"xs": Writer.inline(bytes(24))}), ("xs_ragged", "half a hash", {"xs": Writer.inline(bytes(12))}),
+        ("xs_pointer", "hashes in the sidecar, where they overlap the index", {"xs": {"offset": 64, "length": 16, "x": "0" * 16}}),
+        ("xs_list", "hashes as JSON", {"xs": [1, 2]}),
+    ):  # fmt: skip
+        writer = Writer(OUT / f"chunk_{name}.jinx", pointers=True, chunk=16)
+        writer.write(GOOD)
+        writer.write({"id": 1})
+
+        def edit(table: dict, change: dict = change) -> dict:
+            pointer = table["index.npy.bin"] | change
+            return table | {"index.npy.bin": {key: value for key, value in pointer.items() if value is not None}}
+
+        writer.close(edit=edit)
+        entry(f"chunk_{name}", "corrupt", "open", about)
 
 
 def rows() -> None:

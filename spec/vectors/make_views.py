@@ -108,6 +108,25 @@ def good(name: str, about: str, view: View, own: list[dict] = (), columns: tuple
     entry(name, about, expect, view)
 
 
+LOCATIONS = [
+    ("none", "a path", "/data/columns.jinx"),
+    ("empty", "no character", ""),
+    ("upper", "an upper-case scheme", "S3://bucket/columns.jinx"),
+    ("user", "user info", "https://me:secret@host/columns.jinx"),
+    ("query", "a query", "https://host/columns.jinx?sig=secret"),
+    ("fragment", "a fragment", "https://host/columns.jinx#1"),
+    ("dots", "a component ..", "https://host/a/../columns.jinx"),
+    ("escape", "an incomplete escape", "https://host/columns%2.jinx"),
+    ("nul", "a NUL", "file:///columns%00.jinx"),
+    ("blank", "a blank", "s3://bucket/columns 1.jinx"),
+    ("backslash", "a backslash", "s3://bucket/a\\columns.jinx"),
+    ("host", "no host", "s3:///columns.jinx"),
+    ("file_host", "a host of a file", "file://host/columns.jinx"),
+    ("control", "a control character", "s3://bucket/\x1b[2J"),
+    ("reordered", "a mark that reorders text", "s3://bucket/a\u202exnij"),
+    ("long", "more than 4096 bytes", "s3://bucket/" + "a/" * 2048),
+    ("unknown_user", "user info with another scheme", "ftp://me:secret@host/columns.jinx"),
+]
 OWN = [{"q": 1.5, "caption": "first", "mask": NOISE}, {"q": None, "caption": "second", "mask": b"small"}, {"q": 2.0, "caption": "third", "mask": None}]
 
 
@@ -118,6 +137,9 @@ def good_views() -> None:
     good("pair", "some samples in another order, one twice, with columns of its own", saved([columns], [8, 0, 0]), OWN, ((("q",), "value"),))
     good("pair_all", "no positions: all samples in their order; an own column replaces one of the base", saved([columns], drop=("b", "n")), nine)
     good("arrays_in_sidecar", "index, hashes and positions by pointer", saved([columns], [3, 1, 4]), OWN, ((("q",), "value"),), pointers=True)
+    located = columns | {"location": "s3://bucket/data/columns%20of%20all.jinx", "version": '"33a64df5"'}
+    good("located", "also at a URL, which is not needed", saved([located], [8, 0, 0]))
+    good("chunks", "positions in chunks of 16 bytes", saved([columns], [3, 1, 4, 1, 5]), pointers=True, chunk=16)
     good("without_sidecar", "everything inline", saved([columns], [3, 1, 4]), OWN, sidecar=False)
     good("rowless", "positions only", saved([columns], [2, 1]))
     good("rowless_sidecar", "positions only, by pointer", saved([columns], [2, 1]), pointers=True)
@@ -176,6 +198,12 @@ def bad_views() -> None:
         ("path_reordered", "a mark that reorders text", {"path": "a\u202exnij"}),
         ("path_long", "more than 4096 bytes", {"path": "a/" * 2048 + "b"}),
         ("hint_relative", "a hint that is not absolute", {"hint": "a.jinx"}),
+        ("places_none", "neither paths nor a location", {"path": None, "hint": None}),
+        ("path_alone", "no hint", {"hint": None}),
+        ("version_alone", "no location", {"version": "1"}),
+        ("version_blank", "a blank", {"location": "s3://bucket/a.jinx", "version": "a b"}),
+        ("version_empty", "no character", {"location": "s3://bucket/a.jinx", "version": ""}),
+        *((f"location_{name}", about, {"location": url}) for name, about, url in LOCATIONS),
         ("id_short", "31 digits", {"id": "0" * 31}),
         ("id_upper", "upper case", {"id": "A" * 32}),
         ("samples_negative", "a negative number", {"num_samples": -1}),
@@ -208,6 +236,11 @@ def bad_views() -> None:
             return footer | put
 
         bad(name, "corrupt", about, close={"edit": edit})
+    remote = {"path": None, "hint": None, "location": "s3://bucket/columns.jinx", "version": "1"}
+    bad("location_remote", "unsupported", "only in an object store, which the readers here do not read", base=remote, at="row", row=0)
+    bad("location_scheme", "unsupported", "another scheme", base={"location": "ftp://host/columns.jinx"})
+    base, offsets = lines()
+    bad("lines_without_version", "corrupt", "remote lines, which nothing identifies", view=saved([(base | remote | {"version": None}, offsets)], [2, 1]))
     huge = [columns | {"num_samples": 2**64 - 1}, columns | {"num_samples": 1}]
     bad("bases_overflow", "corrupt", "2^64 samples", view=saved(huge, [2, 1]))
     bad("feature_missing", "unsupported", "the key of a view without the feature", put={"features_required": []})
@@ -220,6 +253,21 @@ def bad_views() -> None:
         return body[:at] + b"\1" + body[at + 1 :]
 
     bad("positions_changed", "corrupt", "a position that the checksum does not cover", at="row", row=0, close={"side": flipped}, pointers=True)
+    chunked = {"own": [], "view": saved([columns], [2, 1, 0]), "pointers": True, "chunk": 8, "row": 0}
+    bad("chunk_changed", "corrupt", "a position that neither its chunk's checksum nor that of the whole covers", at="row", close={"side": flipped}, **chunked)
+
+    def with_x_of(flip: bool) -> dict:
+        data = np.array([3 if flip else 2, 1, 0], "<u8").tobytes()
+        sums = np.array([xxhash.xxh3_64_intdigest(data[at : at + 8]) for at in (0, 8, 16)], "<u8").tobytes()
+        return {"x": x(data), "xs": Writer.inline(sums)}
+
+    def wrong(**members: object) -> dict:
+        return {"edit": lambda footer: footer | {"positions": footer["positions"] | members}}
+
+    other = with_x_of(flip=True)
+    bad("chunk_other", "corrupt", "x is right, the checksum of a chunk is not", at="row", close=wrong(xs=other["xs"]), **chunked)
+    broken = other["xs"] | {"x": "0" * 16}
+    bad("chunk_xs_x", "corrupt", "the checksums of chunks do not match their own", at="row", close=wrong(xs=broken), **chunked)
     bad("row_changed", "corrupt", "an own column", at="row", close={"hashes": lambda data: data[:8] + bytes(8)})
     base, offsets = lines()
     base["path"] = "../lines.jsonl"

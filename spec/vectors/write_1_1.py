@@ -65,10 +65,11 @@ def key_of(name: str, chain: list[str]) -> str:
 
 
 class Writer:
-    """One pair. `pointers`: arrays lie in the sidecar whatever their size."""
+    """One pair. `pointers`: arrays lie in the sidecar whatever their size; `chunk`: those longer than it have chunks."""
 
-    def __init__(self, path: Path, *, sidecar: bool = True, pointers: bool = False, media: dict | None = None, encoding: str = "b64") -> None:
-        self.path, self.allowed, self.pointers, self.encoding = path, sidecar, pointers, encoding
+    def __init__(self, path: Path, *, sidecar: bool = True, pointers: bool = False, media: dict | None = None, encoding: str = "b64",
+                 chunk: int = 2**20) -> None:  # fmt: skip
+        self.path, self.allowed, self.pointers, self.encoding, self.chunk = path, sidecar, pointers, encoding, chunk
         self.media = media or {}
         self.body = bytearray(64)
         self.lines: list[bytes] = []
@@ -183,8 +184,21 @@ class Writer:
     def array(self, data: bytes) -> dict:
         """An ARRAY."""
         if self.allowed and (self.pointers or len(data) >= 65536):
-            return self.store(data)
+            return self.pointer(data)
+        return self.inline(data)
+
+    @staticmethod
+    def inline(data: bytes) -> dict:
+        """An array in the footer."""
         return {"data": base64.b64encode(zst(data)).decode(), "length": len(data), "x": x(data)}
+
+    def pointer(self, data: bytes) -> dict:
+        """An array in the sidecar."""
+        pointer = self.store(data)
+        if len(data) <= self.chunk:
+            return pointer
+        sums = [xxhash.xxh3_64_intdigest(data[at : at + self.chunk]) for at in range(0, len(data), self.chunk)]
+        return {**pointer, "chunk": self.chunk, "xs": self.inline(np.array(sums, "<u8").tobytes())}
 
     def _shown(self, view: View) -> dict:
         """A view's members of the footer."""
@@ -247,7 +261,7 @@ class Writer:
         name = more.pop("sidecar_name", self.path.with_suffix(".binx").name)
         raw = np.array(offsets, "<u8").tobytes()
         if self.allowed and (self.pointers or len(raw) >= 65536):
-            footer: dict = {f"index.npy.bin{'.view' if view else ''}": self.store(raw)}
+            footer: dict = {f"index.npy.bin{'.view' if view else ''}": self.pointer(raw)}
         else:
             footer = {f"index.npy.zst{'.view' if view else ''}": self.text(zst(raw))}
         stored_hashes = hashes(line_hashes) if hashes else line_hashes

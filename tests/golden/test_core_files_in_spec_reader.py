@@ -46,6 +46,23 @@ def test_index_and_columns_in_the_sidecar_come_back(tmp_path):
     assert pair[8999]["i"] == 8999
 
 
+def test_arrays_in_chunks_come_back(tmp_path):
+    path, shuffled = tmp_path / "data.jinx", tmp_path / "shuffled.jinx"
+    count = 140_000
+    with jinx.Writer(str(path)) as writer:
+        writer.write_many({"n": i << 30} for i in range(count))
+    jinx.shuffle(path, shuffled, seed=1)
+    for name in (path, shuffled):
+        [pair] = reader.open_pairs(name)
+        [column] = pair.footer["columns"]
+        for array in (pair.footer["index.npy.bin"], pair.footer["line_hash"], column["data"]):
+            assert array["chunk"] == 1 << 20
+            assert array["xs"]["length"] == 16
+        values = pair.column(column)
+        assert sorted(values) == [i << 30 for i in range(count)]
+        assert pair[count - 1]["n"] == values[-1]
+
+
 def test_a_directory_comes_back(tmp_path):
     path = tmp_path / "data"
     with jinx.Writer(str(path), shard_size=4096) as writer:

@@ -94,9 +94,8 @@ def test_info(view, base, capsys):
     sizes = [path.stat().st_size for path in (view, view.with_suffix(".binx"))]
     assert [said["bytes"], said["sidecar_bytes"]] == sizes
     whole = base.stat().st_size + base.with_suffix(".binx").stat().st_size
-    assert said["bases"] == [
-        {"path": str(base), "kind": "pair", "id": identity, "samples": 12, "selected": 4, "bytes": whole}
-    ]
+    shown = {"path": str(base), "kind": "pair", "id": identity, "samples": 12, "selected": 4, "bytes": whole}
+    assert said["bases"] == [{**shown, "location": None, "version": None}]
     assert said["own_columns"] == ["caption", "score", "mask"]
     assert said["has_positions"] is True
 

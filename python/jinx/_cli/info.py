@@ -79,7 +79,8 @@ def _size(summary: "DatasetInfo") -> str:
 def _bases(summary: "DatasetInfo") -> list[str]:
     lines = [
         f"{base.selected:,} of {base.samples:,} samples of {base.path} "
-        f"({base.kind}, {natural_size(base.bytes)}, id {base.id})"
+        f"({base.kind}, {natural_size(base.bytes)}, id {base.id}"
+        f"{f', also at {base.location}' if base.location else ''})"
         for base in summary.bases[:_MAX_BASES]
     ]
     return [

@@ -14,8 +14,10 @@ from bz2 import BZ2Decompressor
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from lzma import LZMADecompressor
+from os import fsdecode
 from os.path import normpath
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 from zlib import decompressobj
 
 import brotli
@@ -175,7 +177,9 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         need(not self.is_view or chain[-1:] == ["view"], "the index of a view under another key")
         chain = chain[: len(chain) - self.is_view]
         need(re.fullmatch(rf"npy(\.bin|(\.{CODEC})*)", ".".join(chain)), "unknown form of index", UnsupportedError)
-        self.offsets = offsets = np.frombuffer(self._payload(table[key], chain), "<u8").tolist()
+        of_sidecar = new and chain[-1] == "bin"
+        raw = self._array(table[key], "u1") if of_sidecar else self._payload(table[key], chain)
+        self.offsets = offsets = np.frombuffer(bytes(raw), "<u8").tolist()
         if self.is_view and self.count == 0:
             need(not offsets and not self.hashes and end == 0, "lines in a view without rows")
             return
@@ -218,9 +222,20 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         return data
 
     def _array(self, entry: dict, dtype: str) -> list:  # jinx.md 5
-        data = unpack("zst", b64decode(entry["data"], validate=True)) if "data" in entry else self._pointed(entry)
+        pointed = "offset" in entry
+        data = self._pointed(entry) if pointed else unpack("zst", b64decode(entry["data"], validate=True))
         need(len(data) == entry["length"] and xxh3_64_hexdigest(data) == entry["x"], "length or hash of an array")
+        if pointed:
+            self._compare_chunks(entry, data)
         return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).tolist()
+
+    def _compare_chunks(self, entry: dict, data: bytes) -> None:  # jinx.md 5
+        if entry.get("chunk") is None and entry.get("xs") is None:
+            return
+        chunk, xs = take(entry, chunk=int, xs=dict)
+        need("offset" not in xs and chunk and chunk % 8 == 0 and chunk < len(data), "chunk, or xs that is a pointer")
+        sums = [xxh3_64_intdigest(data[at : at + chunk]) for at in range(0, len(data), chunk)]
+        need(self._array(xs, "<u8") == sums, "hash of a chunk")
 
     def _payload(self, value: object, chain: list[str]) -> bytes:
         data = self._pointed(value) if chain[-1] == "bin" else self.from_text(value)
@@ -331,6 +346,16 @@ class Lines:  # plain JSON lines below a view; `lines[i]` is a sample
         return {name: unmarked(item) for name, item in whole.items()}
 
 
+def local_path(url: str) -> Path | None:  # views.md 2; None for a URL that is no file
+    parts = re.fullmatch(r"([a-z][a-z0-9+.-]*)://([^/?#@\\\s]*)((?:/[^?#\\\s]*)?)", url)
+    need(parts, "malformed location")
+    scheme, host, path = parts.groups()
+    need(not re.search("%(?![0-9A-Fa-f]{2})|%00", path) and not {".", ".."} & {*path.split("/")}, "path of a location")
+    need((scheme == "file") != bool(host) and (host or len(path) > 1), "host of a location")
+    need(scheme in ("s3", "gs", "az", "https", "hf", "file"), "unknown scheme", UnsupportedError)
+    return Path(fsdecode(unquote_to_bytes(path))) if scheme == "file" else None
+
+
 class View:  # views.md; `view[i]` is a sample
     def __init__(self, own: Pair) -> None:
         self.own, self.footer, self.column, self.count = own, own.footer, own.column, own.samples
@@ -350,10 +375,18 @@ class View:  # views.md; `view[i]` is a sample
 
     @staticmethod
     def _check(entry: dict) -> int:
-        path, hint, kind, id_, samples = take(entry, path=str, hint=str, kind=str, id=str, num_samples=int)
-        need(not path.startswith("/") and hint.startswith("/"), "an absolute path, or a hint that is not")
-        for text in (path, hint):
+        kind, id_, samples = take(entry, kind=str, id=str, num_samples=int)
+        places = {name: str for name in ("path", "hint", "location", "version") if entry.get(name) is not None}
+        for text in take(entry, **places):
             need(0 < len(text.encode()) <= MAX_PATH and not re.search(EVIL_SIGN, text), "evil path")
+        need(("path" in places) == ("hint" in places) and places.keys() & {"path", "location"}, "no place")
+        if "path" in places:
+            need(entry["path"][0] != "/" == entry["hint"][0], "an absolute path, or a hint that is not")
+        if "version" in places:
+            need("location" in places and re.fullmatch("[!-~]{1,256}", entry["version"]), "version")
+        if "location" in places:
+            is_identified = kind != "jsonl" or places.keys() & {"path", "version"}
+            need(local_path(entry["location"]) or is_identified, "remote lines without version")
         members = {"pair": [], "mds": [], "directory": ["shards"], "jsonl": ["content", "index"]}
         form = {"mds": "[0-9a-f]{16}", "jsonl": "[0-9]+--?[0-9]+"}.get(kind, HASH)
         need(kind in members and re.fullmatch(form, id_), "kind or id")
@@ -365,12 +398,18 @@ class View:  # views.md; `view[i]` is a sample
 
     def _base(self, entry: dict) -> list[Pair | Lines]:
         named = self.own.path.absolute().parent
-        near = [Path(normpath(folder / entry["path"])) for folder in (named, named.resolve())]
-        for place in dict.fromkeys([*near, Path(entry["hint"])]):
+        places = []
+        if entry.get("path") is not None:
+            near = [Path(normpath(folder / entry["path"])) for folder in (named, named.resolve())]
+            places = [*near, Path(entry["hint"])]
+        if entry.get("location") is not None:
+            places.append(local_path(entry["location"]))
+        for place in dict.fromkeys(places):
+            need(place, "this reader opens no URLs but file://", UnsupportedError)
             if place.exists():
                 with suppress(MismatchError):
                     return getattr(self, f"_{entry['kind']}")(place, entry)
-        raise MismatchError(f"the base {entry['path']} is missing or another dataset")
+        raise MismatchError(f"the base {entry['id']} is missing or another dataset")
 
     def _pair(self, place: Path, entry: dict) -> list[Pair | Lines]:
         pair = Pair(place)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from jinx import _core
 from jinx._arguments import encodable
 from jinx._core import Reader
-from jinx.errors import MismatchError
+from jinx.errors import MismatchError, UnsupportedError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
 # Path, and samples and id.
@@ -18,8 +18,10 @@ _File = tuple[str, tuple[int, str]]
 class Base(TypedDict):
     """An entry of the footer's `base`; see `spec/views.md`."""
 
-    path: str
-    hint: str
+    path: NotRequired[str]
+    hint: NotRequired[str]
+    location: NotRequired[str]
+    version: NotRequired[str]
     kind: Kind
     id: str
     num_samples: int
@@ -159,10 +161,42 @@ def json_lines_id(path: str) -> str:
 
 
 def candidates(base: Base, view: str) -> list[str]:
-    """Where a base may be, in the order of search."""
-    named = os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120
-    near = [os.path.normpath(os.path.join(folder, base["path"])) for folder in (named, os.path.realpath(named))]  # noqa: PTH118
-    return list(dict.fromkeys([*near, base["hint"]]))
+    """Where a base may be on this machine, in the order of search."""
+    places: list[str] = []
+    if "path" in base and "hint" in base:
+        named = os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120
+        near = [os.path.normpath(os.path.join(folder, base["path"])) for folder in (named, os.path.realpath(named))]  # noqa: PTH118
+        places = [*near, base["hint"]]
+    location = base.get("location", "")
+    if location.startswith("file://"):
+        places.append(_core.local_path(location))
+    return list(dict.fromkeys(places))
+
+
+def keep_location(before: Base, entry: Base) -> None:
+    """Take the URL of a base over into a new entry of it."""
+    if "location" in before:
+        entry["location"] = before["location"]
+    if "version" in before:
+        entry["version"] = before["version"]
+
+
+def require_readable(base: Base, view: str) -> None:
+    """A base that is not on this machine must not be at a URL instead.
+
+    Raises:
+        UnsupportedError: It is at a URL that cannot be read.
+    """
+    location = base.get("location", "file://")
+    if location.startswith("file://"):
+        return
+    try:
+        _core.local_path(location)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            f"{view}: the {base['kind']} that this view shows is at {location}; {error} and open the view with "
+            f"jinx.open(view, base=PATH) or run: jinx rebase {view} PATH"
+        ) from None
 
 
 def missing_base(base: Base, view: str, looked: Sequence[str]) -> MismatchError:

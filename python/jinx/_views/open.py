@@ -23,6 +23,7 @@ from jinx._views.bases import (
     missing_base,
     other_base,
     read_view,
+    require_readable,
 )
 from jinx.errors import MismatchError
 from jinx.mds._directories import INDEX, open_directories
@@ -204,6 +205,7 @@ class BaseOpener:
 
         Raises:
             MismatchError: No place has the base.
+            UnsupportedError: No place has it, and it is at a URL that cannot be read.
         """
         wrong: MismatchError | None = None
         for path in places:
@@ -213,6 +215,7 @@ class BaseOpener:
                 return path, take(path)
             except MismatchError as error:
                 wrong = wrong or error
+        require_readable(base, self.view)
         raise wrong or missing_base(base, self.view, places)
 
     def at(self, base: Base, i: int, path: str) -> Reader:

@@ -46,10 +46,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
     for i, (base, path) in enumerate(zip(bases, new_paths, strict=True)):
         if path is not None:
             opener.open(base, i, [path])._close()
-    entries = [
-        (base["path"], base["hint"]) if path is None else places(path, name)
-        for base, path in zip(bases, new_paths, strict=True)
-    ]
+    entries = [None if path is None else places(path, name) for path in new_paths]
     _core.view_set_paths(name, footer["id"], json.dumps(entries, ensure_ascii=False))
 
 
@@ -60,15 +57,15 @@ def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[
         (before,), (after,) = absolute_paths(old), absolute_paths(path)
         matching = [i for i, base in enumerate(bases) if before in candidates(base, view)]
         if not matching:
-            shown = ", ".join(candidates(base, view)[0] for base in bases)
+            shown = ", ".join((*candidates(base, view), base.get("location", ""))[0] for base in bases)
             raise KeyError(f"{view}: this view shows nothing at {before}; it shows {shown}")
         for i in matching:
             paths[i] = after
     return paths
 
 
-def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The id of a view that is about to become `target`, and where its bases are.
+def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[str, list[str | None]]:
+    """The id of a view that is about to become `target`, and where its bases are; None for one that has a URL alone.
 
     Args:
         view: The saved view.
@@ -78,21 +75,25 @@ def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[
     file = Reader([view])
     footer = footer_of(file)
     opener = BaseOpener(Reader, view, file, {})
-    paths: list[str] = []
+    paths: list[str | None] = []
     for i, base in enumerate(footer["base"]):
+        if "path" not in base:
+            paths.append(None)
+            continue
         before = candidates(base, view)
         together = [place for path in before for place in _followed(path, moved)]
         paths.append(_first(opener, base, i, [*together, *before, *candidates(base, target)]) or before[0])
     return footer["id"], paths
 
 
-def set_bases(view: str, id_: str, paths: Sequence[str]) -> None:
-    """Write the paths of the bases of the view with this id.
+def set_bases(view: str, id_: str, paths: Sequence[str | None]) -> None:
+    """Write the paths of the bases of the view with this id; None for those that stay.
 
     Raises:
         MismatchError: Another dataset has replaced the view.
     """
-    _core.view_set_paths(view, id_, json.dumps([places(path, view) for path in paths], ensure_ascii=False))
+    entries = [None if path is None else places(path, view) for path in paths]
+    _core.view_set_paths(view, id_, json.dumps(entries, ensure_ascii=False))
 
 
 def _followed(path: str, moved: Mapping[str, str]) -> list[str]:

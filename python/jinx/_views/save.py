@@ -11,7 +11,7 @@ from jinx._core import Reader
 from jinx._dataset.columns import column_names, schema_if_empty
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_within
 from jinx._results import WriteResult
-from jinx._views.bases import bases_of
+from jinx._views.bases import Base, bases_of, keep_location
 from jinx._views.meta import kept_meta
 
 # Signals are noticed between two calls.
@@ -114,6 +114,11 @@ def _writer(
         bases = [base for root in roots for base in bases_of(root, place, options, with_empty=True)]
     if not bases:
         raise ValueError("a dataset of no files has nothing to show; there is nothing to save")
+    known = _known_bases(dataset)
+    for base in bases:
+        before = known.get((base["entry"]["num_samples"], base["entry"]["id"]))
+        if before is not None:
+            keep_location(before, base["entry"])
     kept = kept_meta(dataset) if meta is None else meta
     return _core.Writer(
         target,
@@ -128,6 +133,17 @@ def _writer(
             "num_samples": len(dataset),
         },
     )
+
+
+def _known_bases(dataset: Reader) -> dict[tuple[int, str], Base]:
+    """The bases of the saved views below a dataset, by samples and id."""
+    definition = dataset._definition
+    if definition is None:
+        return {}
+    if hasattr(definition, "files"):  # a saved view
+        entries: list[Base] = definition.files.footer["base"]
+        return {(base["num_samples"], base["id"]): base for base in entries}
+    return {key: base for part in definition.parts for key, base in _known_bases(part).items()}
 
 
 @contextmanager

@@ -30,7 +30,16 @@ def _saved(dataset: Reader, view: SavedView) -> DatasetInfo:
     files = view.files
     selected = _selected(dataset, [base["num_samples"] for base in files.footer["base"]])
     bases = [
-        BaseInfo(_place(reader, base["kind"]), base["kind"], base["id"], base["num_samples"], shown, _bytes(reader))
+        BaseInfo(
+            _place(reader, base["kind"]),
+            base["kind"],
+            base["id"],
+            base["num_samples"],
+            shown,
+            _bytes(reader),
+            base.get("location"),
+            base.get("version"),
+        )
         for base, reader, shown in zip(files.footer["base"], files.bases, selected, strict=True)
     ]
     return replace(

@@ -9,7 +9,7 @@ from jinx._dataset.dataset import Dataset
 from jinx._results import Problem
 from jinx._views.bases import Base, candidates, footer_of
 from jinx._views.open import BaseOpener
-from jinx.errors import JinxError, MismatchError
+from jinx.errors import JinxError, MismatchError, UnsupportedError
 
 _OPTIONS: dict[str, Any] = {"verify": "none"}
 
@@ -24,9 +24,9 @@ def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Prob
     for i, base in enumerate(footer_of(file)["base"]):
         try:
             path = _place(base, i, view, file)
-        except MismatchError as error:
-            reason = str(error).removeprefix(f"{view}: ")
-            problems.append(Problem(view, None, None, None, "mismatch", reason))
+        except (MismatchError, UnsupportedError) as error:
+            cause = "mismatch" if isinstance(error, MismatchError) else "unsupported"
+            problems.append(Problem(view, None, None, None, cause, str(error).removeprefix(f"{view}: ")))
             continue
         # A file without a line is a dataset of JSON lines, but not one by itself.
         if path not in checked and (base["kind"] != "jsonl" or base["num_samples"]):

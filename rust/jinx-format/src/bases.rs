@@ -62,14 +62,17 @@ fn each_block(
     Ok(())
 }
 
-/// Replaces the `path` and `hint` of each base of the saved view with this id. The id stays, so the sidecar does, too.
+/// The `path` and `hint` of a base; `None`: as they are.
+pub type NewPlaces = Option<(String, String)>;
+
+/// Replaces the `path` and `hint` of bases of the saved view with this id. The id stays, so the sidecar does, too.
 ///
 /// The view is read under the lock under which it is replaced, so no other writer's work is lost.
 ///
 /// # Errors
 /// `Mismatch` when another dataset has got the name of the view; `Invalid` for another number of places and for files
 /// that are not views; I/O errors, also (`WouldBlock`) when another process is writing the view.
-pub fn rewrite_bases(view: &Path, id: &str, places: &[(String, String)]) -> Result<()> {
+pub fn rewrite_bases(view: &Path, id: &str, places: &[NewPlaces]) -> Result<()> {
     rewrite_bases_on(Arc::new(RealOps), view, id, places)
 }
 
@@ -77,12 +80,7 @@ pub fn rewrite_bases(view: &Path, id: &str, places: &[(String, String)]) -> Resu
 ///
 /// # Errors
 /// As [`rewrite_bases`].
-pub fn rewrite_bases_on(
-    ops: Arc<dyn FileOps>,
-    view: &Path,
-    id: &str,
-    places: &[(String, String)],
-) -> Result<()> {
+pub fn rewrite_bases_on(ops: Arc<dyn FileOps>, view: &Path, id: &str, places: &[NewPlaces]) -> Result<()> {
     let rewrite = || {
         let mut writer = PairWriter::change(ops, view, JinxIdentity)?;
         let source = Source::open(view, Access::Pread)?;
@@ -102,7 +100,7 @@ pub fn rewrite_bases_on(
     rewrite().map_err(|error: Error| error.in_file(view))
 }
 
-fn moved_bases(footer: Footer, places: &[(String, String)]) -> Result<Vec<Base>> {
+fn moved_bases(footer: Footer, places: &[NewPlaces]) -> Result<Vec<Base>> {
     let bases =
         footer.view.map(|view| view.bases).ok_or_else(|| Error::invalid("this is not a saved view"))?;
     if bases.len() != places.len() {
@@ -111,7 +109,10 @@ fn moved_bases(footer: Footer, places: &[(String, String)]) -> Result<Vec<Base>>
     let moved: Vec<Base> = bases
         .into_iter()
         .zip(places)
-        .map(|(base, (path, hint))| Base { path: path.clone(), hint: hint.clone(), ..base })
+        .map(|(base, place)| match place.clone() {
+            Some((path, hint)) => Base { path: Some(path), hint: Some(hint), ..base },
+            None => base,
+        })
         .collect();
     moved.iter().try_for_each(|base| base.check(base.index.is_some()))?;
     Ok(moved)

@@ -1,5 +1,6 @@
 //! The trailer and the footer: where a dataset says what it is.
 
+use crate::chunks::check_members;
 use crate::fields::FieldInfo;
 use crate::key::FormatVersion;
 use crate::meta::Meta;
@@ -29,6 +30,12 @@ pub enum ArrayRef {
         length: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         x: Option<String>,
+        /// Bytes of each chunk but the last, if it has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chunk: Option<u64>,
+        /// The checksums of the chunks, inline.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        xs: Option<Box<Self>>,
     },
     /// In the footer: base64 of a zstd frame.
     Inline { data: String, length: u64, x: String },
@@ -215,7 +222,7 @@ impl Footer {
         }
         let is_new = rules == FormatVersion::V1_1;
         let view = is_view.then(|| ViewInfo::take(&mut map, num_samples)).transpose()?;
-        Ok(Self {
+        let footer = Self {
             view,
             index,
             num_samples,
@@ -233,7 +240,32 @@ impl Footer {
             writer: text_member(&map, "writer"),
             version,
             rules,
-        })
+        };
+        if is_new {
+            footer.arrays().try_for_each(ArrayRef::check)?;
+        }
+        Ok(footer)
+    }
+
+    /// All arrays, in the order of the footer.
+    fn arrays(&self) -> impl Iterator<Item = &ArrayRef> {
+        let index = match &self.index {
+            IndexRef::Sidecar(place) => Some(place),
+            IndexRef::Text(..) => None,
+        };
+        let of_view = self.view.iter().flat_map(|view| view.places());
+        index
+            .into_iter()
+            .chain(&self.line_hash)
+            .chain(of_view)
+            .chain(self.columns.iter().flat_map(ColumnInfo::arrays))
+    }
+}
+
+impl ColumnInfo {
+    /// The arrays of the column, in the order of the footer and of the sidecar.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = &ArrayRef> {
+        [self.validity.as_ref(), Some(&self.data), self.offsets.as_ref()].into_iter().flatten()
     }
 }
 
@@ -359,6 +391,14 @@ impl IndexRef {
 }
 
 impl ArrayRef {
+    /// Checks that the members fit each other.
+    fn check(&self) -> Result<()> {
+        match self {
+            Self::Sidecar { length, chunk, xs, .. } => check_members(*length, *chunk, xs.as_deref()),
+            Self::Inline { .. } => Ok(()),
+        }
+    }
+
     /// The checked bytes of an array in the footer of a file of `file_bytes`.
     ///
     /// # Errors

@@ -7,7 +7,9 @@
 //!
 //! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
 
+pub mod base_url;
 pub mod bases;
+mod chunks;
 pub mod copy_files;
 pub mod expression;
 pub mod fields;

@@ -1,5 +1,6 @@
 //! What a saved view says in its footer: which samples of which datasets it shows.
 
+use crate::base_url;
 use crate::footer::ArrayRef;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
@@ -30,10 +31,18 @@ pub enum BaseKind {
 /// A dataset whose samples a view shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// From the view's directory.
-    pub path: String,
+    /// From the view's directory. There is a `hint` as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The absolute path when the view was saved.
-    pub hint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// A URL, where it is also or only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The ETag or revision of what was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     pub kind: BaseKind,
     pub id: String,
     pub num_samples: u64,
@@ -52,15 +61,47 @@ pub struct Base {
 }
 
 impl Base {
+    /// The base's path from the directory of its view, and its absolute path.
+    pub fn paths(&self) -> Option<(&str, &str)> {
+        self.path.as_deref().zip(self.hint.as_deref())
+    }
+
+    fn check_places(&self) -> Result<()> {
+        if let Some((path, hint)) = self.paths() {
+            plain_path(path, "the path of a base")?;
+            plain_path(hint, "the hint of a base")?;
+            if Path::new(path).is_absolute() || !Path::new(hint).is_absolute() {
+                return Err(Error::corrupt(
+                    "a base of the view has an absolute 'path' or a 'hint' that is not absolute",
+                ));
+            }
+        } else if self.path.is_some() || self.hint.is_some() || self.location.is_none() {
+            return Err(Error::corrupt("a base of the view without 'path', 'hint' or 'location'"));
+        }
+        match (&self.location, &self.version) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(Error::corrupt("a base of the view with a 'version' and no 'location'")),
+            (Some(location), version) => {
+                version.as_deref().map_or(Ok(()), base_url::check_version)?;
+                let (scheme, ..) = base_url::parse(location)?;
+                // Servers do not tell the time in their id.
+                if self.kind == BaseKind::Jsonl
+                    && self.path.is_none()
+                    && version.is_none()
+                    && scheme != "file"
+                {
+                    return Err(Error::corrupt(
+                        "a base of JSON lines with a 'location' alone and no 'version'",
+                    ));
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// `has_index`: the array of line offsets is there, or will be.
     pub(crate) fn check(&self, has_index: bool) -> Result<()> {
-        plain_path(&self.path, "the path of a base")?;
-        plain_path(&self.hint, "the hint of a base")?;
-        if Path::new(&self.path).is_absolute() || !Path::new(&self.hint).is_absolute() {
-            return Err(Error::corrupt(
-                "a base of the view has an absolute 'path' or a 'hint' that is not absolute",
-            ));
-        }
+        self.check_places()?;
         let is_lines = self.kind == BaseKind::Jsonl;
         if self.shards.is_some() != (self.kind == BaseKind::Directory)
             || [has_index, self.content.is_some()] != [is_lines, is_lines]
@@ -174,7 +215,12 @@ impl ViewInfo {
         }
     }
 
-    /// The arrays of the view with their names, in the order of the footer and of the sidecar.
+    /// The arrays of the view, in the order of the footer and of the sidecar.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &ArrayRef> {
+        self.bases.iter().filter_map(|base| base.index.as_ref()).chain(&self.positions)
+    }
+
+    /// As `places`, with their names.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = (String, &ArrayRef)> {
         let indexes = self.bases.iter().enumerate().filter_map(|(i, base)| {
             base.index.as_ref().map(|index| (format!("the line offsets of base {i}"), index))

@@ -282,8 +282,10 @@ fn a_writer_that_comes_during_a_move_is_refused() {
 fn save_view(path: &Path, base: &Path, positions: [u64; 2]) -> String {
     let shown = Shard::open(base, &OpenOptions::default()).unwrap();
     let base = Base {
-        path: "base.jinx".to_owned(),
-        hint: base.to_str().unwrap().to_owned(),
+        path: Some("base.jinx".to_owned()),
+        hint: Some(base.to_str().unwrap().to_owned()),
+        location: Some("s3://bucket/base.jinx".to_owned()),
+        version: Some("\"0815\"".to_owned()),
         kind: BaseKind::Pair,
         id: shown.footer().id.clone().unwrap(),
         num_samples: shown.len(),
@@ -323,7 +325,7 @@ fn rewritten_beside_a_writer(
         }
         Ok(())
     };
-    let places = [("else/base.jinx".to_owned(), "/else/base.jinx".to_owned())];
+    let places = [Some(("else/base.jinx".to_owned(), "/else/base.jinx".to_owned()))];
     let done = rewrite_bases_on(Arc::new(ops), &view, &ids[0], &places);
     let copied = copied.lock().unwrap().take().unwrap();
     (done, copied, open_view(&view), ids)
@@ -338,7 +340,7 @@ fn a_view_that_is_replaced_while_its_bases_are_rewritten_stays_whole() {
     assert_eq!(done.unwrap_err().cause(), Cause::Mismatch);
     let view = view.unwrap();
     assert_eq!(view.footer().id, Some(new));
-    assert_eq!(view.footer().view.as_ref().unwrap().bases[0].path, "base.jinx");
+    assert_eq!(view.footer().view.as_ref().unwrap().bases[0].path.as_deref(), Some("base.jinx"));
     // It comes too late: it is refused.
     for when in [
         |call: &Call<'_>| matches!(call, Call::SyncFile(_)),
@@ -349,7 +351,10 @@ fn a_view_that_is_replaced_while_its_bases_are_rewritten_stays_whole() {
         assert_eq!(copied.unwrap_err().cause(), Cause::Io(io::ErrorKind::WouldBlock));
         let view = view.unwrap();
         assert_eq!(view.footer().id, Some(old));
-        assert_eq!(view.footer().view.as_ref().unwrap().bases[0].path, "else/base.jinx");
+        assert_eq!(view.footer().view.as_ref().unwrap().bases[0].path.as_deref(), Some("else/base.jinx"));
         assert_eq!(view.view_position(0).unwrap(), 1);
+        let base = &view.footer().view.as_ref().unwrap().bases[0];
+        assert_eq!(base.location.as_deref(), Some("s3://bucket/base.jinx"));
+        assert_eq!(base.version.as_deref(), Some("\"0815\""));
     }
 }

@@ -50,8 +50,10 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
             BaseKind::Pair | BaseKind::Directory => "0".repeat(32),
         };
         let base = Base {
-            path: "../b.jinx".to_owned(),
-            hint: "/b.jinx".to_owned(),
+            path: Some("../b.jinx".to_owned()),
+            hint: Some("/b.jinx".to_owned()),
+            location: (each % 2 == 0).then(|| "https://host/b.jinx".to_owned()),
+            version: (each % 2 == 0).then(|| "\"0815\"".to_owned()),
             kind: *kind,
             id,
             num_samples: each,

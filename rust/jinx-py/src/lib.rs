@@ -43,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::open_view_footer, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::view_set_paths, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::local_path, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_file, module)?)?;
     module.add_class::<dataset::handle::PositionsHandle>()?;

@@ -4,6 +4,7 @@ use crate::expression::Expression;
 use crate::expression::evaluate::{Sample, characters};
 use crate::expression::tree::{Cell, Comparison, Condition, Literal, Operand, Test, TestKind};
 use crate::expression::truth::Truth;
+use crate::read::chunked::ChunkedColumn;
 use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use crate::read::shard::Shard;
 use jinx_core::checked_math::{to_u64, u64_at};
@@ -55,12 +56,12 @@ pub struct ShardColumns<'s> {
 #[derive(Debug, Default)]
 struct PathColumns<'s> {
     asked: Asked,
-    values: Option<IndexedColumn<'s>>,
-    lengths: Option<IndexedColumn<'s>>,
+    values: Option<ChunkedColumn<'s>>,
+    lengths: Option<ChunkedColumn<'s>>,
 }
 
-impl PathColumns<'_> {
-    fn texts(&self) -> Option<&IndexedColumn<'_>> {
+impl<'s> PathColumns<'s> {
+    fn texts(&self) -> Option<&ChunkedColumn<'s>> {
         self.values.as_ref().filter(|column| column.dtype == ColumnType::Utf8)
     }
 
@@ -68,7 +69,7 @@ impl PathColumns<'_> {
         self.lengths.is_some() || self.texts().is_some()
     }
 
-    fn any(&self) -> Option<&IndexedColumn<'_>> {
+    fn any(&self) -> Option<&ChunkedColumn<'s>> {
         self.values.as_ref().or(self.lengths.as_ref())
     }
 }
@@ -82,7 +83,8 @@ impl<'s> ShardColumns<'s> {
         let mut all = Vec::with_capacity(paths.len());
         for (path, asked) in paths.iter().zip(expression.asked()) {
             let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
-            let column = |kind, is_asked: bool| if is_asked { shard.column(&path, kind) } else { Ok(None) };
+            let column =
+                |kind, is_asked: bool| if is_asked { shard.chunked_column(&path, kind) } else { Ok(None) };
             let values = column(ColumnKind::Value, asked.value)?;
             let mut columns_of_path =
                 PathColumns { asked, values, lengths: column(ColumnKind::Length, asked.length)? };
@@ -99,6 +101,22 @@ impl<'s> ShardColumns<'s> {
             all.push(columns_of_path);
         }
         Ok(Self { paths: all })
+    }
+
+    /// Checks the cells of the rows, which must be done before they are read.
+    ///
+    /// # Errors
+    /// As [`ChunkedColumn::require`].
+    pub(crate) fn require(&self, rows: Block<'_>) -> Result<()> {
+        for column in self.paths.iter().flat_map(|columns| columns.values.iter().chain(&columns.lengths)) {
+            match rows {
+                Block::Range { start, len } => column.require(start..start.saturating_add(to_u64(len)))?,
+                Block::List(rows) => {
+                    rows.iter().try_for_each(|row| column.require(*row..row.saturating_add(1)))?
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether the columns have everything that the expression needs from a path.

@@ -80,6 +80,7 @@ impl<'e> RowFilter<'e> {
     /// # Errors
     /// The error of a row that must be read, with its place.
     pub fn select(&self, shard: &Shard, columns: &ShardColumns<'_>, rows: Block<'_>) -> Result<Vec<bool>> {
+        columns.require(rows)?;
         let answers = columns.answers(self.expression, rows);
         let scanned = (0..self.paths.len()).filter(|path| !columns.has(*path));
         let tree = PathTree::new(scanned.map(|path| (path, &self.paths[path][..])));

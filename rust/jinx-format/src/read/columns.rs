@@ -135,6 +135,9 @@ impl IndexedColumn<'_> {
     }
 }
 
+/// Opens an array of a number of bytes, of which each row has so many bits; the text says what it holds.
+type OpenArray<'f, 's> = dyn FnMut(&ArrayRef, u64, u64, &str) -> Result<Cow<'s, [u8]>> + 'f;
+
 impl Shard {
     /// The footer's description of the column `kind` at `path`, if there is one.
     pub fn column_info(&self, path: &[Option<String>], kind: ColumnKind) -> Option<&ColumnInfo> {
@@ -147,12 +150,14 @@ impl Shard {
     /// `Corrupt` when lengths, checksums, offsets or strings are invalid, `Truncated` outside the sidecar.
     pub fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<IndexedColumn<'_>>> {
         let Some(info) = self.column_info(path, kind) else { return Ok(None) };
-        let name: Vec<&str> = path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
-        let place = |error: Error| {
-            let what = format!("the column '{}': {}", name.join("."), error.what());
-            Error::new(error.cause(), what).in_file(self.path())
-        };
-        self.read_column(info).map(Some).map_err(place)
+        self.read_column(info).map(Some).map_err(|error| self.in_column(error, info))
+    }
+
+    /// Names the column and the file in an error.
+    pub(super) fn in_column(&self, error: Error, info: &ColumnInfo) -> Error {
+        let name: Vec<&str> = info.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
+        let what = format!("the column '{}': {}", name.join("."), error.what());
+        Error::new(error.cause(), what).in_file(self.path())
     }
 
     /// Reads the column that `info` describes.
@@ -160,6 +165,17 @@ impl Shard {
     /// # Errors
     /// As [`Shard::column`].
     pub fn read_column(&self, info: &ColumnInfo) -> Result<IndexedColumn<'_>> {
+        self.assemble_column(info, &mut |place, expected, _, what| {
+            self.array_bytes(place, Some(expected), what)
+        })
+    }
+
+    /// As [`Shard::read_column`]; validity and numbers come from `open`.
+    pub(super) fn assemble_column<'s>(
+        &'s self,
+        info: &ColumnInfo,
+        open: &mut OpenArray<'_, 's>,
+    ) -> Result<IndexedColumn<'s>> {
         let dtype = ColumnType::from_name(&info.dtype)
             .ok_or_else(|| Error::corrupt(format!("unknown type '{}'", info.dtype)))?;
         let rows = info.rows;
@@ -168,7 +184,7 @@ impl Shard {
         }
         let validity = match &info.validity {
             Some(place) => {
-                let bits = self.array_bytes(place, Some(rows.div_ceil(8)), "validity")?;
+                let bits = open(place, rows.div_ceil(8), 1, "validity")?;
                 check_spare_bits(&bits, rows)?;
                 Some(bits)
             }
@@ -178,8 +194,17 @@ impl Shard {
         let (offsets, data) = match (dtype.width(), &info.offsets) {
             (Some(width), None) => {
                 let expected = rows.checked_mul(width).ok_or_else(too_long)?;
+                if dtype != ColumnType::Bool {
+                    return Ok(IndexedColumn {
+                        dtype,
+                        rows,
+                        validity,
+                        offsets: None,
+                        data: open(&info.data, expected, 8 * width, "data")?,
+                    });
+                }
                 let data = self.array_bytes(&info.data, Some(expected), "data")?;
-                if dtype == ColumnType::Bool && data.iter().any(|byte| *byte > 1) {
+                if data.iter().any(|byte| *byte > 1) {
                     return Err(Error::corrupt("a bool that is neither 0 nor 1"));
                 }
                 (None, data)
@@ -212,7 +237,7 @@ impl Shard {
             ArrayRef::Inline { data, length, x } => {
                 ArrayRef::decode_inline(data, *length, x, self.main().len()).map(Cow::Owned)
             }
-            ArrayRef::Sidecar { offset, length, x } => {
+            ArrayRef::Sidecar { offset, length, x, .. } => {
                 let bytes = self.sidecar_bytes(*offset, *length)?;
                 let x = x.as_deref().ok_or_else(|| Error::corrupt(format!("{what} has no checksum")))?;
                 check_x(&bytes, x)?;

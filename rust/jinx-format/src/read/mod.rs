@@ -1,6 +1,7 @@
 //! Opening a dataset and reading rows, values and columns from it.
 
 mod as_stored;
+pub mod chunked;
 pub mod columns;
 pub mod decode;
 pub mod find_paths;

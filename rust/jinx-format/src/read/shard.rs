@@ -1,5 +1,6 @@
 //! One pair of files, open for reading.
 
+use crate::chunks::ChunkChecks;
 use crate::fields::FieldNode;
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::index::Array;
@@ -31,8 +32,8 @@ pub struct Shard {
     line_hash: Option<Array>,
     /// Of a saved view with positions.
     positions: Option<Array>,
-    /// Set when the positions have been compared with their checksum.
-    positions_match: OnceLock<()>,
+    /// Which of the positions were compared with their checksums.
+    pub(super) checked_positions: OnceLock<Option<ChunkChecks>>,
     tree: FieldNode,
     known_keys: OnceLock<Box<[KnownKey]>>,
     encoding: TextEncoding,
@@ -143,7 +144,7 @@ impl Shard {
             index,
             line_hash: None,
             positions: None,
-            positions_match: OnceLock::new(),
+            checked_positions: OnceLock::new(),
             tree,
             known_keys: OnceLock::new(),
             encoding,
@@ -209,8 +210,8 @@ impl Shard {
             return Err(Error::invalid(format!("sample {i} of {samples}")).in_file(self.path()));
         }
         let Some(positions) = &self.positions else { return Ok(i) };
-        if self.positions_match.get().is_none() {
-            self.match_positions().map_err(|error| error.in_file(self.path()))?;
+        if self.options.verify >= Verify::Full {
+            self.check_position(i).map_err(|error| self.here(error, i))?;
         }
         let position = positions.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
         let total = self.footer.view.as_ref().map_or(samples, |view| view.base_samples);
@@ -219,16 +220,6 @@ impl Shard {
             return Err(self.here(Error::corrupt(what), i));
         }
         Ok(position)
-    }
-
-    /// A damaged position would show another sample, which is intact.
-    fn match_positions(&self) -> Result<()> {
-        let place = self.footer.view.as_ref().and_then(|view| view.positions.as_ref());
-        if let Some(place) = place.filter(|_| self.options.verify >= Verify::Full) {
-            self.compare_array(place, None, "positions")?;
-        }
-        let _ = self.positions_match.set(());
-        Ok(())
     }
 
     /// Where each line begins and the last one ends, as little-endian u64.

@@ -93,10 +93,7 @@ fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
     list.extend(footer.view.iter().flat_map(ViewInfo::arrays));
     for column in &footer.columns {
         let name: Vec<&str> = column.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
-        let parts = [column.validity.as_ref(), Some(&column.data), column.offsets.as_ref()];
-        list.extend(
-            parts.into_iter().flatten().map(|place| (format!("the column '{}'", name.join(".")), place)),
-        );
+        list.extend(column.arrays().map(|place| (format!("the column '{}'", name.join(".")), place)));
     }
     list.retain(|(_, place)| matches!(place, ArrayRef::Sidecar { .. }));
     list
@@ -115,7 +112,8 @@ pub fn check_tail(shard: &Shard, layout: &mut SidecarLayout, problems: &mut Vec<
         if let Err(error) = layout.next(side, *offset, *length) {
             problems.push(Error::new(error.cause(), format!("{name}: {}", error.what())));
         }
-        if let Err(error) = shard.array_bytes(place, None, &name) {
+        let checked = shard.array_bytes(place, None, &name).and_then(|_| shard.check_chunks(place));
+        if let Err(error) = checked {
             problems.push(Error::new(error.cause(), format!("{name}: {}", error.what())));
         }
     }

@@ -8,6 +8,7 @@
 
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
+use crate::write::array_hasher::ArrayHasher;
 use crate::write::columns::IndexedType;
 use crate::write::early_sync::EarlySync;
 use crate::write::row_form::{LineArrays, RowForm, UNIT_ROWS};
@@ -18,14 +19,13 @@ use jinx_core::interrupt;
 use jinx_core::panics::caught;
 use jinx_core::threads;
 use std::fs::File;
-use std::hash::Hasher as _;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use twox_hash::{XxHash3_64, XxHash3_128};
+use twox_hash::XxHash3_128;
 
 /// Makes the block with a number.
 pub type MakeBlock<'m> = dyn Fn(u64) -> Result<LineArrays> + Sync + 'm;
@@ -97,7 +97,7 @@ struct Turns {
     rows: u64,
     main_len: u64,
     id: XxHash3_128,
-    hashes: Vec<XxHash3_64>,
+    hashes: Vec<ArrayHasher>,
 }
 
 /// What was written.
@@ -126,7 +126,8 @@ impl PlacedFiles<'_> {
         make: &MakeBlock<'_>,
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Written> {
-        let mut hashes = vec![XxHash3_64::new(); self.layout.places.len()];
+        let mut hashes: Vec<_> =
+            self.layout.places.iter().map(|place| ArrayHasher::new(place.length)).collect();
         hashes[0].write(&0u64.to_le_bytes());
         let turns =
             Turns { next: 0, is_stopped: false, rows: 0, main_len: 0, id: XxHash3_128::new(), hashes };
@@ -176,7 +177,7 @@ impl PlacedFiles<'_> {
         if turns.rows != self.form.rows {
             return Err(Error::invalid(format!("{} of {} rows were written", turns.rows, self.form.rows)));
         }
-        Ok(Written { rows: turns.rows, main_len: turns.main_len, arrays: self.finished(&turns) })
+        Ok(Written { rows: turns.rows, main_len: turns.main_len, arrays: self.finished(turns)? })
     }
 
     /// Waits until all earlier blocks have their places, and gives this one its own. `None` after an error elsewhere.
@@ -237,25 +238,25 @@ impl PlacedFiles<'_> {
         side.wrote(&self.side, bytes, &self.side_path)
     }
 
-    fn finished(&self, turns: &Turns) -> Arrays {
-        let mut refs = self.layout.places.iter().zip(&turns.hashes).map(|(place, hash)| ArrayRef::Sidecar {
-            offset: place.offset,
-            length: place.length,
-            x: Some(format!("{:016x}", hash.finish())),
-        });
-        let empty = || ArrayRef::Sidecar { offset: 0, length: 0, x: None };
-        let mut next = || refs.next().unwrap_or_else(empty);
-        let (index, line_hash) = (next(), next());
-        let columns = self.form.columns.iter().map(|column| ColumnInfo {
-            path: (*column.path).clone(),
-            kind: if column.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
-            dtype: column.dtype.name().to_owned(),
-            rows: self.form.rows,
-            validity: column.has_missing.then(&mut next),
-            offsets: None,
-            data: next(),
-        });
-        Arrays { id: turns.id.finish_128(), index, line_hash, columns: columns.collect() }
+    fn finished(&self, turns: Turns) -> Result<Arrays> {
+        let places = self.layout.places.iter().zip(turns.hashes);
+        let mut refs = places.map(|(place, hash)| hash.pointer(place.offset, place.length));
+        let missing = || Error::invalid("a column without its array");
+        let mut next = || refs.next().ok_or_else(missing)?;
+        let (index, line_hash) = (next()?, next()?);
+        let mut columns = Vec::with_capacity(self.form.columns.len());
+        for column in &self.form.columns {
+            columns.push(ColumnInfo {
+                path: (*column.path).clone(),
+                kind: if column.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
+                dtype: column.dtype.name().to_owned(),
+                rows: self.form.rows,
+                validity: column.has_missing.then(&mut next).transpose()?,
+                offsets: None,
+                data: next()?,
+            });
+        }
+        Ok(Arrays { id: turns.id.finish_128(), index, line_hash, columns })
     }
 }
 

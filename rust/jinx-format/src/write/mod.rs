@@ -1,6 +1,7 @@
 //! Writing a dataset: rows are encoded on any thread and placed in order.
 
 pub(crate) mod address_map;
+pub(crate) mod array_hasher;
 mod as_stored;
 mod cells;
 mod columns;

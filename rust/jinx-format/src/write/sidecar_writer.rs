@@ -2,6 +2,7 @@
 
 use crate::footer::ArrayRef;
 use crate::sidecar::ALIGNMENT;
+use crate::write::array_hasher::ArrayHasher;
 use crate::write::columns::{ArraySink, Fill};
 use crate::write::early_sync::EarlySync;
 use crate::write::pair_files::PairFiles;
@@ -10,7 +11,6 @@ use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Compressor};
 use jinx_core::error::{Error, Result};
 use std::cell::RefCell;
-use std::hash::Hasher as _;
 use std::io::{IoSlice, Write};
 use std::path::PathBuf;
 use twox_hash::{XxHash3_64, XxHash3_128};
@@ -114,7 +114,7 @@ impl ArraySink for Side {
         self.start();
         self.align();
         let offset = self.len;
-        let mut hash = XxHash3_64::new();
+        let mut hash = ArrayHasher::new(length);
         let mut block = Vec::with_capacity(BLOCK_BYTES);
         fill(&mut |piece| {
             block.extend_from_slice(piece);
@@ -128,8 +128,7 @@ impl ArraySink for Side {
         hash.write(&block);
         self.append(Bytes::from(block));
         self.flush()?;
-        let x = Some(format!("{:016x}", hash.finish()));
-        Ok(ArrayRef::Sidecar { offset, length: self.len - offset, x })
+        hash.pointer(offset, self.len - offset)
     }
 }
 

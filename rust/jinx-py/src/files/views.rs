@@ -4,7 +4,8 @@ use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, to_py};
 use crate::jinx_shards::dataset::JinxDataset;
 use jinx_core::{Error, Result};
-use jinx_format::bases::{self, rewrite_bases};
+use jinx_format::base_url;
+use jinx_format::bases::{self, NewPlaces, rewrite_bases};
 use jinx_format::footer::Footer;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::Base;
@@ -66,12 +67,19 @@ fn footer_text(shard: &Shard) -> Option<String> {
     Some(footer.to_string())
 }
 
-/// Rewrites the paths of the bases of the view with this id. `places` is a JSON list of `[path, hint]`.
+/// Rewrites the paths of bases of the view with this id. `places` is a JSON list of `[path, hint]`, or null for a base
+/// that stays where it is.
 #[pyfunction]
 pub fn view_set_paths(py: Python<'_>, path: PathBuf, id: &str, places: &str) -> PyResult<()> {
-    let places: Vec<(String, String)> =
+    let places: Vec<NewPlaces> =
         serde_json::from_str(places).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
     py.detach(|| rewrite_bases(&path, id, &places)).into_py_result()
+}
+
+/// The path of a `file://` URL.
+#[pyfunction]
+pub fn local_path(url: &str) -> PyResult<PathBuf> {
+    base_url::local_path(url).into_py_result()
 }
 
 /// xxh3-128 of bytes, as 32 hex digits.

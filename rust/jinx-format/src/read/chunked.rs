@@ -1,0 +1,127 @@
+//! Arrays of which a reader checks the parts that it reads: positions of views, and columns of numbers.
+
+use crate::chunks::ChunkChecks;
+use crate::footer::{ArrayRef, ColumnInfo};
+use crate::read::columns::{ColumnKind, IndexedColumn};
+use crate::read::shard::Shard;
+use jinx_core::error::{Error, Result};
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
+
+impl Shard {
+    /// Compares the chunk of the positions that holds entry `i`: a damaged position would show another sample, which
+    /// is intact.
+    ///
+    /// # Errors
+    /// `Corrupt` when it does not match.
+    pub(super) fn check_position(&self, i: u64) -> Result<()> {
+        let place = self.footer().view.as_ref().and_then(|view| view.positions.as_ref());
+        let Some(place @ ArrayRef::Sidecar { offset, .. }) = place else { return Ok(()) };
+        let named = |error: Error| Error::new(error.cause(), format!("positions: {}", error.what()));
+        let checks = match self.checked_positions.get() {
+            Some(checks) => checks,
+            None => {
+                let checks = ChunkChecks::of(place, self.main().len()).map_err(named)?;
+                self.checked_positions.get_or_init(|| checks)
+            }
+        };
+        let Some(checks) = checks else { return Ok(()) };
+        let start = i.saturating_mul(8);
+        let read = |at: u64, length: u64| self.sidecar_bytes(offset.saturating_add(at), length);
+        checks.require(start..start.saturating_add(8), read).map_err(named)
+    }
+
+    /// Compares all chunks of an array that lies in the sidecar.
+    ///
+    /// # Errors
+    /// `Corrupt` when one does not match.
+    pub(crate) fn check_chunks(&self, place: &ArrayRef) -> Result<()> {
+        let ArrayRef::Sidecar { offset, length, chunk: Some(_), .. } = place else { return Ok(()) };
+        let Some(checks) = ChunkChecks::of(place, self.main().len())? else { return Ok(()) };
+        checks.require(0..*length, |at, length| self.sidecar_bytes(offset.saturating_add(at), length))
+    }
+
+    /// As [`Shard::column`], but chunks of numbers are compared only when [`ChunkedColumn::require`] asks for them.
+    ///
+    /// # Errors
+    /// As [`Shard::column`].
+    pub fn chunked_column(
+        &self,
+        path: &[Option<String>],
+        kind: ColumnKind,
+    ) -> Result<Option<ChunkedColumn<'_>>> {
+        let Some(info) = self.column_info(path, kind) else { return Ok(None) };
+        let mut unchecked = Vec::new();
+        let mut open = |place: &ArrayRef, expected: u64, bits: u64, what: &str| {
+            if let Some((array, bytes)) = self.mapped_chunks(place, expected, bits)? {
+                unchecked.push(array);
+                return Ok(Cow::Borrowed(bytes));
+            }
+            self.array_bytes(place, Some(expected), what)
+        };
+        let column = self.assemble_column(info, &mut open).map_err(|error| self.in_column(error, info))?;
+        Ok(Some(ChunkedColumn { shard: self, info, column, unchecked }))
+    }
+
+    /// An array of `expected` bytes that need not be read as a whole: it has several chunks and is mapped.
+    fn mapped_chunks(
+        &self,
+        place: &ArrayRef,
+        expected: u64,
+        bits: u64,
+    ) -> Result<Option<(UncheckedArray, &[u8])>> {
+        let ArrayRef::Sidecar { offset, length, chunk: Some(_), .. } = place else { return Ok(None) };
+        let mapped = self.sidecar().and_then(|side| side.mapped_slice(*offset, *length));
+        let Some(bytes) = mapped.filter(|_| *length == expected) else { return Ok(None) };
+        let checks = ChunkChecks::of(place, self.main().len())?;
+        Ok(checks.map(|checks| (UncheckedArray { checks, offset: *offset, bits }, bytes)))
+    }
+}
+
+/// An array of a column.
+#[derive(Debug)]
+struct UncheckedArray {
+    checks: ChunkChecks,
+    offset: u64,
+    /// Bits of one row.
+    bits: u64,
+}
+
+/// A column that is checked where it is read.
+#[derive(Debug)]
+pub struct ChunkedColumn<'s> {
+    shard: &'s Shard,
+    info: &'s ColumnInfo,
+    column: IndexedColumn<'s>,
+    unchecked: Vec<UncheckedArray>,
+}
+
+impl ChunkedColumn<'_> {
+    /// Compares the chunks that hold these rows with their checksums, each once. Rows past the end have none.
+    ///
+    /// # Errors
+    /// `Corrupt` for a chunk that does not match.
+    #[inline]
+    pub fn require(&self, rows: Range<u64>) -> Result<()> {
+        for array in &self.unchecked {
+            let end = rows.end.min(self.column.rows);
+            let start = rows.start.min(end);
+            // No overflow: the array's bytes are counted in 64 bits.
+            let bytes = (start / 8 * array.bits + start % 8 * array.bits / 8)
+                ..(end / 8 * array.bits + (end % 8 * array.bits).div_ceil(8));
+            let read =
+                |at: u64, length: u64| self.shard.sidecar_bytes(array.offset.saturating_add(at), length);
+            array.checks.require(bytes, read).map_err(|error| self.shard.in_column(error, self.info))?;
+        }
+        Ok(())
+    }
+}
+
+impl<'s> Deref for ChunkedColumn<'s> {
+    type Target = IndexedColumn<'s>;
+
+    /// Its cells are right where [`ChunkedColumn::require`] has checked them.
+    fn deref(&self) -> &IndexedColumn<'s> {
+        &self.column
+    }
+}
