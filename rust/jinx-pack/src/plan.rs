@@ -2,7 +2,7 @@
 
 use crate::mixture::Draws;
 use crate::permutation::{Permutation, Stream, permutation};
-use crate::request::Request;
+use crate::request::{Request, known_u32};
 use crate::window_run::{LeftOut, Packs, Runner, WINDOWS};
 use jinx_core::Result;
 use jinx_core::checked_math::{to_u64, to_usize};
@@ -95,7 +95,7 @@ fn in_order(request: &Request, runs: &[Packs]) -> Result<Plan> {
         let inside = to_usize(pack - firsts[after - 1], "a pack's number")?;
         let start = if inside == 0 { 0 } else { run.ends[inside - 1] as usize };
         plan.positions.extend_from_slice(&run.positions[start..run.ends[inside] as usize]);
-        plan.offsets.push(u32::try_from(plan.positions.len()).unwrap_or(u32::MAX));
+        plan.offsets.push(known_u32(plan.positions.len(), "at most MAX_DRAWS positions"));
     }
     Ok(plan)
 }
