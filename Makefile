@@ -37,7 +37,9 @@ STREAMING := .venv-streaming
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/fault/test_killed_ray_drivers.py
-CRATES := --workspace --exclude jinx-py
+# Extension modules link against no libpython, so they have no tests of their own in Rust.
+EXTENSIONS := jinx-py jinx-pipeline-py
+CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
 .PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-scale bench-views soak fuzz pages docs wheel pins clean need-cargo
 
@@ -84,9 +86,11 @@ $(STREAMING)/.stamp: requirements/streaming.txt | $(PY)
 
 setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STREAMING)/.stamp develop ## everything a developer needs, into .venv
 
-develop: need-cargo $(STAMPS)/demo ## build the extension and install the package in place
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)
-	$(INSTALL) --no-deps --editable python/pipeline
+develop: need-cargo $(STAMPS)/demo ## build the extensions and install both packages in place
+	for package in . python/pipeline; do \
+	  (cd $$package && PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV=$(CURDIR)/.venv \
+	    maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)); \
+	done
 
 demo: develop ## generate a dataset, convert it, open it, train on it, run a pipeline
 	$(PY) examples/demo.py --samples $(SAMPLES)
@@ -121,7 +125,9 @@ lint: lint-rust lint-python ## formatting, clippy, ruff, pyright
 lint-rust: need-cargo
 	cargo fmt --check
 	PYO3_PYTHON=$(PYTHON) cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-	PYO3_PYTHON=$(PYTHON) cargo clippy --quiet --locked --package jinx-py --features abi3 -- -D warnings
+	for crate in $(EXTENSIONS); do \
+	  PYO3_PYTHON=$(PYTHON) cargo clippy --quiet --locked --package $$crate --features abi3 -- -D warnings; \
+	done
 
 # pyright looks into the installed package.
 lint-python: $(STAMPS)/test $(STAMPS)/lint develop
@@ -196,10 +202,13 @@ docs: $(STAMPS)/docs ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # zig links against the glibc of 2018, so that the wheels install on clusters with old systems.
-wheel: need-cargo $(STAMPS)/demo ## a wheel for this Python into dist/ and one for any into dist/abi3/, both tried in fresh environments
+wheel: need-cargo $(STAMPS)/demo ## wheels for this Python into dist/ and for any into dist/abi3/, tried in fresh environments
 	rm -rf dist
-	for out in dist "dist/abi3 --features abi3"; do \
-	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --locked --release --interpreter $(PY) $(MANYLINUX) --out $$out; \
+	for package in . python/pipeline; do \
+	  for out in dist "dist/abi3 --features abi3"; do \
+	    (cd $$package && PATH="$(CURDIR)/$(BIN):$$PATH" \
+	      maturin build --quiet --locked --release --interpreter $(CURDIR)/$(PY) $(MANYLINUX) --out $(CURDIR)/$$out); \
+	  done; \
 	done
 	PYTHONPATH=examples $(PY) tools/try_wheel.py dist
 
@@ -207,4 +216,4 @@ pins: $(PY) ## resolve requirements/*.in again
 	tools/pins.sh $(BIN)/uv
 
 clean: ## remove everything built here; the build cache outside is kept
-	rm -rf .venv $(STREAMING) dist site demo-data .pytest_cache .ruff_cache .hypothesis python/jinx/*.so
+	rm -rf .venv $(STREAMING) dist site demo-data .pytest_cache .ruff_cache .hypothesis python/jinx/*.so python/pipeline/jinx_pipeline/*.so

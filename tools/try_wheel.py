@@ -1,8 +1,8 @@
-"""Install each wheel into a fresh environment and run the headline command there.
+"""Install the wheels into fresh environments, and run the headline commands there.
 
 Usage: try_wheel.py DIST
-One is for this version of Python, and faster; the other is for any. Shows that the base install (numpy and click alone)
-converts Parquet and reads the result.
+Each distribution has a wheel for this version of Python, which is faster, and one for any. Shows that the base install
+(numpy and click alone) converts Parquet and reads the result, and that the pipeline's kernels work on top of it.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from draw import write_parquet
 
-MAX_WHEEL_BYTES = 9_000_000
+MAX_WHEEL_BYTES = {"jinx_data": 9_000_000, "jinx_pipeline": 3_000_000}
 OLD_ENOUGH = ("manylinux_2_28_", "manylinux_2_17_", "manylinux2014_")
 BASE_PACKAGES = {"click", "jinx-data", "numpy"}
 
@@ -26,32 +26,52 @@ assert len(ds) == 20, len(ds)
 assert ds[7]["image"][:3] == bytes([0xFF, 0xD8, 0xFF]), "not a JPEG"
 """
 
+RUN_KERNELS = """
+from jinx_pipeline import kernels
+assert kernels.count_words(["two words", ""]).tolist() == [2, 0]
+"""
+
 
 def main() -> int:
     """Try the wheels in the directory named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dist", type=Path)
-    wheels = sorted(parser.parse_args().dist.rglob("*.whl"))
-    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    if sorted(wheel.name.split("-")[3] for wheel in wheels) != ["abi3", version]:
-        return _fail(f"expected an abi3 wheel and one for {version}, found {[wheel.name for wheel in wheels]}")
-    return max(_try(wheel) for wheel in wheels)
+    wheels = {tuple(wheel.name.split("-")[::3]): wheel for wheel in parser.parse_args().dist.rglob("*.whl")}
+    abis = (f"cp{sys.version_info.major}{sys.version_info.minor}", "abi3")
+    wanted = {(name, abi) for name in MAX_WHEEL_BYTES for abi in abis}
+    if set(wheels) != wanted:
+        return _fail(f"expected wheels for {sorted(wanted)}, found {[wheel.name for wheel in wheels.values()]}")
+    if any(_is_unfit(name, wheel) for (name, _), wheel in sorted(wheels.items())):
+        return 1
+    for abi in abis:
+        _try(wheels["jinx_data", abi], wheels["jinx_pipeline", abi])
+    return 0
 
 
-def _try(wheel: Path) -> int:
+def _is_unfit(name: str, wheel: Path) -> bool:
     size_bytes = wheel.stat().st_size
+    print(f"{wheel}: {size_bytes / 1e6:.1f} MB")
     if sys.platform == "linux" and not any(tag in wheel.name for tag in OLD_ENOUGH):
-        return _fail(f"{wheel.name}: not for glibc 2.28, so not for the systems that clusters have")
-    if size_bytes > MAX_WHEEL_BYTES:
-        return _fail(f"{wheel.name}: {size_bytes} bytes, more than {MAX_WHEEL_BYTES}")
+        _fail(f"{wheel.name}: not for glibc 2.28, so not for the systems that clusters have")
+        return True
+    if size_bytes > MAX_WHEEL_BYTES[name]:
+        _fail(f"{wheel.name}: {size_bytes} bytes, more than {MAX_WHEEL_BYTES[name]}")
+        return True
+    return False
+
+
+def _try(wheel: Path, pipeline: Path) -> None:
     with tempfile.TemporaryDirectory() as directory:
         work = Path(directory)
         bin_dir = _environment(work / "env", wheel)
         write_parquet(work / "in.parquet", samples=20, seed=0)
         _run([bin_dir / "jinx", "convert", work / "in.parquet", work / "out.jinx", "--sidecar"])
         _run([bin_dir / "python", "-c", READ_BACK, work / "out.jinx"])
-    print(f"{wheel}: {size_bytes / 1e6:.1f} MB, installs and converts with numpy and click alone")
-    return 0
+        print(f"{wheel.name}: installs and converts with numpy and click alone")
+        _run([bin_dir / "python", "-m", "pip", "install", "--quiet", pipeline.resolve()])
+        _run([bin_dir / "python", "-c", RUN_KERNELS])
+        _run([bin_dir / "jinx-pipeline", "ops", "text_length_filter"])
+        print(f"{pipeline.name}: installs on top of it, and its kernels run")
 
 
 def _environment(env: Path, wheel: Path) -> Path:

@@ -21,7 +21,7 @@ from jinx._core import (
 # Spelt out instead of imported: `typing` is not needed to open a file, and importing jinx stays cheap.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jinx import errors, kernels, mds, torch
+    from jinx import errors, mds, torch
     from jinx._annotate.annotate import annotate
     from jinx._convert.convert import convert, stream
     from jinx._dataset.dataset import Dataset
@@ -89,7 +89,6 @@ __all__ = [
     "convert",
     "dedup",
     "errors",
-    "kernels",
     "mds",
     "merge",
     "open",
@@ -145,7 +144,7 @@ _LAZY = {
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in {"errors", "kernels", "mds", "torch"}:
+    if name in {"errors", "mds", "torch"}:
         return import_module(f"jinx.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'jinx' has no attribute {name!r}")

@@ -99,3 +99,11 @@ def test_a_seed_chooses_the_same_samples_everywhere(seed):
     """The parts of a seed are a promise: training sets must not move when the library does."""
     part_of = assign_parts.by_shares(assign_parts.order_of(10, seed), [0.7, 0.3])
     assert np.flatnonzero(part_of == 1).tolist() == {0: [0, 1, 8], 7: [4, 5, 9]}[seed]
+
+
+@given(st.lists(st.integers(0, 3), max_size=20))
+def test_keys_are_numbered_by_their_first_samples(keys):
+    firsts = [i for i, key in enumerate(keys) if key == 0 or key not in keys[:i]]
+    expected = [firsts.index(i if key == 0 else keys.index(key)) for i, key in enumerate(keys)]
+    numbers, first = assign_parts.numbered(np.array(keys, dtype=np.uint64))
+    assert (numbers.tolist(), first.tolist()) == (expected, firsts)

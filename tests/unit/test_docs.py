@@ -14,7 +14,7 @@ from bench.results import Results
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 HERE = r"\[[^\]]*\]\((?!https?:)([^)#]+)"
-MODULES = ("jinx", "jinx.errors", "jinx.kernels", "jinx.mds", "jinx.torch")
+MODULES = ("jinx", "jinx.errors", "jinx.mds", "jinx.torch", "jinx_pipeline.kernels")
 
 
 def load(path: str):
@@ -40,7 +40,8 @@ def public_names() -> list[str]:
     found: list[str] = []
     for name in MODULES:
         # By their source: jinx.torch and jinx.mds need packages that may be missing here.
-        path = ROOT / "python" / Path(*name.split("."))
+        root = ROOT / "python" / ("pipeline" if name.startswith("jinx_pipeline") else "")
+        path = root / Path(*name.split("."))
         source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         for node in ast.parse(source.read_text("utf-8")).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
@@ -101,7 +102,7 @@ def members_of(kind: type) -> dict[str, object]:
     return {name: member for name, member in found.items() if callable(member) or isinstance(member, property)}
 
 
-@pytest.mark.parametrize("module", ["jinx", "jinx.kernels", "jinx.mds", "jinx.torch"])
+@pytest.mark.parametrize("module", ["jinx", "jinx.mds", "jinx.torch", "jinx_pipeline.kernels"])
 def test_every_public_member_has_a_docstring(module):
     found = pytest.importorskip(module, reason="its package is not installed", exc_type=ImportError)
     for name in found.__all__:

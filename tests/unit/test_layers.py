@@ -113,8 +113,8 @@ def test_import_jinx_loads_no_heavy_package():
     assert done.stdout.strip() == ""
 
 
-def test_only_five_modules_are_public():
-    public = {"jinx", "jinx.errors", "jinx.kernels", "jinx.mds", "jinx.torch"}
+def test_only_four_modules_are_public():
+    public = {"jinx", "jinx.errors", "jinx.mds", "jinx.torch"}
     found = {dotted(path, JINX) for path in modules(JINX) if "._" not in dotted(path, JINX)}
     assert found == public
 
@@ -134,8 +134,11 @@ CRATES = {
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
     "jinx-order": {"jinx-core", "jinx-format"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert", "jinx-order"},
+    "jinx-pyo3": {"jinx-core"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-pack", "jinx-convert", "jinx-order", "jinx-pyo3"},
+    "jinx-pipeline-py": {"jinx-core", "jinx-kernels", "jinx-pyo3"},
 }
+BINDINGS = {"jinx-pyo3", "jinx-py", "jinx-pipeline-py"}
 
 
 def test_every_crate_has_its_place():
@@ -149,8 +152,8 @@ def test_crates_build_on_those_below_alone(crate: str):
     assert {name for name in dependencies(crate) if name.startswith("jinx-")} <= CRATES[crate]
 
 
-@pytest.mark.parametrize("crate", sorted(set(CRATES) - {"jinx-py"}))
-def test_only_the_binding_crate_knows_python(crate: str):
+@pytest.mark.parametrize("crate", sorted(set(CRATES) - BINDINGS))
+def test_only_the_binding_crates_know_python(crate: str):
     assert not dependencies(crate) & {"pyo3", "numpy", "pyo3-bytes"}
 
 
@@ -160,15 +163,19 @@ def test_no_crate_below_conversion_knows_arrow_or_the_network():
         assert not {name for name in dependencies(crate) if name in foreign or name.startswith("arrow")}
 
 
-def test_the_wheel_holds_jinx_alone():
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["maturin"]
-    assert settings["python-packages"] == ["jinx"]
-    assert settings["module-name"] == "jinx._core"
+@pytest.mark.parametrize(
+    ("directory", "package", "module"), [(".", "jinx", "_core"), ("python/pipeline", "jinx_pipeline", "_kernels")]
+)
+def test_a_wheel_holds_one_package(directory, package, module):
+    settings = tomllib.loads((ROOT / directory / "pyproject.toml").read_text("utf-8"))["tool"]["maturin"]
+    assert settings["python-packages"] == [package]
+    assert settings["module-name"] == f"{package}.{module}"
 
 
-def test_the_extension_asks_for_the_gil() -> None:
-    """PyO3 says of a module that it needs no GIL unless it is told otherwise; ours is not tested without it."""
-    assert "#[pymodule(gil_used = true)]" in (ROOT / "rust/jinx-py/src/lib.rs").read_text("utf-8")
+@pytest.mark.parametrize("crate", ["jinx-py", "jinx-pipeline-py"])
+def test_an_extension_asks_for_the_gil(crate) -> None:
+    """PyO3 says of a module that it needs no GIL unless it is told otherwise; ours are not tested without it."""
+    assert "#[pymodule(gil_used = true)]" in (ROOT / "rust" / crate / "src/lib.rs").read_text("utf-8")
 
 
 # Calls that change a directory; `fs::` alone misses nothing, because nobody imports them by name.

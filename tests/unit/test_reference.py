@@ -1,6 +1,7 @@
-"""What the reference is made from: docstrings of everything public, and a stub that agrees with the binary."""
+"""What the reference is made from: docstrings of everything public, and stubs that agree with the binaries."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,14 +10,14 @@ import pytest
 
 import jinx
 import jinx.errors
-import jinx.kernels
 import jinx.mds
 import jinx_pipeline
+import jinx_pipeline.kernels
 from documented import undocumented
 
 STUB = Path(jinx.__file__).with_name("_core.pyi")
 # What pyo3 adds to every module.
-NOT_IN_THE_STUB = r"jinx\._core\.__all__"
+NOT_IN_A_STUB = r"jinx\._core\.__all__|jinx_pipeline\._kernels\.__all__"
 # tests/drop_in looks at these, in an environment that has Streaming.
 ABOUT_STREAMING = {"MDSReader", "patch_streaming", "unpatch", "unpatch_streaming"}
 
@@ -25,8 +26,8 @@ def test_everything_public_has_a_docstring():
     assert undocumented(jinx, set(jinx.__all__) - {"__version__"}) == []
     assert undocumented(jinx.errors, jinx.errors.__all__) == []
     assert undocumented(jinx.mds, set(jinx.mds.__all__) - ABOUT_STREAMING) == []
-    assert undocumented(jinx.kernels, jinx.kernels.__all__) == []
     assert undocumented(jinx_pipeline, jinx_pipeline.__all__) == []
+    assert undocumented(jinx_pipeline.kernels, jinx_pipeline.kernels.__all__) == []
 
 
 @pytest.mark.torch
@@ -57,11 +58,12 @@ def words(text: str | None) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_the_stub_agrees_with_the_binary(tmp_path):
+def test_the_stubs_agree_with_the_binaries(tmp_path):
     allowed = tmp_path / "allowed.txt"
-    allowed.write_text(NOT_IN_THE_STUB, "utf-8")
-    command = [sys.executable, "-m", "mypy.stubtest", "jinx._core", "--concise", "--allowlist", str(allowed)]
-    root = str(STUB.parents[1])
-    environment = {"MYPYPATH": root, "PYTHONPATH": root, "MYPY_CACHE_DIR": str(tmp_path)}
+    allowed.write_text(NOT_IN_A_STUB, "utf-8")
+    modules = ["jinx._core", "jinx_pipeline._kernels"]
+    command = [sys.executable, "-m", "mypy.stubtest", *modules, "--concise", "--allowlist", str(allowed)]
+    roots = os.pathsep.join(str(Path(package.__file__).parents[1]) for package in (jinx, jinx_pipeline))
+    environment = {"MYPYPATH": roots, "PYTHONPATH": roots, "MYPY_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -39,8 +39,8 @@ def matching(dataset: D, expression: str, limit: int | None = None) -> D:
     stats = dataset._path_stats()
     paths = [_resolved(dataset, text) for text in written]
     kinds = [_kinds(path, stats) for path in paths]
-    chosen, in_vain = dataset._filter(expression, paths, kinds, limit)
-    for path, is_missing in zip(paths, in_vain, strict=True):
+    chosen, not_found = dataset._filter(expression, paths, kinds, limit)
+    for path, is_missing in zip(paths, not_found, strict=True):
         require_path(dataset, path, exists=not is_missing)
     return dataset._derive(indices=chosen)
 

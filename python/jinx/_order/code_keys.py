@@ -73,8 +73,8 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
             yield ahead.popleft().result()
     except BrokenProcessPool:
         raise JinxError(
-            "a worker process of the key function ended: the function ended it, or the system did, perhaps for want of "
-            "memory; try with fewer workers (--workers 1)"
+            "a worker process of the key function ended: the function ended it, or the system did, perhaps because "
+            "memory ran out; try with fewer workers (--workers 1)"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

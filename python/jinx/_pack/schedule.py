@@ -114,8 +114,8 @@ class PackSchedule:
             end = old.window_of(consumed) + window
             self._pending = (end, old)
         # Groups begin where micro-steps do, so up to one micro-step of packs comes in the plan's order between.
-        end += -(end - consumed) % self._group
-        self._own = _Layout(end, self._group, self._own.window, self._factors)
+        groups = -(-(end - consumed) // self._group)
+        self._own = _Layout(consumed + groups * self._group, self._group, self._own.window, self._factors)
 
     def __len__(self) -> int:
         return self.steps * self.accumulation

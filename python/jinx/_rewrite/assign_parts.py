@@ -129,18 +129,14 @@ def members(part_of: "Ints", parts: int) -> "list[Ints]":
 
 
 def numbered(keys: "npt.NDArray[np.uint64]") -> "tuple[Ints, Ints]":
-    """Keys as numbers from 0 in the order of their first samples, and these; every 0 is a key of its own."""
+    """Keys as numbers from 0 in the order of their first samples, and these; every 0 is a key of its own.
+
+    The keys 7, 0, 5, 7, 0 have the numbers 0, 1, 2, 0, 3, and the first samples are 0, 1, 2, 4.
+    """
     import numpy as np
 
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    missing = keys == 0
-    if missing.any():
-        alone = np.flatnonzero(missing)
-        inverse = inverse.astype(np.int64) + len(alone)
-        inverse[missing] = np.arange(len(alone))
-        first = np.concatenate([alone, first[keys[first] != 0]])
-        inverse[~missing] -= 1
-    rank = np.empty(len(first), dtype=np.int64)
-    by_first = np.argsort(first, kind="stable")
-    rank[by_first] = np.arange(len(first))
-    return rank[inverse], first[by_first]
+    samples = np.arange(len(keys), dtype=np.int64)
+    first_with_key = np.where(keys == 0, samples, first[inverse])
+    is_first = first_with_key == samples
+    return (np.cumsum(is_first) - 1)[first_with_key], np.flatnonzero(is_first)

@@ -323,7 +323,7 @@ def _clear_errors() -> Generator[None]:
     except (ConnectionError, EOFError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
             raise
-        message = "a worker process was ended by the system, perhaps for want of memory; try with fewer workers"
+        message = "a worker process was ended by the system, perhaps because memory ran out; try with fewer workers"
         raise RuntimeError(f"{message} ({error})") from error
 
 

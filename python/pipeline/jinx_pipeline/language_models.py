@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import jinx
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.sample.paths import parse
 from jinx_pipeline.sample.texts import texts_at
 

@@ -16,7 +16,7 @@ use crate::sniff::{FileKind, sniff};
 use crate::verify::check_row;
 use crate::write::dataset::DatasetWriter;
 use crate::write::options::WriteOptions;
-use jinx_core::checked_math::{to_u64, u64_at};
+use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{Access, Source, sidecar_path};
@@ -116,7 +116,7 @@ impl Batch {
                 return Err(error);
             }
             // Rows are written up to the one that is refused.
-            first += usize::try_from(writer.rows() - before).unwrap_or(usize::MAX);
+            first += to_usize(writer.rows() - before, "the number of written rows")?;
             let Some(line) = self.lines.get(first) else { return Err(error) };
             self.refused.push((*line, error));
             first += 1;

@@ -6,13 +6,12 @@ mod sample;
 
 use jinx_core::io::fs_calls::Call;
 use jinx_core::io::{FileOps, RealOps};
-use jinx_core::value::{TreeBuilder, Value};
+use jinx_core::value::Value;
 use jinx_core::{Error, Result};
 use jinx_format::merge::{merge, merge_on, part_name};
-use jinx_format::read::open::resolve;
-use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::dataset::{DatasetWriter, Summary};
 use jinx_format::write::options::{Resume, WriteOptions};
+use sample::{expected, rows_in};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -58,24 +57,6 @@ fn write(ops: Arc<dyn FileOps>, path: &Path, rows: Range<usize>, options: WriteO
     let rows: Vec<Value> = rows.map(sample::row).collect();
     writer.write_values(&rows)?;
     writer.close()
-}
-
-/// The rows of a whole dataset; an error for one that is not whole.
-fn rows_in(path: &Path) -> Result<Vec<Value>> {
-    let mut rows = Vec::new();
-    for shard in resolve(path)? {
-        let shard = shard.open(&OpenOptions::default())?;
-        for i in 0..shard.len() {
-            let mut tree = TreeBuilder::default();
-            shard.emit_row(i, &mut tree)?;
-            rows.push(tree.take()?);
-        }
-    }
-    Ok(rows)
-}
-
-fn expected(rows: Range<usize>) -> Vec<Value> {
-    rows.map(sample::row).collect()
 }
 
 fn hidden_in(directory: &Path) -> Vec<String> {

@@ -7,17 +7,16 @@ mod sample;
 use jinx_core::error::Cause;
 use jinx_core::io::fs_calls::Call;
 use jinx_core::io::{FileOps, RealOps, sweep};
-use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::bases::rewrite_bases_on;
 use jinx_format::copy_files::{copy_directory, copy_directory_on, copy_pair};
 use jinx_format::identity::{JinxIdentity, sidecar_of};
 use jinx_format::move_files::{move_directory_on, move_pair_on, remove_directory_on};
-use jinx_format::read::open::resolve;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
+use sample::{expected, rows_in};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -33,23 +32,6 @@ fn write(path: &Path, rows: Range<usize>) {
     let mut writer = DatasetWriter::create_on(Arc::new(RealOps), path, options).unwrap();
     writer.write_values(&rows.map(sample::row).collect::<Vec<_>>()).unwrap();
     writer.close().unwrap();
-}
-
-fn rows_in(path: &Path) -> Result<Vec<Value>> {
-    let mut rows = Vec::new();
-    for shard in resolve(path)? {
-        let shard = shard.open(&OpenOptions::default())?;
-        for i in 0..shard.len() {
-            let mut tree = TreeBuilder::default();
-            shard.emit_row(i, &mut tree)?;
-            rows.push(tree.take()?);
-        }
-    }
-    Ok(rows)
-}
-
-fn expected(rows: Range<usize>) -> Vec<Value> {
-    rows.map(sample::row).collect()
 }
 
 fn names_in(directory: &Path) -> Vec<String> {

@@ -3,9 +3,7 @@
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
-use jinx_core::panics::caught;
 use jinx_core::threads;
-use std::sync::{Mutex, PoisonError};
 
 /// Texts that one thread takes at a time.
 const BLOCK: usize = 64;
@@ -34,34 +32,14 @@ pub fn fill<T: Clone + Send, S>(
     if out.is_empty() {
         return Ok(out);
     }
-    {
-        let rows = out.chunks_mut(width * BLOCK);
-        let blocks = Mutex::new(texts.chunks(BLOCK).zip(rows));
-        let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let failure = Mutex::new(None);
-        let work = |is_caller: bool| -> Result<()> {
-            let mut state = state();
-            while let Some((texts, rows)) = next() {
-                for (text, row) in texts.iter().zip(rows.chunks_mut(width)) {
-                    one(&mut state, text, row);
-                }
-                if is_caller {
-                    interrupt::check()?;
-                }
-            }
-            Ok(())
-        };
-        let count = thread_count(texts, threads);
-        threads::share(count, &|is_caller| {
-            if let Err(error) = caught(|| work(is_caller), "a thread of a kernel") {
-                while next().is_some() {} // leave no work for the other threads
-                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-        });
-        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
+    let blocks = texts.chunks(BLOCK).zip(out.chunks_mut(width * BLOCK));
+    let count = thread_count(texts, threads);
+    threads::map_with(count, blocks, "a thread of a kernel", state, |state, (texts, rows), is_caller| {
+        for (text, row) in texts.iter().zip(rows.chunks_mut(width)) {
+            one(state, text, row);
         }
-    }
+        if is_caller { interrupt::check() } else { Ok(()) }
+    })?;
     Ok(out)
 }
 

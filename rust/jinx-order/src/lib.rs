@@ -28,4 +28,4 @@ pub use passes::{Passes, SidecarValues};
 pub use permutation::Permutation;
 pub use rewrite::{Rewrite, Samples, rewrite};
 pub use sort::{Sorted, Sorter};
-pub use stored_column::{ColumnKind, StoredColumn};
+pub use stored_column::StoredColumn;

@@ -6,7 +6,7 @@ use crate::merge::merge;
 use crate::number_sort::NumberKeys;
 use crate::order::Order;
 use crate::position_list::PositionList;
-use crate::stored_column::{ColumnKind, StoredColumn};
+use crate::stored_column::StoredColumn;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
@@ -14,6 +14,7 @@ use jinx_core::interrupt;
 use jinx_core::io::process_limits::max_open_files;
 use jinx_core::panics::caught;
 use jinx_core::threads;
+use jinx_format::read::columns::ColumnType;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -258,7 +259,7 @@ impl Sorter {
         position: &(impl Fn(u64) -> u64 + Sync),
     ) -> Result<bool> {
         let [direction] = self.directions.as_slice() else { return Ok(false) };
-        if self.next > 0 || column.kind == ColumnKind::Text {
+        if self.next > 0 || column.dtype == ColumnType::Utf8 {
             return Ok(false);
         }
         let keys = NumberKeys {
@@ -454,8 +455,8 @@ mod tests {
     fn no_samples_are_added_after_those_of_a_column() {
         let folder = tempfile::tempdir().unwrap();
         let mut sorter = Sorter::new(&[Direction::default()], folder.path(), u64::MAX, false);
-        let kind = ColumnKind::Uint { bytes: 1 };
-        let column = StoredColumn { kind, data: vec![3, 1, 2], validity: None, offsets: None };
+        let dtype = ColumnType::Uint8;
+        let column = StoredColumn { dtype, data: vec![3, 1, 2], validity: None, offsets: None };
         assert!(sorter.add_column(&column, 3, &|sample| sample).unwrap());
         assert!(sorter.add(1, &|_| Ok(()), &|(), _, out| out.push(&KeyValue::Int(1))).is_err());
         let mut found = Vec::new();

@@ -2,47 +2,13 @@
 
 use crate::key_bytes::{KeyValue, ordered};
 use jinx_core::error::{Error, Result};
+use jinx_format::read::columns::ColumnType;
 use std::borrow::Cow;
-
-/// The type of a column's cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnKind {
-    Bool,
-    Int { bytes: usize },
-    Uint { bytes: usize },
-    Float64,
-    Text,
-}
-
-impl ColumnKind {
-    /// The type with this name in a footer.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "bool" => Self::Bool,
-            "float64" => Self::Float64,
-            "utf8" => Self::Text,
-            _ => {
-                let (is_signed, bits) = match name.strip_prefix("int") {
-                    Some(bits) => (true, bits),
-                    None => (false, name.strip_prefix("uint")?),
-                };
-                let bytes = match bits {
-                    "8" => 1,
-                    "16" => 2,
-                    "32" => 4,
-                    "64" => 8,
-                    _ => return None,
-                };
-                if is_signed { Self::Int { bytes } } else { Self::Uint { bytes } }
-            }
-        })
-    }
-}
 
 /// A whole column: little-endian numbers, or the bytes of strings.
 #[derive(Debug)]
 pub struct StoredColumn {
-    pub kind: ColumnKind,
+    pub dtype: ColumnType,
     pub data: Vec<u8>,
     /// One bit per sample; `None` if every sample has a value.
     pub validity: Option<Vec<u8>>,
@@ -77,18 +43,18 @@ impl StoredColumn {
             }};
         }
         let signed = |value: i64| Some(value.cast_unsigned() ^ SIGN);
-        match self.kind {
-            ColumnKind::Bool => each!(u8, |value: u8| Some(u64::from(value != 0))),
-            ColumnKind::Uint { bytes: 1 } => each!(u8, |value: u8| Some(value.into())),
-            ColumnKind::Uint { bytes: 2 } => each!(u16, |value: u16| Some(value.into())),
-            ColumnKind::Uint { bytes: 4 } => each!(u32, |value: u32| Some(value.into())),
-            ColumnKind::Uint { .. } => each!(u64, Some),
-            ColumnKind::Int { bytes: 1 } => each!(i8, |value: i8| signed(value.into())),
-            ColumnKind::Int { bytes: 2 } => each!(i16, |value: i16| signed(value.into())),
-            ColumnKind::Int { bytes: 4 } => each!(i32, |value: i32| signed(value.into())),
-            ColumnKind::Int { .. } => each!(i64, signed),
-            ColumnKind::Float64 => each!(f64, |value: f64| (!value.is_nan()).then(|| ordered(value))),
-            ColumnKind::Text => return Err(Error::invalid("strings are not numbers")),
+        match self.dtype {
+            ColumnType::Bool => each!(u8, |value: u8| Some(u64::from(value != 0))),
+            ColumnType::Uint8 => each!(u8, |value: u8| Some(value.into())),
+            ColumnType::Uint16 => each!(u16, |value: u16| Some(value.into())),
+            ColumnType::Uint32 => each!(u32, |value: u32| Some(value.into())),
+            ColumnType::Uint64 => each!(u64, Some),
+            ColumnType::Int8 => each!(i8, |value: i8| signed(value.into())),
+            ColumnType::Int16 => each!(i16, |value: i16| signed(value.into())),
+            ColumnType::Int32 => each!(i32, |value: i32| signed(value.into())),
+            ColumnType::Int64 => each!(i64, signed),
+            ColumnType::Float64 => each!(f64, |value: f64| (!value.is_nan()).then(|| ordered(value))),
+            ColumnType::Utf8 => return Err(Error::invalid("strings are not numbers")),
         }
         Ok(())
     }
@@ -105,27 +71,28 @@ impl StoredColumn {
         {
             return Ok(KeyValue::Missing);
         }
-        let cell = |bytes: usize| {
-            let start = at.checked_mul(bytes)?;
-            self.data.get(start..start.checked_add(bytes)?)
-        };
-        let word = |bytes: usize, filler: u8| {
-            let mut word = [filler; 8];
-            word[..bytes].copy_from_slice(cell(bytes)?);
-            Some(word)
-        };
-        Ok(match self.kind {
-            ColumnKind::Bool => KeyValue::Int(i128::from(cell(1).ok_or_else(past)?[0] != 0)),
-            ColumnKind::Uint { bytes } => {
-                KeyValue::Int(i128::from(u64::from_le_bytes(word(bytes, 0).ok_or_else(past)?)))
-            }
-            ColumnKind::Int { bytes } => {
-                let is_negative = cell(bytes).ok_or_else(past)?.last().is_some_and(|byte| *byte >= 0x80);
-                let filler = if is_negative { 0xff } else { 0 };
-                KeyValue::Int(i128::from(i64::from_le_bytes(word(bytes, filler).ok_or_else(past)?)))
-            }
-            ColumnKind::Float64 => KeyValue::Float(f64::from_le_bytes(word(8, 0).ok_or_else(past)?)),
-            ColumnKind::Text => {
+        macro_rules! number {
+            ($number:ty) => {
+                self.data
+                    .as_chunks()
+                    .0
+                    .get(at)
+                    .map(|cell| <$number>::from_le_bytes(*cell))
+                    .ok_or_else(past)?
+            };
+        }
+        Ok(match self.dtype {
+            ColumnType::Bool => KeyValue::Int(i128::from(number!(u8) != 0)),
+            ColumnType::Uint8 => KeyValue::Int(number!(u8).into()),
+            ColumnType::Uint16 => KeyValue::Int(number!(u16).into()),
+            ColumnType::Uint32 => KeyValue::Int(number!(u32).into()),
+            ColumnType::Uint64 => KeyValue::Int(number!(u64).into()),
+            ColumnType::Int8 => KeyValue::Int(number!(i8).into()),
+            ColumnType::Int16 => KeyValue::Int(number!(i16).into()),
+            ColumnType::Int32 => KeyValue::Int(number!(i32).into()),
+            ColumnType::Int64 => KeyValue::Int(number!(i64).into()),
+            ColumnType::Float64 => KeyValue::Float(number!(f64)),
+            ColumnType::Utf8 => {
                 let (bounds, _) = self.offsets.as_deref().unwrap_or_default().as_chunks::<8>();
                 let bounds = bounds.get(at..).and_then(|rest| rest.first_chunk::<2>()).ok_or_else(past)?;
                 let [start, end] = bounds.map(|bound| usize::try_from(u64::from_le_bytes(bound)));
@@ -148,7 +115,7 @@ mod tests {
 
     fn column(name: &str, data: &[u8]) -> StoredColumn {
         StoredColumn {
-            kind: ColumnKind::from_name(name).unwrap(),
+            dtype: ColumnType::from_name(name).unwrap(),
             data: data.to_vec(),
             validity: Some(vec![0b0000_1101]),
             offsets: None,
@@ -164,7 +131,6 @@ mod tests {
         assert_eq!(column("int8", &[1, 2]).key(1).unwrap(), KeyValue::Missing);
         assert!(column("int8", &[1, 2]).key(2).is_err());
         assert!(column("int8", &[1, 2]).key(u64::MAX).is_err());
-        assert!(ColumnKind::from_name("int12").is_none());
         let mut text = column("utf8", "aé".as_bytes());
         text.offsets = Some([0u64, 1, 1, 3].iter().flat_map(|at| at.to_le_bytes()).collect());
         assert_eq!(text.key(2).unwrap(), KeyValue::Text(Cow::Borrowed("é")));

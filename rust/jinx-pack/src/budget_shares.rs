@@ -1,5 +1,6 @@
 //! Makes sizes under different budgets comparable: a share is a size as a part of its budget, in integers.
 
+use crate::request::known_u32;
 use crate::window::Window;
 
 /// The share of a whole budget.
@@ -16,10 +17,11 @@ impl Shares {
         Self { capacities: capacities.to_vec() }
     }
 
-    /// The share of one size under budget `k`. It is rounded up, so that only size 0 has share 0.
+    /// The share of one size under budget `k`, which is at most this budget. It is rounded up, so that only size 0 has
+    /// share 0.
     pub fn of(&self, k: usize, size: u32) -> u32 {
         let share = (u64::from(size) * u64::from(WHOLE)).div_ceil(u64::from(self.capacities[k]));
-        u32::try_from(share).unwrap_or(u32::MAX)
+        known_u32(share, "at most the share of the whole budget")
     }
 
     /// The sum of the shares under all budgets.
@@ -73,9 +75,13 @@ impl Decreasing {
         self.keys.extend((0_u64..).zip(keys).map(|(item, key)| u64::from(!key) << 32 | item));
         self.keys.sort_unstable();
         self.order.clear();
-        self.order
-            .extend(self.keys.iter().map(|key| u32::try_from(key & u64::from(u32::MAX)).unwrap_or(u32::MAX)));
+        self.order.extend(self.keys.iter().map(|&key| low_half(key)));
     }
+}
+
+fn low_half(number: u64) -> u32 {
+    let [a, b, c, d, ..] = number.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
 }
 
 #[cfg(test)]

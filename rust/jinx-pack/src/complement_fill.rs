@@ -8,6 +8,7 @@
 
 use crate::budget_shares::{Shares, WHOLE};
 use crate::lengths::Lengths;
+use crate::request::known_u32;
 use crate::second_budget::Classes;
 use crate::window::{Assignment, Packer, Window};
 
@@ -118,9 +119,9 @@ impl ComplementFill {
     /// The class of the amount of the second budget that the pack lacks.
     fn wanted(&self, state: &State) -> usize {
         let capacity = self.capacities[state.by.second];
-        let goal = u64::try_from(state.goal[1]).unwrap_or(0) * u64::from(capacity);
-        let goal =
-            u32::try_from((goal + u64::from(WHOLE / 2)) / u64::from(WHOLE)).unwrap_or(capacity).min(capacity);
+        let goal = state.goal[1].unsigned_abs() * u64::from(capacity);
+        let goal = (goal + u64::from(WHOLE / 2)) / u64::from(WHOLE);
+        let goal = known_u32(goal, "a goal is at most the whole budget");
         let used = capacity - state.left[state.by.second];
         state.by.class(goal.saturating_sub(used))
     }
@@ -155,7 +156,7 @@ impl ComplementFill {
         let part =
             (weighed(seconds, state.goal[0]) - state.imbalance) * i64::from(WHOLE) / state.goal[1].max(1);
         let length = part.clamp(0, i64::from(WHOLE)) * i64::from(self.capacities[0]) / i64::from(WHOLE);
-        usize::try_from(length).unwrap_or(0)
+        known_u32(length, "between 0 and the budget") as usize
     }
 
     fn take(&mut self, state: &mut State, choice: Choice, pack: u32, assignment: &mut Assignment) {
@@ -176,7 +177,7 @@ impl ComplementFill {
         let packs = state.tokens_left.div_ceil(tokens).max(state.seconds_left.div_ceil(seconds)).max(1);
         let goal = |left: u64, capacity: u64| {
             let part = u128::from(left) * u128::from(WHOLE) / (u128::from(packs) * u128::from(capacity));
-            i64::try_from(part).unwrap_or(i64::from(WHOLE))
+            i64::from(known_u32(part, "at most the share of the whole budget"))
         };
         state.goal = [goal(state.tokens_left, tokens), goal(state.seconds_left, seconds)];
     }

@@ -2,6 +2,7 @@
 //! have left finds that pack.
 
 use crate::budget_shares::{Decreasing, Shares};
+use crate::request::known_u32;
 use crate::window::{Assignment, Packer, Window};
 
 #[derive(Debug)]
@@ -69,9 +70,9 @@ impl Packer for FirstFit {
             sizes.extend(window.sizes_of(item as usize));
             let Some(pack) = self.first(1, &sizes) else { continue };
             self.take(pack, &sizes);
-            let pack = u32::try_from(pack).unwrap_or(u32::MAX);
+            let pack = known_u32(pack, "fewer packs than MAX_WINDOW");
             assignment.pack_of[item as usize] = pack;
-            assignment.packs = assignment.packs.max(pack.saturating_add(1));
+            assignment.packs = assignment.packs.max(pack + 1);
         }
         self.decreasing = decreasing;
     }

@@ -1,6 +1,7 @@
 //! The draws of an epoch: all samples once, or from each dataset of a mixture as many samples as its weight gives.
 
 use crate::permutation::{Permutation, Stream, permutation};
+use crate::request::known_u32;
 
 /// One dataset of a mixture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +34,11 @@ struct Part {
 impl Draws {
     pub fn new(sources: &[MixtureSource], seed: Option<u64>) -> Self {
         let (mut total, mut position) = (0, 0);
-        let sources = sources
-            .iter()
-            .enumerate()
+        let sources = (0_u32..)
+            .zip(sources)
             .map(|(number, source)| {
                 let samples = u64::from(source.samples);
                 let begins = (source.draws != samples && samples > 0).then(|| {
-                    let number = u32::try_from(number).unwrap_or(u32::MAX);
                     let order = seed.map(|seed| permutation(samples, seed, 0, Stream::Source(number)));
                     (source.start % samples, order)
                 });
@@ -72,7 +71,7 @@ impl Draws {
                 order.as_ref().map_or(place, |order| order.at(place))
             }
         };
-        part.position + u32::try_from(sample).unwrap_or(u32::MAX)
+        part.position + known_u32(sample, "below the number of samples, which is u32")
     }
 }
 

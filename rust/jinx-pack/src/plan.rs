@@ -2,14 +2,11 @@
 
 use crate::mixture::Draws;
 use crate::permutation::{Permutation, Stream, permutation};
-use crate::request::Request;
+use crate::request::{Request, known_u32};
 use crate::window_run::{LeftOut, Packs, Runner, WINDOWS};
 use jinx_core::Result;
 use jinx_core::checked_math::{to_u64, to_usize};
-use jinx_core::panics::caught;
 use jinx_core::threads;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The samples of each pack: pack `i` has `positions[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -46,28 +43,11 @@ fn window_of(request: &Request, total: u64) -> usize {
 fn all_runs(request: &Request, draws: &Draws, order: Option<&Permutation>) -> Result<Vec<Packs>> {
     let per_run = to_u64(request.window).saturating_mul(WINDOWS);
     let count = draws.total().div_ceil(per_run);
-    let next = AtomicU64::new(0);
-    let failed = AtomicBool::new(false);
-    let done: Mutex<Vec<(u64, Result<Packs>)>> = Mutex::new(Vec::new());
-    let work = || {
-        let mut runner = Runner::new(request, draws, order);
-        loop {
-            let run = next.fetch_add(1, Ordering::Relaxed);
-            if run >= count || failed.load(Ordering::Relaxed) {
-                return;
-            }
-            let places = run * per_run..draws.total().min((run + 1).saturating_mul(per_run));
-            let packs = caught(|| runner.run(places), "a thread that packs");
-            if packs.is_err() {
-                failed.store(true, Ordering::Relaxed);
-            }
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((run, packs));
-        }
-    };
-    threads::share(to_usize(request.threads(count), "a number of threads")?, &|_| work());
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_unstable_by_key(|(run, _)| *run);
-    done.into_iter().map(|(_, packs)| packs).collect()
+    let threads = to_usize(request.threads(count), "a number of threads")?;
+    let runner = || Runner::new(request, draws, order);
+    threads::map_with(threads, 0..count, "a thread that packs", runner, |runner, run, _| {
+        runner.run(run * per_run..draws.total().min((run + 1).saturating_mul(per_run)))
+    })
 }
 
 /// Joins the packs of all runs. Shuffles them if the request has a seed.
@@ -95,7 +75,7 @@ fn in_order(request: &Request, runs: &[Packs]) -> Result<Plan> {
         let inside = to_usize(pack - firsts[after - 1], "a pack's number")?;
         let start = if inside == 0 { 0 } else { run.ends[inside - 1] as usize };
         plan.positions.extend_from_slice(&run.positions[start..run.ends[inside] as usize]);
-        plan.offsets.push(u32::try_from(plan.positions.len()).unwrap_or(u32::MAX));
+        plan.offsets.push(known_u32(plan.positions.len(), "at most MAX_DRAWS positions"));
     }
     Ok(plan)
 }

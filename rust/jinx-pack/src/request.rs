@@ -5,6 +5,7 @@ use crate::second_budget::Classes;
 use jinx_core::checked_math::to_u64;
 use jinx_core::cores::usable_cores;
 use jinx_core::{Error, Result};
+use std::num::TryFromIntError;
 
 /// How to put the samples of a window into packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,12 @@ const TABLE_BYTES: u64 = 2 << 30;
 /// Positions and offsets are u32.
 const MAX_DRAWS: u64 = (1 << 32) - 1;
 const MAX_WINDOW: usize = 1 << 24;
+
+/// A number that is known to fit; `why` says from what. If it does not, there must be no plan rather than another one.
+#[expect(clippy::expect_used)]
+pub(crate) fn known_u32(number: impl TryInto<u32, Error = TryFromIntError>, why: &'static str) -> u32 {
+    number.try_into().expect(why)
+}
 
 /// Everything that a plan depends on. `sizes[k][i]` is what sample `i` takes of budget `k`. Budget 0 is tokens.
 #[derive(Debug, Clone)]
@@ -93,6 +100,9 @@ impl Request<'_> {
             return Err(Error::invalid(format!("window={} is not between 1 and {MAX_WINDOW}", self.window)));
         }
         let listed: u64 = self.sources.iter().map(|source| u64::from(source.samples)).sum();
+        if listed > MAX_DRAWS {
+            return Err(Error::limit(format!("a plan over more than {MAX_DRAWS} samples is not supported")));
+        }
         if listed != to_u64(tokens.len()) {
             return Err(Error::invalid("the sources have another number of samples than their sizes"));
         }
@@ -107,6 +117,23 @@ impl Request<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jinx_core::Cause;
+
+    #[test]
+    fn positions_of_all_sources_fit_u32() {
+        let request = Request {
+            sizes: vec![&[]],
+            capacities: vec![8],
+            strategy: Strategy::NextFit,
+            window: 1,
+            oversize: Oversize::Drop,
+            sources: vec![MixtureSource { samples: 1 << 31, draws: 1, start: 0 }; 2],
+            seed: None,
+            epoch: 0,
+            threads: 1,
+        };
+        assert_eq!(request.check().map_err(|error| error.cause()), Err(Cause::Limit));
+    }
 
     #[test]
     fn threads_are_bounded_by_the_memory_of_their_tables() {

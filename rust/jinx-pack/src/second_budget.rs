@@ -1,5 +1,6 @@
 //! The second budget, which is the most used one after tokens, and classes of its sizes.
 
+use crate::request::known_u32;
 use crate::window::Window;
 
 /// The number of classes for a large budget. More classes hardly make packs fuller.
@@ -40,7 +41,7 @@ impl Classes {
             return size as usize;
         }
         let class = u64::from(size) * u64::from(MOST) / u64::from(self.capacity);
-        usize::try_from(class).unwrap_or(MOST as usize)
+        known_u32(class, "at most MOST, as no size is over its budget") as usize
     }
 }
 

@@ -8,7 +8,7 @@ use crate::first_fit::FirstFit;
 use crate::mixture::Draws;
 use crate::next_fit::NextFit;
 use crate::permutation::Permutation;
-use crate::request::{Oversize, Request, Strategy};
+use crate::request::{Oversize, Request, Strategy, known_u32};
 use crate::window::{Assignment, Packer, Window};
 use jinx_core::checked_math::to_u64;
 use jinx_core::{Result, interrupt};
@@ -180,7 +180,7 @@ impl<'a> Runner<'a> {
             end += *start;
             *start = end;
             if kept {
-                packs.ends.push(u32::try_from(base).unwrap_or(u32::MAX) + end);
+                packs.ends.push(known_u32(base, "at most MAX_DRAWS positions") + end);
             }
         }
         packs.positions.resize(base + self.starts[count] as usize, 0);

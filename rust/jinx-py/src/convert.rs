@@ -3,13 +3,13 @@
 use crate::dataset;
 use crate::dataset::handle::RowsHandle;
 use crate::errors::{IntoPy, from_py};
-use crate::ffi::capsule::take_stream;
 use crate::mds::dataset::MdsDataset;
 use crate::objects::build::PyBuilder;
 use jinx_convert::ConvertSpec;
 use jinx_convert::mds_copy::MdsSamples;
 use jinx_convert::{Format, Progress, RowChunk, RowSource, Summary};
 use jinx_core::{Error, Result};
+use jinx_pyo3::capsule::take_stream;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;

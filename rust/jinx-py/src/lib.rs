@@ -3,12 +3,9 @@
 
 mod convert;
 mod dataset;
-mod errors;
 mod ffi;
 mod files;
 mod jinx_shards;
-mod kernels;
-mod language_models;
 mod mds;
 mod objects;
 mod order;
@@ -16,10 +13,10 @@ mod pack;
 mod prefetch;
 mod progress;
 mod sample;
-mod signals;
 mod view;
 mod writer;
 
+use jinx_pyo3::{errors, signals};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -81,34 +78,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
-    register_kernels(module)?;
     module.add("PACKER_VERSION", jinx_pack::VERSION)?;
     module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
     module.add_function(wrap_pyfunction!(pack::step_order, module)?)?;
     register_mapping(module.py())
-}
-
-fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<kernels::Clusters>()?;
-    module.add_class::<kernels::NgramIndex>()?;
-    module.add_class::<language_models::LanguageModel>()?;
-    module.add_class::<language_models::LanguageModelTrainer>()?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_count_characters, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_count_words, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_character_repetition, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_word_repetition, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_replace_links, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_hash128, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_minhash, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_lines, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_count_listed, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_replace_characters, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_replace_emails, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_replace_ips, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_replace_pattern, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_simhash, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_near_simhashes, module)?)?;
-    module.add_function(wrap_pyfunction!(kernels::kernel_band_keys, module)?)
 }
 
 /// Registers samples as a `collections.abc.MutableMapping`, so that collators and `**` treat them as mappings.

@@ -8,9 +8,9 @@ use crate::errors::{IntoPy, to_py};
 use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::fields::Measure;
+use jinx_format::read::columns::ColumnType;
 use jinx_order::{
-    ColumnKind, Direction, KeyBytes, KeyValue, Order, Passes, Permutation, SidecarValues, Sorted, Sorter,
-    StoredColumn,
+    Direction, KeyBytes, KeyValue, Order, Passes, Permutation, SidecarValues, Sorted, Sorter, StoredColumn,
 };
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -181,9 +181,9 @@ fn position_of(view: &View, sample: u64) -> u64 {
 }
 
 fn stored(column: ColumnData) -> Result<StoredColumn> {
-    let kind = ColumnKind::from_name(column.dtype)
+    let dtype = ColumnType::from_name(column.dtype)
         .ok_or_else(|| Error::unsupported(format!("a column of {}", column.dtype)))?;
-    Ok(StoredColumn { kind, data: column.data, validity: column.validity, offsets: column.offsets })
+    Ok(StoredColumn { dtype, data: column.data, validity: column.validity, offsets: column.offsets })
 }
 
 fn push_measure(out: &mut KeyBytes, measure: Option<&Measure>) -> Result<()> {

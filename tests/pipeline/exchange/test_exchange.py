@@ -9,7 +9,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.dedup.near_hashes import block_masks, near_groups
 from jinx_pipeline.exchange import chunks, division, key_file

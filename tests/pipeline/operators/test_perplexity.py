@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import jinx_pipeline as jp
-from jinx import kernels
 from jinx.errors import CorruptFileError, InvalidError, TruncatedFileError
+from jinx_pipeline import kernels
 from jinx_pipeline.cli.program import pipeline
 
 ARPA = """\\data\\

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jinx import kernels
+from jinx_pipeline import kernels
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.exchange.key_file import POSITION
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 const ALIGNMENT: usize = 8;
 
 /// The schema with all its metadata as base64.
+#[expect(clippy::expect_used)]
 pub fn encode_schema(schema: &Schema) -> String {
     let mut tracker = DictionaryTracker::new(true);
     let encoded = IpcDataGenerator::default().schema_to_bytes_with_dictionary_tracker(
@@ -23,8 +24,8 @@ pub fn encode_schema(schema: &Schema) -> String {
     body.resize(body.len().next_multiple_of(ALIGNMENT), 0);
     let mut message = Vec::with_capacity(body.len() + 8);
     message.extend_from_slice(&CONTINUATION);
-    // A schema of 4 GiB cannot be built; the bound only satisfies the type.
-    message.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
+    let length = u32::try_from(body.len()).expect("flatbuffers hold less than 2 GiB");
+    message.extend_from_slice(&length.to_le_bytes());
     message.extend_from_slice(&body);
     STANDARD.encode_to_string(message)
 }

@@ -2,12 +2,11 @@
 
 use crate::inputs::Opener;
 use crate::{RowChunk, RowSource, Selection};
-use jinx_core::checked_math::to_u64;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::events::Sink;
 use jinx_format::read::open::{ShardRef, resolve};
 use jinx_format::read::shard::{OpenOptions, Shard};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,13 +56,14 @@ impl RowSource for JinxRows {
         if self.next >= end {
             return Ok(None);
         }
-        let rows = self.next..end;
+        let (first, count) = (self.next, end - self.next);
         self.next = end;
         Ok(Some(Box::new(JinxChunk {
             shard: Arc::clone(&self.shard),
             selection: self.selection.clone(),
-            bytes: self.bytes_of(end - rows.start),
-            rows,
+            bytes: self.bytes_of(count),
+            first,
+            count: to_usize(count, "the rows of a chunk")?,
         })))
     }
 
@@ -83,13 +83,14 @@ impl RowSource for JinxRows {
 struct JinxChunk {
     shard: Arc<Shard>,
     selection: Option<Arc<Selection>>,
-    rows: Range<u64>,
+    first: u64,
+    count: usize,
     bytes: u64,
 }
 
 impl RowChunk for JinxChunk {
     fn len(&self) -> usize {
-        usize::try_from(self.rows.end - self.rows.start).unwrap_or_default()
+        self.count
     }
 
     fn bytes(&self) -> u64 {
@@ -97,7 +98,7 @@ impl RowChunk for JinxChunk {
     }
 
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
-        let row = self.rows.start + to_u64(i);
+        let row = self.first + to_u64(i);
         let Some(selection) = &self.selection else {
             return self.shard.emit_row(row, &mut sink);
         };
@@ -108,6 +109,6 @@ impl RowChunk for JinxChunk {
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {
-        self.shard.here(error, self.rows.start + to_u64(i))
+        self.shard.here(error, self.first + to_u64(i))
     }
 }

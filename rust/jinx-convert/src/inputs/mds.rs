@@ -2,13 +2,12 @@
 
 use crate::inputs::Opener;
 use crate::{RowChunk, RowSource, Selection};
-use jinx_core::checked_math::to_u64;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::events::Sink;
 use jinx_mds::read::directory::{Directory, Hashes, Options};
 use jinx_mds::read::prefetch::ShardPrefetcher;
 use jinx_mds::read::shard::{Row, Shard};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -74,7 +73,8 @@ impl RowSource for MdsRows {
         self.next += rows;
         self.bytes_read += rows * average;
         let selection = self.selection.clone();
-        Ok(Some(Box::new(MdsChunk { shard, rows: index..index + rows, bytes: rows * average, selection })))
+        let count = to_usize(rows, "the rows of a chunk")?;
+        Ok(Some(Box::new(MdsChunk { shard, first: index, count, bytes: rows * average, selection })))
     }
 
     fn bytes_read(&self) -> u64 {
@@ -93,20 +93,21 @@ impl RowSource for MdsRows {
 
 struct MdsChunk {
     shard: Arc<Shard>,
-    rows: Range<u64>,
+    first: u64,
+    count: usize,
     bytes: u64,
     selection: Option<Arc<Selection>>,
 }
 
 impl MdsChunk {
     fn row(&self, i: usize) -> Result<Row> {
-        self.shard.row(self.rows.start + to_u64(i))
+        self.shard.row(self.first + to_u64(i))
     }
 }
 
 impl RowChunk for MdsChunk {
     fn len(&self) -> usize {
-        usize::try_from(self.rows.end - self.rows.start).unwrap_or_default()
+        self.count
     }
 
     fn bytes(&self) -> u64 {
@@ -119,6 +120,6 @@ impl RowChunk for MdsChunk {
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {
-        self.shard.here(error, self.rows.start + to_u64(i))
+        self.shard.here(error, self.first + to_u64(i))
     }
 }

@@ -1,6 +1,6 @@
 //! The first bytes of a value: its type, and how much follows.
 
-use jinx_core::checked_math::to_usize;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use rmp::Marker;
 
@@ -25,11 +25,10 @@ pub(crate) enum Head {
 impl Head {
     /// Bytes that belong to the value itself and values that come after it.
     pub(crate) fn rest(self) -> (usize, u64) {
-        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         match self {
             Self::Str(length) | Self::Bin(length) | Self::Ext(_, length) => (length, 0),
-            Self::Array(length) => (0, count(length)),
-            Self::Map(length) => (0, count(length).saturating_mul(2)),
+            Self::Array(length) => (0, to_u64(length)),
+            Self::Map(length) => (0, to_u64(length).saturating_mul(2)),
             _ => (0, 0),
         }
     }

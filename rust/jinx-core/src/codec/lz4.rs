@@ -92,7 +92,7 @@ impl FrameLayout {
                     let holds = if header >> 31 == 1 { u64::from(stored) } else { self.max_block };
                     self.bound = self.bound.saturating_add(holds);
                     // A block has at most 4 MiB; the decoder reads nothing of a longer one.
-                    (Part::Block, usize::try_from(stored).unwrap_or(usize::MAX - 4) + checksum(0x10))
+                    (Part::Block, stored as usize + checksum(0x10))
                 }
             },
             Part::ContentChecksum | Part::Ended => (Part::Ended, 0),

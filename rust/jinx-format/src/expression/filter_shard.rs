@@ -58,10 +58,10 @@ impl<'e> RowFilter<'e> {
     }
 
     /// For each path, whether it was looked for and not found in any sample.
-    pub fn in_vain(&self) -> Vec<bool> {
-        let in_vain =
+    pub fn not_found(&self) -> Vec<bool> {
+        let not_found =
             |seen: &Seen| seen.looked.load(Ordering::Relaxed) && !seen.found.load(Ordering::Relaxed);
-        self.seen.iter().map(in_vain).collect()
+        self.seen.iter().map(not_found).collect()
     }
 
     /// The indexed columns of a shard that the expression can use.

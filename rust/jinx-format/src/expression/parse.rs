@@ -237,7 +237,7 @@ impl Parser<'_> {
                 self.next += 1;
                 Ok(())
             }
-            _ => Err(at(self.text, self.place(), "only None stands behind is; write == for other values")),
+            _ => Err(at(self.text, self.place(), "is must be followed by None; write == for other values")),
         }
     }
 

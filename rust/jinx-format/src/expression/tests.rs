@@ -178,7 +178,7 @@ fn what_does_not_parse_shows_its_place() {
         ("n == true", "at 'true': write True; a column of this name is written \"true\""),
         ("n == None", "at 'None': nothing is equal to None; write is None or is not None"),
         ("None == n", "column 1 of the expression, at 'None == n': None stands only behind is or is not"),
-        ("n is 3", "at '3': only None stands behind is; write == for other values"),
+        ("n is 3", "at '3': is must be followed by None; write == for other values"),
         (
             "n + 1 is None",
             "column 1 of the expression, at 'n + 1 is None': is None asks about a column or path",

@@ -7,7 +7,7 @@ use crate::write::cells::Cells;
 use crate::write::line_block::BlockColumn;
 use crate::write::options::ColumnChoice;
 use crate::write::spool::Spool;
-use jinx_core::checked_math::to_u64;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -296,7 +296,7 @@ impl IndexedColumn {
     fn finish(mut self, out: &mut impl ArraySink) -> Result<Option<ColumnInfo>> {
         let Some(dtype) = self.dtype() else { return Ok(None) };
         let validity = if self.seen.missing {
-            let mut bits = vec![0u8; usize::try_from(self.rows.div_ceil(8)).unwrap_or(usize::MAX)];
+            let mut bits = vec![0u8; to_usize(self.rows.div_ceil(8), "the validity of a column")?];
             let mut i = 0usize;
             self.cells.each(|tag, _| {
                 if tag != MISSING {

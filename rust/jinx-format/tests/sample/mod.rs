@@ -4,12 +4,15 @@
 #![allow(dead_code)]
 
 use bytes::Bytes;
+use jinx_core::Result;
 use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::fields::MediaField;
+use jinx_format::read::open::resolve;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::{ColumnChoice, WriteOptions};
+use std::ops::Range;
 use std::path::Path;
 
 fn blob(payload: Payload, data: Vec<u8>, media: bool, path: Option<&str>) -> Value {
@@ -91,4 +94,23 @@ pub fn read(path: &Path) -> Vec<Value> {
         tree.take().unwrap()
     };
     (0..shard.len()).map(read).collect()
+}
+
+/// The rows of a whole dataset; an error for one that is not whole.
+pub fn rows_in(path: &Path) -> Result<Vec<Value>> {
+    let mut rows = Vec::new();
+    for shard in resolve(path)? {
+        let shard = shard.open(&OpenOptions::default())?;
+        for i in 0..shard.len() {
+            let mut tree = TreeBuilder::default();
+            shard.emit_row(i, &mut tree)?;
+            rows.push(tree.take()?);
+        }
+    }
+    Ok(rows)
+}
+
+/// What [`rows_in`] returns for rows that were written.
+pub fn expected(rows: Range<usize>) -> Vec<Value> {
+    rows.map(row).collect()
 }

@@ -27,7 +27,7 @@ impl Formatter for Python {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         for c in fragment.chars() {
             if matches!(c, ' '..='~') {
-                writer.write_all(&[u8::try_from(c).unwrap_or(b'?')])?;
+                writer.write_all(c.encode_utf8(&mut [0; 4]).as_bytes())?;
                 continue;
             }
             for unit in c.encode_utf16(&mut [0; 2]) {

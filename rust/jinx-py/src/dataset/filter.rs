@@ -26,7 +26,7 @@ pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
 pub struct Chosen {
     pub positions: Vec<u64>,
     /// For each path, whether it was looked up and no sample has it.
-    pub in_vain: Vec<bool>,
+    pub not_found: Vec<bool>,
 }
 
 /// See [`crate::dataset::reader::Reader::_filter`].
@@ -46,7 +46,7 @@ pub fn filter(
     let filter = RowFilter::new(&expression, paths);
     let shown = view.positions.as_ref().map(|positions| &***positions);
     let positions = view.rows.filtered(&filter, shown, limit)?;
-    Ok(Chosen { positions, in_vain: filter.in_vain() })
+    Ok(Chosen { positions, not_found: filter.not_found() })
 }
 
 /// [`Rows::filtered`] for any kind of rows. Uses columns that are known without reading samples; for other paths, reads

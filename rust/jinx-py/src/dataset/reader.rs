@@ -446,7 +446,7 @@ impl Reader {
         let chosen = py
             .detach(|| crate::dataset::filter::filter(&self.view, expression, paths, &kinds, limit))
             .into_py_result()?;
-        Ok((PositionsHandle(Arc::new(chosen.positions)), chosen.in_vain))
+        Ok((PositionsHandle(Arc::new(chosen.positions)), chosen.not_found))
     }
 
     fn _arrow_stream<'py>(

@@ -1,5 +1,4 @@
 //! Everything in the binding that needs `unsafe`.
 
-pub mod capsule;
 pub mod json_text;
 pub mod uninit_bytes;

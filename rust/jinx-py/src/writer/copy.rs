@@ -3,7 +3,6 @@
 use super::Writer;
 use crate::dataset::reader::{Reader, positions};
 use crate::errors::{IntoPy, from_py, to_py};
-use crate::ffi::capsule::take_stream;
 use crate::sample::extract;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::Field;
@@ -13,6 +12,7 @@ use jinx_core::events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::write::encode::RowEncoder;
+use jinx_pyo3::capsule::take_stream;
 use pyo3::prelude::*;
 use std::sync::Arc;
 

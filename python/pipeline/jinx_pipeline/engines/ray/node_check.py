@@ -26,11 +26,15 @@ def _version_check() -> Check:
         from importlib.metadata import PackageNotFoundError, version
 
         import jinx._core
+        import jinx_pipeline._kernels
 
         # The module that a worker imports.
         import jinx_pipeline.worker.task_runner  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
-        versions = {"the native core of jinx-data": jinx._core.__version__}
+        versions = {
+            "the native core of jinx-data": jinx._core.__version__,
+            "the native part of jinx-pipeline": jinx_pipeline._kernels.__version__,
+        }
         for name in ("jinx-data", "jinx-pipeline"):
             try:
                 versions[name] = version(name)

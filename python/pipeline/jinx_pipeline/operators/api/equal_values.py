@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 import pyarrow as pa
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.dedup.exact import HASH, hash_table
 from jinx_pipeline.dedup.pairs import equal_groups
 from jinx_pipeline.operators.api.batch import Batch

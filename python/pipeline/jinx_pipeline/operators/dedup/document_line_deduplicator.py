@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.dedup.frequent import KEYS, all_keys, frequent_keys, key_lists
 from jinx_pipeline.exchange.chunks import all_positions
 from jinx_pipeline.exchange.hashing import mixed

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import pyarrow as pa
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.dedup.near import band_table, best_bands
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.dedup.near_hashes import block_masks, least_of_groups, near_groups
 from jinx_pipeline.dedup.pairs import gathered
 from jinx_pipeline.exchange.hashing import mixed

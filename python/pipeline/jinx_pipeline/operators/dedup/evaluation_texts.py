@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 import jinx
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.dedup.near import best_bands
 from jinx_pipeline.sample.paths import parse
 from jinx_pipeline.sample.texts import texts_at

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 import jinx
-from jinx import kernels
 from jinx._suggest import some_of
+from jinx_pipeline import kernels
 from jinx_pipeline.dedup.exact import HASH, hash_table
 from jinx_pipeline.exchange.chunks import all_positions
 from jinx_pipeline.operators.api.batch import Batch

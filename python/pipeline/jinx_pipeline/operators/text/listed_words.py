@@ -4,7 +4,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats

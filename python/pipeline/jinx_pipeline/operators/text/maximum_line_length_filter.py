@@ -2,7 +2,7 @@
 
 import sys
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jinx import kernels
 from jinx.errors import InvalidError
+from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.parameters import ParameterError
 

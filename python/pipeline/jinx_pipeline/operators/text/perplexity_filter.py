@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats

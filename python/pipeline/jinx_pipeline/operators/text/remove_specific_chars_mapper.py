@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Edited, TextMapper
 from jinx_pipeline.operators.api.parameters import ParameterError

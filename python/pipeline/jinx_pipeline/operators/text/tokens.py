@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jinx import kernels
+from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.needed_files import NeededFile
 from jinx_pipeline.optional import require

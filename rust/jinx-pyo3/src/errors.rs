@@ -94,14 +94,30 @@ impl Classes {
         })
     }
 
+    /// The classes that `jinx._core` has registered.
+    fn import(py: Python<'_>) -> PyResult<Self> {
+        let errors = py.import("jinx.errors")?;
+        let class = |name: &str| errors.getattr(name).map(Bound::unbind);
+        Ok(Self {
+            base: class("JinxError")?,
+            corrupt: class("CorruptFileError")?,
+            truncated: class("TruncatedFileError")?,
+            limit: class("LimitError")?,
+            unsupported: class("UnsupportedError")?,
+            mismatch: class("MismatchError")?,
+            invalid: class("InvalidError")?,
+            internal: class("InternalError")?,
+        })
+    }
+
     fn get(py: Python<'_>) -> PyResult<&Self> {
-        CLASSES.get_or_try_init(py, || Self::create(py))
+        CLASSES.get_or_try_init(py, || Self::import(py))
     }
 }
 
-/// Adds the exception classes to the module.
+/// Creates the exception classes and adds them to the module. Only `jinx._core` does; other modules import them.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let classes = Classes::get(module.py())?;
+    let classes = CLASSES.get_or_try_init(module.py(), || Classes::create(module.py()))?;
     for class in [
         &classes.base,
         &classes.corrupt,
@@ -115,20 +131,21 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let class = class.bind(module.py());
         module.add(class.getattr("__name__")?.extract::<String>()?.as_str(), class)?;
     }
-    adopt_panics(module, classes.internal.bind(module.py()))
+    let explained = wrap_pyfunction!(explain, module)?;
+    let method = module.py().import("functools")?.call_method1("partialmethod", (explained,))?;
+    classes.internal.bind(module.py()).setattr("__str__", method)?;
+    adopt_panics(module, "jinx.errors")
 }
 
-/// Makes the exception that a panic raises in Python an `InternalError`.
+/// Makes the exception that a panic raises in Python an `InternalError`. `home` is the module it is pickled from.
 ///
 /// PyO3 turns a panic in any function or method of this module into a `PanicException`. That class derives from
 /// `BaseException`, so `except Exception` in a data loader's worker does not catch it, and the worker dies.
-fn adopt_panics(module: &Bound<'_, PyModule>, internal: &Bound<'_, PyAny>) -> PyResult<()> {
+pub fn adopt_panics(module: &Bound<'_, PyModule>, home: &str) -> PyResult<()> {
     let py = module.py();
-    let explained = wrap_pyfunction!(explain, module)?;
-    internal.setattr("__str__", py.import("functools")?.call_method1("partialmethod", (explained,))?)?;
     let class = py.get_type::<PanicException>();
-    class.setattr("__bases__", (internal,))?;
-    class.setattr("__module__", "jinx.errors")?;
+    class.setattr("__bases__", (Classes::get(py)?.internal.bind(py),))?;
+    class.setattr("__module__", home)?;
     class.setattr("__name__", "PanicError")?;
     class.setattr("__qualname__", "PanicError")?;
     class.setattr("__doc__", "A panic in Rust.")?;

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jinx import kernels
 from jinx.errors import InvalidError, LimitError
+from jinx_pipeline import kernels
 
 # Characters about which Rust and Python agree what they are.
 ALPHABET = "abcXYZ 019.,!?-\n\té中文あ"

@@ -1,6 +1,9 @@
 """Kernels over texts next to plain Python that says the same."""
 
+import pickle
 import re
+import subprocess
+import sys
 from collections import Counter
 from math import isqrt
 
@@ -10,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jinx import kernels
-from jinx.errors import InvalidError
+from jinx.errors import InternalError, InvalidError
+from jinx_pipeline import _kernels, kernels
 
 # Characters about which Rust and Python agree what they are.
 ALPHABET = "abcXYZ 019.,!?-\n\té中文あ"
@@ -145,3 +148,16 @@ def test_what_is_no_text():
         kernels.code_points("text")
     with pytest.raises(InvalidError, match="shouting"):
         kernels.count_characters(["a"], "shouting")
+
+
+def test_a_missing_extension_is_told_with_its_remedy():
+    code = "import sys; sys.modules['jinx_pipeline._kernels'] = None; import jinx_pipeline.kernels"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: the compiled part of jinx-pipeline does not load")
+    assert last.endswith("install a wheel, or build it in a clone with `make develop`")
+
+
+def test_a_panic_is_an_internal_error():
+    assert issubclass(_kernels.PanicError, InternalError)
+    assert str(pickle.loads(pickle.dumps(_kernels.PanicError("x")))) == str(InternalError("x"))

@@ -1,17 +1,23 @@
 """Functions over columns of texts, computed in Rust (`rust/jinx-kernels`) on several cores without the GIL.
 
-    jinx.kernels.count_words(["two words", ""])  # array([2, 0])
+    kernels.count_words(["two words", ""])  # array([2, 0])
 
 Texts are a pyarrow array or chunked array of strings, anything with Arrow's C interface, or a list of str; a null
 counts as the empty text. `threads` is the number of threads to use: all cores if it is not given, and fewer where
-there is little to do. They need pyarrow: `pip install 'jinx-data[arrow]'`.
+there is little to do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from jinx import _core
-from jinx._optional import require
+try:
+    from jinx_pipeline import _kernels
+except ImportError as error:
+    raise ImportError(
+        f"the compiled part of jinx-pipeline does not load ({error}): install a wheel, or build it in a clone with"
+        " `make develop`",
+        name="jinx_pipeline._kernels",
+    ) from error
 
 if TYPE_CHECKING:
     import os
@@ -67,7 +73,7 @@ def count_characters(texts: Any, of: CharacterClass = "all", *, threads: int | N
     Raises:
         InvalidError: The class is not known, or the column does not hold strings.
     """
-    return _array(_core.kernel_count_characters(_table(texts), of, threads or 0), "int64")
+    return _array(_kernels.count_characters(_table(texts), of, threads or 0), "int64")
 
 
 def count_words(texts: Any, *, split: Split = "space", threads: int | None = None) -> "npt.NDArray[np.int64]":
@@ -80,7 +86,7 @@ def count_words(texts: Any, *, split: Split = "space", threads: int | None = Non
             each ideograph is a word.
         threads: How many threads to use.
     """
-    return _array(_core.kernel_count_words(_table(texts), split, threads or 0), "int64")
+    return _array(_kernels.count_words(_table(texts), split, threads or 0), "int64")
 
 
 def count_listed_words(
@@ -104,7 +110,7 @@ def count_listed_words(
         threads: How many threads to use.
     """
     listed, sizes = list(words), list(groups)
-    counts = _core.kernel_count_listed(_table(texts), listed, split, sizes, joiner, threads or 0)
+    counts = _kernels.count_listed_words(_table(texts), listed, split, sizes, joiner, threads or 0)
     return _array(counts, "int64").reshape(-1, 2)
 
 
@@ -113,7 +119,7 @@ def lines(texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
 
     Lines are those of `str.splitlines`.
     """
-    return _array(_core.kernel_lines(_table(texts), threads or 0), "int64").reshape(-1, 2)
+    return _array(_kernels.lines(_table(texts), threads or 0), "int64").reshape(-1, 2)
 
 
 def character_repetition(texts: Any, n: int, *, threads: int | None = None) -> "npt.NDArray[np.float64]":
@@ -121,7 +127,7 @@ def character_repetition(texts: Any, n: int, *, threads: int | None = None) -> "
 
     If a text has k different n-grams of which m occur more than once, the min(sqrt(k), m) most frequent ones count.
     """
-    return _array(_core.kernel_character_repetition(_table(texts), n, threads or 0), "float64")
+    return _array(_kernels.character_repetition(_table(texts), n, threads or 0), "float64")
 
 
 def word_repetition(
@@ -131,7 +137,7 @@ def word_repetition(
 
     Words are those of `count_words`, in lower case.
     """
-    return _array(_core.kernel_word_repetition(_table(texts), n, split, threads or 0), "float64")
+    return _array(_kernels.word_repetition(_table(texts), n, split, threads or 0), "float64")
 
 
 def replace_links(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
@@ -140,7 +146,7 @@ def replace_links(texts: Any, replacement: str = "", *, threads: int | None = No
     A link ends before white space, a quotation mark, an angle bracket or Chinese and Japanese punctuation.
     Punctuation at its end and a closing bracket that it does not open belong to the sentence and stay.
     """
-    return _core.kernel_replace_links(_table(texts), replacement, threads or 0)
+    return _kernels.replace_links(_table(texts), replacement, threads or 0)
 
 
 def replace_characters(
@@ -154,12 +160,12 @@ def replace_characters(
         strip: Remove white space at both ends, too, and what becomes white space or nothing.
         threads: How many threads to use.
     """
-    return _core.kernel_replace_characters(_table(texts), dict(replacements), strip, threads or 0)
+    return _kernels.replace_characters(_table(texts), dict(replacements), strip, threads or 0)
 
 
 def replace_emails(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
     """The texts with e-mail addresses replaced; None for a text that has none."""
-    return _core.kernel_replace_emails(_table(texts), replacement, threads or 0)
+    return _kernels.replace_emails(_table(texts), replacement, threads or 0)
 
 
 def replace_ips(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
@@ -167,7 +173,7 @@ def replace_ips(texts: Any, replacement: str = "", *, threads: int | None = None
 
     What only looks like one stays: `999.1.1.1`, a version of five numbers, a time of day.
     """
-    return _core.kernel_replace_ips(_table(texts), replacement, threads or 0)
+    return _kernels.replace_ips(_table(texts), replacement, threads or 0)
 
 
 def replace_pattern(texts: Any, pattern: str, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
@@ -186,7 +192,7 @@ def replace_pattern(texts: Any, pattern: str, replacement: str = "", *, threads:
         InvalidError: The pattern does not parse, or has no such group.
         LimitError: The pattern takes too many steps; the message names the text.
     """
-    return _core.kernel_replace_pattern(_table(texts), pattern, _template(replacement), threads or 0)
+    return _kernels.replace_pattern(_table(texts), pattern, _template(replacement), threads or 0)
 
 
 def hash128(
@@ -207,7 +213,7 @@ def hash128(
         ignore_ends: White space at both ends makes no difference.
         threads: How many threads to use.
     """
-    hashes = _core.kernel_hash128(_table(texts), ignore_case, ignore_non_letters, ignore_ends, threads or 0)
+    hashes = _kernels.hash128(_table(texts), ignore_case, ignore_non_letters, ignore_ends, threads or 0)
     return _array(hashes, "uint64").reshape(-1, 2)
 
 
@@ -237,7 +243,7 @@ def minhash(
     Raises:
         InvalidError: The numbers are not possible.
     """
-    signatures = _core.kernel_minhash(_table(texts), tokens, window, lowercase, permutations, threads or 0)
+    signatures = _kernels.minhash(_table(texts), tokens, window, lowercase, permutations, threads or 0)
     return _array(signatures, "uint32").reshape(-1, permutations)
 
 
@@ -254,7 +260,7 @@ def band_keys(signatures: "npt.NDArray[np.uint32]", bands: int, rows: int | None
     """
     data, permutations = signatures.astype("<u4", copy=False).tobytes(), signatures.shape[1]
     length = permutations // max(bands, 1) if rows is None else rows
-    return _array(_core.kernel_band_keys(data, permutations, bands, length), "uint64").reshape(-1, bands)
+    return _array(_kernels.band_keys(data, permutations, bands, length), "uint64").reshape(-1, bands)
 
 
 def simhash(
@@ -272,7 +278,7 @@ def simhash(
     Raises:
         InvalidError: The window is not possible.
     """
-    return _array(_core.kernel_simhash(_table(texts), tokens, window, lowercase, threads or 0), "uint64")
+    return _array(_kernels.simhash(_table(texts), tokens, window, lowercase, threads or 0), "uint64")
 
 
 def near_simhashes(hashes: "npt.NDArray[np.uint64]", distance: int, blocks: int) -> "npt.NDArray[np.int64]":
@@ -288,7 +294,7 @@ def near_simhashes(hashes: "npt.NDArray[np.uint64]", distance: int, blocks: int)
     Raises:
         InvalidError: There are not more blocks than bits of distance, or far too many.
     """
-    return _array(_core.kernel_near_simhashes(hashes.astype("<u8", copy=False).tobytes(), blocks, distance), "int64")
+    return _array(_kernels.near_simhashes(hashes.astype("<u8", copy=False).tobytes(), blocks, distance), "int64")
 
 
 class NgramIndex:
@@ -300,7 +306,7 @@ class NgramIndex:
     """
 
     def __init__(self, n: int, *, split: Split = "space") -> None:
-        self._index = _core.NgramIndex(n, split)
+        self._index = _kernels.NgramIndex(n, split)
         self._count = 0
 
     def __len__(self) -> int:
@@ -336,7 +342,7 @@ class LanguageModel:
     """
 
     def __init__(self, path: "str | os.PathLike[str]") -> None:
-        self._model = _core.LanguageModel(path)
+        self._model = _kernels.LanguageModel(path)
 
     @property
     def order(self) -> int:
@@ -380,7 +386,7 @@ class LanguageModelTrainer:
     """
 
     def __init__(self, order: int, *, unit: Unit = "word") -> None:
-        self._trainer = _core.LanguageModelTrainer(order, unit)
+        self._trainer = _kernels.LanguageModelTrainer(order, unit)
 
     def add(self, texts: Any) -> None:
         """Count the n-grams of texts, of which each line is a sentence."""
@@ -403,7 +409,7 @@ class Clusters:
     """
 
     def __init__(self, count: int) -> None:
-        self._groups = _core.Clusters(count)
+        self._groups = _kernels.Clusters(count)
 
     def join_equal(self, keys: "npt.NDArray[np.uint64]", positions: "npt.NDArray[np.integer[Any]]") -> None:
         """Join the positions whose keys are equal.
@@ -424,18 +430,19 @@ class Clusters:
 
 def _table(texts: Any) -> Any:
     """Texts as an Arrow table of one column."""
-    pyarrow = require("pyarrow", extra="arrow", what="A kernel")
-    if isinstance(texts, pyarrow.Array | pyarrow.ChunkedArray):
+    import pyarrow as pa
+
+    if isinstance(texts, pa.Array | pa.ChunkedArray):
         column = texts
     elif hasattr(texts, "__arrow_c_array__"):
-        column = pyarrow.array(texts)
+        column = pa.array(texts)
     elif hasattr(texts, "__arrow_c_stream__"):
-        column = pyarrow.chunked_array(texts)
+        column = pa.chunked_array(texts)
     elif isinstance(texts, Iterable) and not isinstance(texts, str | bytes):
-        column = pyarrow.array(texts, pyarrow.large_string())
+        column = pa.array(texts, pa.large_string())
     else:
         raise TypeError(f"texts are an Arrow array or a list of str, not {type(texts).__name__}")
-    return pyarrow.table([column], names=["text"])
+    return pa.table([column], names=["text"])
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}

@@ -1,11 +1,11 @@
 //! Reads, scores with and trains the language models of `jinx-kernels`.
 
-use crate::errors::IntoPy;
 use crate::kernels::{array, on_texts, unknown};
 use jinx_core::Error;
 use jinx_kernels::language_model::{Model, score};
 use jinx_kernels::language_model_training::Counts;
 use jinx_kernels::trie::Units;
+use jinx_pyo3::errors::IntoPy;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use std::fs::File;
@@ -22,7 +22,7 @@ fn units_named(name: &str) -> PyResult<Units> {
 }
 
 /// A language model from an ARPA file.
-#[pyclass(module = "jinx._core", frozen)]
+#[pyclass(module = "jinx_pipeline._kernels", frozen)]
 pub struct LanguageModel {
     model: Model,
 }
@@ -64,7 +64,7 @@ impl LanguageModel {
 }
 
 /// Counts n-grams and trains a model from the counts.
-#[pyclass(module = "jinx._core", frozen)]
+#[pyclass(module = "jinx_pipeline._kernels", frozen)]
 pub struct LanguageModelTrainer {
     counts: Mutex<Counts>,
 }

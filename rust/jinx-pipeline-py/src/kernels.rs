@@ -1,12 +1,9 @@
 //! Runs the kernels of `jinx-kernels` on the first column of an Arrow stream. Results are arrays as bytes, or lists.
 
-use crate::errors::{IntoPy, to_py};
-use crate::ffi::capsule::take_stream;
 use arrow_array::cast::AsArray;
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
-use jinx_convert::arrow::stream::from_c_stream;
+use arrow_schema::{ArrowError, DataType};
 use jinx_core::{Error, Result};
 use jinx_kernels::characters::Class;
 use jinx_kernels::hash::Ignore;
@@ -16,9 +13,11 @@ use jinx_kernels::patterns::{Part, Replacement};
 use jinx_kernels::translate::Table;
 use jinx_kernels::words::Split;
 use jinx_kernels::{
-    characters, clusters, emails_and_ips, hash, lexicon, lines, links, minhash, ngrams, patterns,
+    characters, clusters, emails_and_ips, hash, lexicon, links, ngrams, patterns, repetition, translate,
+    words,
 };
-use jinx_kernels::{repetition, simhash, translate, words};
+use jinx_pyo3::capsule::take_stream;
+use jinx_pyo3::errors::{IntoPy, to_py};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use std::collections::HashMap;
@@ -33,7 +32,9 @@ pub(crate) fn on_texts<T: Send>(
 }
 
 fn with_texts<T>(stream: FFI_ArrowArrayStream, work: impl FnOnce(&[&str]) -> Result<T>) -> Result<T> {
-    let batches = from_c_stream(stream)?.collect::<Result<Vec<_>>>()?;
+    let unreadable = |error: ArrowError| Error::invalid(error.to_string());
+    let batches = RecordBatchStreamReader::try_new(stream).map_err(unreadable)?;
+    let batches = batches.collect::<Result<Vec<RecordBatch>, _>>().map_err(unreadable)?;
     let mut texts = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());
     for column in batches.iter().filter_map(|batch| batch.columns().first()) {
         match column.data_type() {
@@ -80,7 +81,7 @@ fn tokens_named(name: &str) -> PyResult<Tokens> {
 }
 
 #[pyfunction]
-pub fn kernel_count_characters<'py>(
+pub fn count_characters<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     of: &str,
@@ -92,7 +93,7 @@ pub fn kernel_count_characters<'py>(
 }
 
 #[pyfunction]
-pub fn kernel_count_words<'py>(
+pub fn count_words<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     split: &str,
@@ -104,7 +105,7 @@ pub fn kernel_count_words<'py>(
 }
 
 #[pyfunction]
-pub fn kernel_character_repetition<'py>(
+pub fn character_repetition<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     n: usize,
@@ -115,7 +116,7 @@ pub fn kernel_character_repetition<'py>(
 }
 
 #[pyfunction]
-pub fn kernel_word_repetition<'py>(
+pub fn word_repetition<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     n: usize,
@@ -128,7 +129,7 @@ pub fn kernel_word_repetition<'py>(
 }
 
 #[pyfunction]
-pub fn kernel_replace_links(
+pub fn replace_links(
     texts: &Bound<'_, PyAny>,
     replacement: &str,
     threads: usize,
@@ -137,7 +138,7 @@ pub fn kernel_replace_links(
 }
 
 #[pyfunction]
-pub fn kernel_hash128<'py>(
+pub fn hash128<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     ignore_case: bool,
@@ -151,7 +152,7 @@ pub fn kernel_hash128<'py>(
 }
 
 #[pyfunction]
-pub fn kernel_minhash<'py>(
+pub fn minhash<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     tokens: &str,
@@ -161,12 +162,12 @@ pub fn kernel_minhash<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyByteArray>> {
     let scheme = Scheme { tokens: tokens_named(tokens)?, window, lowercase, permutations: size };
-    let signatures = on_texts(texts, |texts| minhash::signatures(texts, scheme, threads))?;
+    let signatures = on_texts(texts, |texts| jinx_kernels::minhash::signatures(texts, scheme, threads))?;
     Ok(array(py, signatures.into_iter().map(u32::to_le_bytes)))
 }
 
 #[pyfunction]
-pub fn kernel_band_keys<'py>(
+pub fn band_keys<'py>(
     py: Python<'py>,
     signatures: &Bound<'py, PyBytes>,
     size: usize,
@@ -177,24 +178,24 @@ pub fn kernel_band_keys<'py>(
     let keys = py
         .detach(|| {
             let elements: Vec<u32> = numbers(signatures).map(u32::from_le_bytes).collect();
-            minhash::band_keys(&elements, size, bands, rows)
+            jinx_kernels::minhash::band_keys(&elements, size, bands, rows)
         })
         .into_py_result()?;
     Ok(array(py, keys.into_iter().map(u64::to_le_bytes)))
 }
 
 #[pyfunction]
-pub fn kernel_lines<'py>(
+pub fn lines<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyByteArray>> {
-    let rows = on_texts(texts, |texts| lines::measure(texts, threads))?;
+    let rows = on_texts(texts, |texts| jinx_kernels::lines::measure(texts, threads))?;
     Ok(array(py, rows.into_iter().map(u64::to_le_bytes)))
 }
 
 #[pyfunction]
-pub fn kernel_count_listed<'py>(
+pub fn count_listed_words<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     list: Vec<String>,
@@ -212,7 +213,7 @@ pub fn kernel_count_listed<'py>(
 }
 
 #[pyfunction]
-pub fn kernel_replace_characters(
+pub fn replace_characters(
     texts: &Bound<'_, PyAny>,
     replacements: HashMap<char, String>,
     is_trimmed: bool,
@@ -223,7 +224,7 @@ pub fn kernel_replace_characters(
 }
 
 #[pyfunction]
-pub fn kernel_replace_emails(
+pub fn replace_emails(
     texts: &Bound<'_, PyAny>,
     replacement: &str,
     threads: usize,
@@ -232,7 +233,7 @@ pub fn kernel_replace_emails(
 }
 
 #[pyfunction]
-pub fn kernel_replace_ips(
+pub fn replace_ips(
     texts: &Bound<'_, PyAny>,
     replacement: &str,
     threads: usize,
@@ -248,7 +249,7 @@ pub enum ReplacementPart {
 }
 
 #[pyfunction]
-pub fn kernel_replace_pattern(
+pub fn replace_pattern(
     texts: &Bound<'_, PyAny>,
     pattern: &str,
     parts: Vec<ReplacementPart>,
@@ -263,7 +264,7 @@ pub fn kernel_replace_pattern(
 }
 
 #[pyfunction]
-pub fn kernel_simhash<'py>(
+pub fn simhash<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
     tokens: &str,
@@ -272,12 +273,12 @@ pub fn kernel_simhash<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyByteArray>> {
     let scheme = Scheme { tokens: tokens_named(tokens)?, window, lowercase, permutations: 1 };
-    let hashes = on_texts(texts, |texts| simhash::signatures(texts, scheme, threads))?;
+    let hashes = on_texts(texts, |texts| jinx_kernels::simhash::signatures(texts, scheme, threads))?;
     Ok(array(py, hashes.into_iter().map(u64::to_le_bytes)))
 }
 
 #[pyfunction]
-pub fn kernel_near_simhashes<'py>(
+pub fn near_simhashes<'py>(
     py: Python<'py>,
     hashes: &Bound<'py, PyBytes>,
     blocks: u32,
@@ -287,14 +288,14 @@ pub fn kernel_near_simhashes<'py>(
     let roots = py
         .detach(|| {
             let hashes: Vec<u64> = numbers(raw).map(u64::from_le_bytes).collect();
-            simhash::near(&hashes, blocks, distance)
+            jinx_kernels::simhash::near(&hashes, blocks, distance)
         })
         .into_py_result()?;
     Ok(array(py, roots.into_iter().map(u64::to_le_bytes)))
 }
 
 /// An index of n-grams of words by hash.
-#[pyclass(module = "jinx._core", frozen)]
+#[pyclass(module = "jinx_pipeline._kernels", frozen)]
 pub struct NgramIndex {
     index: std::sync::RwLock<ngrams::Index>,
     n: usize,
@@ -334,7 +335,7 @@ impl NgramIndex {
 }
 
 /// Groups of positions that are connected by equal keys.
-#[pyclass(module = "jinx._core", frozen)]
+#[pyclass(module = "jinx_pipeline._kernels", frozen)]
 pub struct Clusters {
     groups: std::sync::Mutex<clusters::Clusters>,
 }
