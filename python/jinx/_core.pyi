@@ -344,7 +344,9 @@ class Writer:
         offsets or None), positions (bytes or None), drop (names), num_samples."""
     def write(self, sample: Mapping[str, Any]) -> None: ...
     def write_many(self, samples: Any) -> None: ...
-    def inherit(self, reader: Reader, hidden: Sequence[str], own: object | None, untyped: bool) -> bool:
+    def inherit(
+        self, reader: Reader, hidden: Sequence[str], replaced: Sequence[str], own: object | None, untyped: bool
+    ) -> bool:
         """Takes over what a dataset's files say of its columns but the `hidden` ones: schema, media, split, meta. `own`
         is an Arrow stream whose schema is that of the caller's columns, but for those that are `untyped`. Says whether
         the datasets so far disagree on a schema."""

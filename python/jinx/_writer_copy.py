@@ -30,7 +30,7 @@ def copy_samples(
     view = dataset if chosen is None else at(dataset, chosen_positions(chosen, len(dataset)))
     own = OwnColumns(replace, len(view))
     hidden = [*drop, *replace]
-    lost_schema = writer.inherit(view, hidden, own.schema(), untyped=own.untyped)
+    lost_schema = writer.inherit(view, hidden, list(replace), own.schema(), untyped=own.untyped)
     if lost_schema:
         import warnings
 

@@ -138,6 +138,16 @@ def test_lengths_stay_under_other_columns(folder, tmp_path, keep, kind):
     assert len(PackedDataset(changed, {"max_length": LENGTH}))
 
 
+@kinds
+def test_lengths_of_texts_that_a_copy_replaced_are_refused(folder, tmp_path, kind):
+    with jinx.Writer(tmp_path / "texts.jinx") as texts, jinx.Writer(tmp_path / "notes.jinx") as notes:
+        texts.copy(jinx.open(folder / f"{kind}.jinx"), replace={"messages": OTHER})
+        notes.copy(jinx.open(folder / f"{kind}.jinx"), replace={"note": ["y"] * COUNT})
+    with pytest.raises(MismatchError, match=STALE):
+        jinx.pack(jinx.open(tmp_path / "texts.jinx"), LENGTH)
+    assert jinx.pack(jinx.open(tmp_path / "notes.jinx"), LENGTH)
+
+
 @pytest.mark.parametrize("keep", [in_memory, saved, copied])
 @kinds
 def test_annotated_again_lengths_are_those_of_the_new_texts(folder, tmp_path, keep, kind):

@@ -43,7 +43,7 @@ class KeptLengths:
     def tell(self, writer: "Writer") -> None:
         """Let what was written say how its lengths were counted, and of which columns they are those no more."""
         seen = with_replaced(self._stored, self._replaced) if self._replaced else self._stored
-        writer._core.inherit(seen, seen.column_names, None, untyped=True)
+        writer._core.inherit(seen, seen.column_names, [], None, untyped=True)
 
 
 def _is_equal(new: Any, old: Any) -> bool:

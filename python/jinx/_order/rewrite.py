@@ -107,7 +107,7 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
     require_space(job.out, stored + temporary)
     writer = _writer(job)
     try:
-        writer.inherit(job.dataset, [], None, untyped=False)
+        writer.inherit(job.dataset, [], [], None, untyped=False)
         plan = (runs, stored, job.memory)
         tell = _in_bytes(job.progress, len(ordering), stored)
         written = _core.reorder(writer, job.dataset, ordering, plan, tell)

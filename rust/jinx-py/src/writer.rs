@@ -243,10 +243,11 @@ impl Writer {
         py: Python<'_>,
         reader: &Bound<'_, Reader>,
         hidden: Vec<String>,
+        replaced: Vec<String>,
         own: Option<&Bound<'_, PyAny>>,
         untyped: bool,
     ) -> PyResult<bool> {
-        copy::inherit(py, self, reader.get(), &hidden, own, untyped)
+        copy::inherit(py, self, reader.get(), &hidden, &replaced, own, untyped)
     }
 
     /// Copies samples of a dataset as they are stored; see [`copy::copy`].

@@ -100,14 +100,15 @@ fn read_rows(stream: FFI_ArrowArrayStream) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// Inherits the information about copied columns from the footers of a dataset. `own` is an Arrow stream with the
-/// schema of the caller's columns. If it lacks some of them (`untyped`), no Arrow schema is inherited. Returns whether
+/// Inherits the information about copied columns from the footers of a dataset. Columns named in `replaced` get values
+/// of the caller, and those in `hidden` are not copied. `own` is an Arrow stream with the schema of the caller's columns. If it lacks some of them (`untyped`), no Arrow schema is inherited. Returns whether
 /// the sources so far disagree on a schema.
 pub fn inherit(
     py: Python<'_>,
     target: &Writer,
     reader: &Reader,
     hidden: &[String],
+    replaced: &[String],
     own: Option<&Bound<'_, PyAny>>,
     untyped: bool,
 ) -> PyResult<bool> {
@@ -119,6 +120,7 @@ pub fn inherit(
     let writer = state.open_writer().map_err(here)?;
     py.detach(|| {
         let mut source = rows.inherited(&wanted)?;
+        source.meta.replace_columns(replaced);
         source.arrow_schema = match source.arrow_schema.filter(|_| !untyped) {
             Some(text) => {
                 let own = own.map(from_c_stream).transpose()?.map(|own| own.schema());

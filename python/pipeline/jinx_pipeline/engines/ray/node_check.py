@@ -29,7 +29,7 @@ def _version_check() -> Check:
         import jinx_pipeline._kernels
 
         # The module that a worker imports.
-        import jinx_pipeline.worker.task_runner  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        import jinx_pipeline.worker.task_runner  # pyright: ignore[reportUnusedImport]
 
         versions = {
             "the native core of jinx-data": jinx._core.__version__,
