@@ -133,8 +133,18 @@ CRATES = {
     "jinx-pack": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
     "jinx-order": {"jinx-core", "jinx-format"},
+    "jinx-dataset": {"jinx-core", "jinx-format", "jinx-mds", "jinx-convert"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert", "jinx-order"},
+    "jinx-py": {
+        "jinx-core",
+        "jinx-format",
+        "jinx-kernels",
+        "jinx-mds",
+        "jinx-pack",
+        "jinx-convert",
+        "jinx-order",
+        "jinx-dataset",
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""The bases of a saved view, the datasets that it shows: how its footer names them, and where they are searched."""
+"""The bases of a saved view, the datasets that it shows: how its footer names them."""
 
 import json
 import os
@@ -87,7 +87,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
                 sum(shard_samples for _, (shard_samples, _) in shards),
                 [identity for _, identity in shards],
             )
-            base = _base(os.path.dirname(path), view, "directory", total, directory_id(names, identities))  # noqa: PTH120
+            base = _base(os.path.dirname(path), view, "directory", total, _core.directory_id(names, identities))  # noqa: PTH120
             base["entry"]["shards"] = count
             bases.append(base)
         elif samples or with_empty:
@@ -140,42 +140,6 @@ def _shards_of_a_directory(files: Sequence[_File]) -> int:
     return count
 
 
-def directory_id(names: Sequence[str], identities: Sequence[tuple[int, str]]) -> str:
-    """The id of the first shards of a directory; it does not change when shards are added."""
-    shards = [[name, samples, id_] for name, (samples, id_) in zip(names, identities, strict=True)]
-    return _core.hash_bytes(json.dumps(shards, separators=(",", ":"), ensure_ascii=False).encode())
-
-
-def id_of(opened: Reader) -> tuple[int, str]:
-    """The number of samples and the id of an open base."""
-    [root], _, _ = opened._roots()
-    return root.base_ids()[0]
-
-
-def json_lines_id(path: str) -> str:
-    """The id of a JSON lines file: its size and the time of its last change."""
-    status = os.stat(path)  # noqa: PTH116
-    return f"{status.st_size}-{status.st_mtime_ns}"
-
-
 def candidates(base: Base, view: str) -> list[str]:
     """Where a base may be, in the order of search."""
-    named = os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120
-    near = [os.path.normpath(os.path.join(folder, base["path"])) for folder in (named, os.path.realpath(named))]  # noqa: PTH118
-    return list(dict.fromkeys([*near, base["hint"]]))
-
-
-def missing_base(base: Base, view: str, looked: Sequence[str]) -> MismatchError:
-    """The error for a base that is not where it was."""
-    return MismatchError(
-        f"{view}: the {base['kind']} that this view shows is missing (looked for {' and '.join(looked)}); if it moved, "
-        f"open it with jinx.open(view, base=NEW) or run: jinx rebase {view} NEW"
-    )
-
-
-def other_base(base: Base, view: str, path: str, actual: str) -> MismatchError:
-    """The error for a base that is another dataset now."""
-    return MismatchError(
-        f"{view}: {path} is not the dataset that this view was saved over: expected id {base['id']} with "
-        f"{base['num_samples']:,} samples, found {actual}; open the right one with jinx.open(view, base=PATH)"
-    )
+    return _core.base_candidates(base["path"], base["hint"], view)

@@ -1,6 +1,6 @@
 //! Information from the footers of shards.
 
-use crate::jinx_shards::shards::Shards;
+use crate::shards::shard_list::Shards;
 use jinx_convert::arrow::decode_schema;
 use jinx_core::json::text::unescape;
 use jinx_core::{Error, Result};
