@@ -9,12 +9,23 @@
 use jinx_core::json::write::{Binary, JsonText};
 use jinx_core::{Error, Result};
 use jinx_dataset::{Location, Options, open};
-use std::io::{Write, stdout};
+use std::io::{Write, stderr, stdout};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 const SAMPLES: usize = 10;
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match print_samples() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_samples() -> Result<()> {
     let mut paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let location = match (paths.pop(), paths.is_empty()) {
         (Some(only), true) => Location::Path(only),

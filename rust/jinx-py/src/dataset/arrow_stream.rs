@@ -25,7 +25,7 @@ const BATCH_BYTES: usize = 32 << 20;
 fn schema_of_samples(view: &Dataset, mixed_json: bool) -> Result<SchemaRef> {
     let schema = view.schema(mixed_json)?;
     match &view.rows.projection().columns {
-        Some(names) if schema.fields().is_empty() && !names.is_empty() && view.len() > 0 => {
+        Some(names) if schema.fields().is_empty() && !names.is_empty() && !view.is_empty() => {
             Err(Error::invalid(format!("none of the columns {names:?} occurs")))
         }
         _ => with_lengths(schema, || view.rows.meta()),
