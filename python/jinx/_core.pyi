@@ -163,14 +163,14 @@ class Reader:
         expected: Sequence[tuple[int, str]] | None = None,
         decoders: Mapping[str, Callable[[Any], Any]] | None = None,
         mds: Mapping[str, Any] | None = None,
-        line_offsets: bytes | None = None,
+        location: str | Sequence[str] | None = None,
         value_head: int | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each column, the function that decodes its value; called once, at first touch.
         `mds`: `shards` are directories with an index.json, opened with these options: unpack ("private", "memory" or a
         directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
-        `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
+        `location`: in place of `shards`, the files of a path or of several, of whatever kind they are.
         `value_head`: of files in the sidecar that are stored as they are, read only so many bytes.
         """
     def __len__(self) -> int: ...
@@ -188,10 +188,12 @@ class Reader:
         decoders: Mapping[str, Callable[[Any], Any]] | None = ...,
         rows: Rows = ...,
         definition: Any = ...,
+        options: Mapping[str, Any] = ...,
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
         relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or None for all samples in
-        order. `rows` replaces the shards, and `definition` says what Python makes these rows of."""
+        order. `rows` replaces the shards, `definition` says what Python makes these rows of, and `options` how they
+        were opened if not as the present ones were."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
@@ -224,6 +226,8 @@ class Reader:
         """The paths as they were given."""
     def _identities(self) -> list[tuple[int, str]]:
         """(samples, id) of every shard; the id is "" where a file has none."""
+    def _reopened(self, *, verify: str = ..., value_head: int = ...) -> Rows:
+        """The same rows from files that are opened again with other options, and must be the same."""
     def _base_len(self) -> int: ...
     def _close(self) -> None:
         """Close the files for all views, iterators and samples over them."""
@@ -486,6 +490,9 @@ def _sample_of(names: list[str], values: dict[str, Any], carried: bytes) -> Lazy
 
 def clean(directory: str) -> list[str]: ...
 def merge(directory: str) -> tuple[int, int, int, int]: ...
+def mds_directory(path: str, split: str | None) -> str | None:
+    """The MDS directory that a path names: itself, its subdirectory of a split, or the directory of an index.json."""
+
 def sidecar_of(main: str) -> Path | None:
     """The sidecar that goes with a main file; MismatchError when it is missing."""
 
@@ -531,6 +538,10 @@ def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], lengths: st
 def lengths_after(lengths: str, replaced: Sequence[str]) -> str | None:
     """How lengths were counted (JSON text) after columns of the samples were replaced; None if none is left."""
 
+def join(parts: Sequence[Reader]) -> Rows | None:
+    """The rows of several datasets as one, which share the open files; None unless all are JINX files, or all are JSON
+    lines."""
+
 def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
     """A saved view over its bases."""
 
@@ -540,6 +551,22 @@ def view_footer(path: str) -> str | None:
 def open_view_footer(file: Reader) -> str | None:
     """As `view_footer`, for the file of a view that is open."""
 
+def open_base(file: Reader, view: str, base: int, places: Sequence[str] | None) -> Rows:
+    """A base of a saved view, from the first of `places` that has it or from where the view says. `view` is the path of
+    the view, and `file` its open file.
+
+    MismatchError if no place has the base, or another dataset is there.
+    """
+
+def find_base(file: Reader, view: str, base: int) -> str:
+    """Where a base of a saved view is; a damaged one is found, too."""
+
+def base_candidates(base: str, view: str) -> list[str]:
+    """Where a base may be on this machine, in the order of search; `base` is its entry in the view's footer as JSON."""
+
+def directory_id(names: Sequence[str], identities: Sequence[tuple[int, str]]) -> str:
+    """The id of the first shards of a directory; it does not change when shards are added."""
+
 def view_line_offsets(file: Reader, base: int) -> bytes:
     """The line offsets that a view keeps of a base of plain JSON lines; see `Rows.line_offsets`."""
 
@@ -548,9 +575,6 @@ def view_set_paths(path: str, id: str, places: str) -> None:
 
     MismatchError if another dataset has the name.
     """
-
-def local_path(url: str) -> str:
-    """The path of a `file://` URL; UnsupportedError for the other schemes of a view."""
 
 def hash_bytes(data: bytes) -> str:
     """xxh3-128 as 32 hex digits."""

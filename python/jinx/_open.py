@@ -12,14 +12,12 @@ from jinx._arguments import encodable, size_number
 from jinx._dataset.dataset import Dataset
 from jinx._directories import refuse_mixed
 from jinx._suggest import hint
-from jinx.errors import CorruptFileError, JinxError, MismatchError, UnsupportedError
+from jinx.errors import CorruptFileError, MismatchError, UnsupportedError
 from jinx.mds._directories import find_directories, open_directories
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
     from jinx._views.open import Bases
-
-_Shard = tuple[str, int | None, str | None]
 
 Source = str | os.PathLike[str]
 PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
@@ -95,9 +93,9 @@ def open(
             size_number("max_value_bytes", max_value_bytes)
         kept: dict[str, Any] = {"lazy": lazy, "io": io, "verify": verify, "max_value_bytes": max_value_bytes}
         kept["encoding"] = encoding
-        dataset = _steadily(path, split, **kept, markers=markers)
+        dataset = _open(path, split, **kept, markers=markers)
         if dataset._is_saved_view():
-            dataset = _view(dataset, lambda: _steadily(path, split, **kept, markers=markers), base, kept)
+            dataset = _view(dataset, lambda: _open(path, split, **kept, markers=markers), base, kept)
     if columns is not None:
         dataset = dataset.select_columns(columns)
     return dataset.decode(decode) if decode else dataset
@@ -118,92 +116,50 @@ def _view(file: Dataset, again: Callable[[], Dataset], base: "Bases", options: d
     return open_view(file, base, options)
 
 
-def _steadily(path: Source | Sequence[Source], split: str | None, **options: Any) -> Dataset:
-    """Open a directory that a writer may be replacing: if it changes meanwhile, open it again."""
-    for _ in range(_ATTEMPTS):
-        state = _state(path)
-        try:
-            dataset = _open(path, split, **options)
-        except (JinxError, OSError):
-            if _state(path) == state:
-                raise
-        else:
-            if _state(path) == state:
-                return dataset
-    raise MismatchError(f"{path}: this directory keeps changing while it is opened; try again")
-
-
-def _state(path: Source | Sequence[Source]) -> tuple[int, ...] | None:
-    """A value that changes when the directory `path` is replaced or grows; None for anything else."""
-    if not isinstance(path, str | bytes | os.PathLike):
-        return None
-    try:
-        status = os.stat(os.path.join(os.fsdecode(path), "jinx.json"))  # noqa: PTH116, PTH118 - str in, str out
-    except (OSError, ValueError):  # ValueError: a NUL in the name
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns
-
-
 def _open(path: Source | Sequence[Source], split: str | None, **options: Any) -> Dataset:
-    shards, plain = _shards(path, split)
-    expected = [(samples, digest) for _, samples, digest in shards if samples is not None and digest is not None]
     try:
-        return Dataset(
-            [name for name, _, _ in shards],
-            split=split,
-            plain=plain,
-            **options,
-            # With a split, each shard is opened now to see whether it belongs to it.
-            expected=expected if split is None and expected and len(expected) == len(shards) else None,
-        )
-    except CorruptFileError:
-        for name, _, _ in shards:
+        return Dataset(location=_location(path, split), split=split, **options)
+    except CorruptFileError as error:
+        if error.path is not None:
             # An interrupted writer leaves rows without a footer, or an empty file: the first error says so.
-            explain_foreign(name, except_for=("a JSON Lines file", "an empty file"))
+            explain_foreign(os.fsdecode(error.path), except_for=("a JSON Lines file", "an empty file"))
         raise
 
 
-def _shards(path: Source | Sequence[Source], split: str | None) -> tuple[list[_Shard], bool]:
-    """The files in order, and whether they are plain JSON lines."""
+def _location(path: Source | Sequence[Source], split: str | None) -> str | list[str]:
+    """The path, or several for a pattern or a list.
+
+    Raises:
+        UnsupportedError: A file has another format.
+    """
     if isinstance(path, str | bytes | os.PathLike):
-        return _shards_of_one(os.fsdecode(path), split)
+        name = os.fsdecode(path)
+        files = _files(name, split)
+        return name if files == [name] else files
     if not isinstance(path, Iterable) or isinstance(path, IOBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"open takes a path or a list of paths, not {type(path).__name__}")
-    all_shards: list[_Shard] = []
-    kinds: set[bool] = set()
-    for item in path:
-        shards, plain = _shards_of_one(os.fsdecode(item), split)
-        all_shards += shards
-        kinds.add(plain)
-    if not all_shards:
-        raise ValueError("nothing to open: the list of paths is empty")
-    if len(kinds) > 1:
-        raise ValueError("JINX files and plain JSON lines cannot be opened together; convert the latter first")
-    return all_shards, kinds.pop()
+    return [file for item in path for file in _files(os.fsdecode(item), split)]
 
 
-def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
+def _files(path: str, split: str | None) -> list[str]:
+    """A path, or the files that it matches as a pattern."""
     if "://" in path:
         raise UnsupportedError(f"{path}: only local files can be opened; run: jinx convert {path} out.jinx")
     status = look(path)
-    if status is not None and stat.S_ISDIR(status.st_mode):
-        inner = os.path.join(path, split) if split else path  # noqa: PTH118
-        directory = inner if os.path.isdir(inner) else path  # noqa: PTH112
-        refuse_mixed(directory)
-        return _core.resolve(directory), False
     if status is None:
         matches = expand_pattern(path)
         if not matches:
             raise missing(path)
-        return _shards(matches, split)
+        return [file for match in matches for file in _files(match, split)]
+    if stat.S_ISDIR(status.st_mode):
+        inner = os.path.join(path, split) if split else path  # noqa: PTH118
+        refuse_mixed(inner if os.path.isdir(inner) else path)  # noqa: PTH112
+        return [path]
     lower = path.lower()
-    if lower.endswith(PLAIN):
-        if lower.endswith(".json") and _core.sniff(path)[0] == "a JSON array":
-            explain_foreign(path)
-        return [(path, None, None)], True
-    if not lower.endswith(".jinx"):
+    is_array = lower.endswith(".json") and _core.sniff(path)[0] == "a JSON array"
+    if is_array or not lower.endswith((".jinx", *PLAIN)):
         explain_foreign(path)
-    return [(path, None, None)], False
+    return [path]
 
 
 def look(path: str) -> os.stat_result | None:

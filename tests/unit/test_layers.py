@@ -133,9 +133,19 @@ CRATES = {
     "jinx-pack": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
     "jinx-order": {"jinx-core", "jinx-format"},
+    "jinx-dataset": {"jinx-core", "jinx-format", "jinx-mds", "jinx-convert"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
     "jinx-pyo3": {"jinx-core"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-pack", "jinx-convert", "jinx-order", "jinx-pyo3"},
+    "jinx-py": {
+        "jinx-core",
+        "jinx-format",
+        "jinx-mds",
+        "jinx-pack",
+        "jinx-convert",
+        "jinx-order",
+        "jinx-dataset",
+        "jinx-pyo3",
+    },
     "jinx-pipeline-py": {"jinx-core", "jinx-kernels", "jinx-pyo3"},
 }
 BINDINGS = {"jinx-pyo3", "jinx-py", "jinx-pipeline-py"}

@@ -13,8 +13,7 @@ def reopen_with(dataset: "Dataset", **options: Any) -> "Dataset":
     """The same view over the same files, opened with other options, such as `verify="full"`."""
     old = dataset._definition
     if old is None:
-        rebuild, (kind, paths, given, state) = dataset.__reduce__()
-        return rebuild(kind, paths, {**given, **options}, state)
+        return dataset._derive(rows=dataset._reopened(**options), options=options)
     if isinstance(old, ViewDefinition):
         new = replace(old, parts=tuple(reopen_with(part, **options) for part in old.parts))
     else:

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from jinx import _core
 from jinx._arguments import whole_number
 from jinx._core import Reader
 from jinx._dataset.columns import column, column_names, from_index, measured_lengths, packed, parse_name
@@ -207,12 +208,13 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
     is_alike = all((options(part), part._shown_columns) == (options(first), first._shown_columns) for part in parts)
     if not is_alike or any(part._definition is not None for part in parts):
         return _composed(parts)
-    # The files are opened again, and must still be those that the parts show.
+    indices = _joined_indices(parts) if any(part._indices is not None for part in parts) else None
+    rows = _core.join(parts)
+    if rows is not None:
+        return first._derive(rows=rows, indices=indices)
+    # The indexes of MDS directories are read again, and must still be those that the parts show.
     identities = [identity for part in parts for identity in part._identities()]
     joined = open_again(kind, [path for part in parts for path in part._shard_paths], options(first), identities)
-    indices = None
-    if any(part._indices is not None for part in parts):
-        indices = _joined_indices(parts)
     return joined._derive(
         indices=indices, columns=first._shown_columns, transforms=first._transforms, decoders=first._decoders
     )

@@ -1,4 +1,4 @@
-"""The bases of a saved view, the datasets that it shows: how its footer names them, and where they are searched."""
+"""The bases of a saved view, the datasets that it shows: how its footer names them."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from jinx import _core
 from jinx._arguments import encodable
 from jinx._core import Reader
-from jinx.errors import MismatchError, UnsupportedError
+from jinx.errors import MismatchError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
 # Path, and samples and id.
@@ -89,7 +89,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
                 sum(shard_samples for _, (shard_samples, _) in shards),
                 [identity for _, identity in shards],
             )
-            base = _base(os.path.dirname(path), view, "directory", total, directory_id(names, identities))  # noqa: PTH120
+            base = _base(os.path.dirname(path), view, "directory", total, _core.directory_id(names, identities))  # noqa: PTH120
             base["entry"]["shards"] = count
             bases.append(base)
         elif samples or with_empty:
@@ -142,35 +142,9 @@ def _shards_of_a_directory(files: Sequence[_File]) -> int:
     return count
 
 
-def directory_id(names: Sequence[str], identities: Sequence[tuple[int, str]]) -> str:
-    """The id of the first shards of a directory; it does not change when shards are added."""
-    shards = [[name, samples, id_] for name, (samples, id_) in zip(names, identities, strict=True)]
-    return _core.hash_bytes(json.dumps(shards, separators=(",", ":"), ensure_ascii=False).encode())
-
-
-def id_of(opened: Reader) -> tuple[int, str]:
-    """The number of samples and the id of an open base."""
-    [root], _, _ = opened._roots()
-    return root.base_ids()[0]
-
-
-def json_lines_id(path: str) -> str:
-    """The id of a JSON lines file: its size and the time of its last change."""
-    status = os.stat(path)  # noqa: PTH116
-    return f"{status.st_size}-{status.st_mtime_ns}"
-
-
 def candidates(base: Base, view: str) -> list[str]:
     """Where a base may be on this machine, in the order of search."""
-    places: list[str] = []
-    if "path" in base and "hint" in base:
-        named = os.path.dirname(os.path.abspath(view))  # noqa: PTH100, PTH120
-        near = [os.path.normpath(os.path.join(folder, base["path"])) for folder in (named, os.path.realpath(named))]  # noqa: PTH118
-        places = [*near, base["hint"]]
-    location = base.get("location", "")
-    if location.startswith("file://"):
-        places.append(_core.local_path(location))
-    return list(dict.fromkeys(places))
+    return _core.base_candidates(json.dumps(base), view)
 
 
 def keep_location(before: Base, entry: Base) -> None:
@@ -179,37 +153,3 @@ def keep_location(before: Base, entry: Base) -> None:
         entry["location"] = before["location"]
     if "version" in before:
         entry["version"] = before["version"]
-
-
-def require_readable(base: Base, view: str) -> None:
-    """A base that is not on this machine must not be at a URL instead.
-
-    Raises:
-        UnsupportedError: It is at a URL that cannot be read.
-    """
-    location = base.get("location", "file://")
-    if location.startswith("file://"):
-        return
-    try:
-        _core.local_path(location)
-    except UnsupportedError as error:
-        raise UnsupportedError(
-            f"{view}: the {base['kind']} that this view shows is at {location}; {error} and open the view with "
-            f"jinx.open(view, base=PATH) or run: jinx rebase {view} PATH"
-        ) from None
-
-
-def missing_base(base: Base, view: str, looked: Sequence[str]) -> MismatchError:
-    """The error for a base that is not where it was."""
-    return MismatchError(
-        f"{view}: the {base['kind']} that this view shows is missing (looked for {' and '.join(looked)}); if it moved, "
-        f"open it with jinx.open(view, base=NEW) or run: jinx rebase {view} NEW"
-    )
-
-
-def other_base(base: Base, view: str, path: str, actual: str) -> MismatchError:
-    """The error for a base that is another dataset now."""
-    return MismatchError(
-        f"{view}: {path} is not the dataset that this view was saved over: expected id {base['id']} with "
-        f"{base['num_samples']:,} samples, found {actual}; open the right one with jinx.open(view, base=PATH)"
-    )

@@ -1,7 +1,7 @@
 """Opens saved views: the view's own file, and the bases that it names."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
@@ -11,25 +11,10 @@ from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.summary import schema, schema_of_all
 from jinx._unpickle import rebuild
-from jinx._views.bases import (
-    Base,
-    ViewFooter,
-    bases_of,
-    candidates,
-    directory_id,
-    footer_of,
-    id_of,
-    json_lines_id,
-    missing_base,
-    other_base,
-    read_view,
-    require_readable,
-)
+from jinx._views.bases import Base, ViewFooter, bases_of, footer_of, read_view
 from jinx.errors import MismatchError
-from jinx.mds._directories import INDEX, open_directories
 
 D = TypeVar("D", bound=Reader)
-T = TypeVar("T")
 Path = str | os.PathLike[str]
 # Where the view says, at these places instead, or nowhere.
 Bases = EllipsisType | Path | Sequence[Path] | None
@@ -89,11 +74,8 @@ class SavedView:
         entries = footer["base"]
         if not isinstance(self.bases, EllipsisType) and len(self.bases) != len(entries):
             raise ValueError(f"{self.path}: this view has {len(entries)} bases; base= gives {len(self.bases)}")
-        opener = BaseOpener(self.kind, self.path, file, self.options)
         bases = [
-            opener.open(
-                base, i, candidates(base, self.path) if isinstance(self.bases, EllipsisType) else [self.bases[i]]
-            )
+            open_base(file, self.path, i, base, None if isinstance(self.bases, EllipsisType) else [self.bases[i]])
             for i, base in enumerate(entries)
         ]
         return OpenFiles(footer, file, bases)
@@ -176,95 +158,22 @@ def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
     return [os.path.abspath(os.fsdecode(place)) for place in places]  # noqa: PTH100
 
 
-@dataclass(frozen=True)
-class BaseOpener:
-    """Opens the bases of a saved view, and refuses datasets other than those that it was saved over.
+def open_base(file: D, view: str, i: int, base: Base, places: Sequence[str] | None = None) -> D:
+    """Open a base of a saved view, and refuse datasets other than the one that it was saved over.
 
-    Attributes:
-        kind: The class of the datasets.
-        view: The path of the view.
+    Args:
         file: The view's own file.
-        options: Keywords of `kind`.
+        view: The path of the view.
+        i: Which of its bases.
+        base: What the view says of it.
+        places: Where it may be; by default where the view says.
+
+    Raises:
+        MismatchError: No place has the base.
     """
-
-    kind: type[Reader]
-    view: str
-    file: Reader
-    options: dict[str, Any]
-
-    def open(self, base: Base, i: int, places: Sequence[str]) -> Reader:
-        """Open base `i` from the first place that has it.
-
-        Raises:
-            MismatchError: No place has the base.
-        """
-        return self.first_place(base, places, lambda path: self.at(base, i, path))[1]
-
-    def first_place(self, base: Base, places: Sequence[str], take: Callable[[str], T]) -> tuple[str, T]:
-        """The first place that has a base, and the result of `take` for it.
-
-        Raises:
-            MismatchError: No place has the base.
-            UnsupportedError: No place has it, and it is at a URL that cannot be read.
-        """
-        wrong: MismatchError | None = None
-        for path in places:
-            if not os.path.exists(path):  # noqa: PTH110 - str in; a link that leads nowhere is no dataset either
-                continue
-            try:
-                return path, take(path)
-            except MismatchError as error:
-                wrong = wrong or error
-        require_readable(base, self.view)
-        raise wrong or missing_base(base, self.view, places)
-
-    def at(self, base: Base, i: int, path: str) -> Reader:
-        """Open the dataset at a path, which must be base `i`.
-
-        Raises:
-            MismatchError: The path holds another dataset.
-        """
-        self._require_form(base, path)
-        if base["kind"] == "jsonl":
-            if (found := json_lines_id(path)) != base["id"]:
-                raise other_base(base, self.view, path, f"id {found}")
-            plain: dict[str, Any] = {**self.options, "plain": True, "markers": base.get("markers", False)}
-            lines = self.kind([path], **plain, line_offsets=_core.view_line_offsets(self.file, i))
-            # Again: the file may have been replaced before it was opened.
-            self._require(base, path, *id_of(lines))
-            return lines
-        if base["kind"] == "mds":
-            kept = {name: value for name, value in self.options.items() if name not in {"encoding", "value_head"}}
-            opened = open_directories(self.kind, [path], **kept)
-            self._require(base, path, *id_of(opened))
-            return opened
-        if base["kind"] == "directory":
-            return self._directory(base, path)
-        opened = self.kind([path], **self.options)
-        if opened._is_saved_view():
-            reason = "is a saved view itself, and not the dataset that this view was saved over"
-            raise MismatchError(f"{self.view}: {path} {reason}")
-        self._require(base, path, *id_of(opened))
-        return opened
-
-    def _directory(self, base: Base, path: str) -> Reader:
-        shards = _core.resolve(path)[: base.get("shards")]
-        names = [os.path.basename(name) for name, _, _ in shards]  # noqa: PTH119
-        expected = [(samples or 0, id_ or "") for _, samples, id_ in shards]
-        total = sum(samples for samples, _ in expected)
-        if len(shards) < base.get("shards", 0):
-            raise other_base(base, self.view, path, f"{len(shards):,} shards of {base.get('shards'):,}")
-        self._require(base, path, total, directory_id(names, expected))
-        return self.kind([name for name, _, _ in shards], **self.options, expected=expected)
-
-    def _require_form(self, base: Base, path: str) -> None:
-        """Refuse what cannot be a dataset of the kind of the base."""
-        is_directory = base["kind"] in {"mds", "directory"}
-        if os.path.isdir(path) != is_directory:  # noqa: PTH112 - str in
-            raise other_base(base, self.view, path, "a file" if is_directory else "a directory")
-        if base["kind"] == "mds" and not os.path.isfile(os.path.join(path, INDEX)):  # noqa: PTH113, PTH118
-            raise other_base(base, self.view, path, f"a directory without {INDEX}")
-
-    def _require(self, base: Base, path: str, samples: int, id_: str) -> None:
-        if (samples, id_) != (base["num_samples"], base["id"]):
-            raise other_base(base, self.view, path, f"id {id_} with {samples:,} samples")
+    options: dict[str, Any] = {"split": None, "plain": False, "markers": False}
+    if base["kind"] == "jsonl":
+        options |= {"plain": True, "markers": base.get("markers", False)}
+    elif base["kind"] == "mds":
+        options |= {"mds": {"unpack": None}, "encoding": None}
+    return file._derive(rows=_core.open_base(file, view, i, places), options=options)

@@ -9,7 +9,7 @@ from jinx import _core
 from jinx._arguments import encodable
 from jinx._core import Reader
 from jinx._views.bases import Base, candidates, footer_of, places
-from jinx._views.open import BaseOpener, Path, absolute_paths
+from jinx._views.open import Path, absolute_paths, open_base
 from jinx.errors import JinxError
 
 
@@ -42,10 +42,9 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
         if len(given) != len(bases):
             raise ValueError(f"{name}: this view shows {len(bases)} datasets; {len(given)} paths were given")
         new_paths = list(given)
-    opener = BaseOpener(Reader, name, file, {})
     for i, (base, path) in enumerate(zip(bases, new_paths, strict=True)):
         if path is not None:
-            opener.open(base, i, [path])._close()
+            open_base(file, name, i, base, [path])._close()
     entries = [None if path is None else places(path, name) for path in new_paths]
     _core.view_set_paths(name, footer["id"], json.dumps(entries, ensure_ascii=False))
 
@@ -74,7 +73,6 @@ def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[
     """
     file = Reader([view])
     footer = footer_of(file)
-    opener = BaseOpener(Reader, view, file, {})
     paths: list[str | None] = []
     for i, base in enumerate(footer["base"]):
         if "path" not in base:
@@ -82,7 +80,7 @@ def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[
             continue
         before = candidates(base, view)
         together = [place for path in before for place in _followed(path, moved)]
-        paths.append(_first(opener, base, i, [*together, *before, *candidates(base, target)]) or before[0])
+        paths.append(_first(file, view, (i, base), [*together, *before, *candidates(base, target)]) or before[0])
     return footer["id"], paths
 
 
@@ -105,11 +103,11 @@ def _followed(path: str, moved: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _first(opener: BaseOpener, base: Base, i: int, paths: Sequence[str]) -> str | None:
+def _first(file: Reader, view: str, base: tuple[int, Base], paths: Sequence[str]) -> str | None:
     """The first place that holds a base."""
     for path in paths:
         try:
-            opener.open(base, i, [path])._close()
+            open_base(file, view, *base, [path])._close()
         except (JinxError, OSError):
             continue
         return path

@@ -7,9 +7,8 @@ from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.dataset import Dataset
 from jinx._results import Problem
-from jinx._views.bases import Base, candidates, footer_of
-from jinx._views.open import BaseOpener
-from jinx.errors import JinxError, MismatchError, UnsupportedError
+from jinx._views.bases import Base, footer_of
+from jinx.errors import MismatchError, UnsupportedError
 
 _OPTIONS: dict[str, Any] = {"verify": "none"}
 
@@ -23,7 +22,7 @@ def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Prob
     checked: set[str] = set()
     for i, base in enumerate(footer_of(file)["base"]):
         try:
-            path = _place(base, i, view, file)
+            path = _core.find_base(file, view, i)
         except (MismatchError, UnsupportedError) as error:
             cause = "mismatch" if isinstance(error, MismatchError) else "unsupported"
             problems.append(Problem(view, None, None, None, cause, str(error).removeprefix(f"{view}: ")))
@@ -44,18 +43,3 @@ def _problems_of_lines(base: Base, i: int, view: str, file: Reader, path: str) -
     if root.line_offsets(0) != _core.view_line_offsets(file, i):
         return [Problem(view, None, None, None, "corrupt", f"the stored line offsets are not those of {path}")]
     return []
-
-
-def _place(base: Base, i: int, view: str, file: Reader) -> str:
-    """Where the base is; a damaged one is there, too."""
-    opener = BaseOpener(Dataset, view, file, _OPTIONS)
-
-    def take(path: str) -> None:
-        try:
-            opener.at(base, i, path)
-        except MismatchError:
-            raise
-        except JinxError:
-            return
-
-    return opener.first_place(base, candidates(base, view), take)[0]

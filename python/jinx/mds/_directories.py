@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from jinx import _core
 from jinx._core import Reader
 
 D = TypeVar("D", bound=Reader)
@@ -42,13 +43,12 @@ def find_directories(path: Any, split: str | None = None) -> list[str] | None:
 
 
 def _directory(path: str, split: str | None) -> str | None:
-    if os.path.basename(path) == INDEX and os.path.isfile(path):  # noqa: PTH113, PTH119 - str in, str out
-        path = os.path.dirname(path) or "."  # noqa: PTH120
+    # What has no form in the file system's encoding does not exist.
+    directory = _core.mds_directory(path, split) if os.path.exists(path) else None  # noqa: PTH110
+    if directory is not None:
+        return directory
     if not os.path.isdir(path) or os.path.exists(os.path.join(path, "jinx.json")):  # noqa: PTH110, PTH112, PTH118
         return None
-    inner = os.path.join(path, split) if split else path  # noqa: PTH118
-    if os.path.isfile(os.path.join(inner, INDEX)):  # noqa: PTH113, PTH118
-        return inner
     splits = [] if split else _splits(path)
     if splits:
         names = ", ".join(repr(name) for name in splits[:8])

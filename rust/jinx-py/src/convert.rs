@@ -3,12 +3,12 @@
 use crate::dataset;
 use crate::dataset::handle::RowsHandle;
 use crate::errors::{IntoPy, from_py};
-use crate::mds::dataset::MdsDataset;
 use crate::objects::build::PyBuilder;
 use jinx_convert::ConvertSpec;
 use jinx_convert::mds_copy::MdsSamples;
 use jinx_convert::{Format, Progress, RowChunk, RowSource, Summary};
 use jinx_core::{Error, Result};
+use jinx_dataset::mds::MdsRows;
 use jinx_pyo3::capsule::take_stream;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -104,7 +104,7 @@ pub fn copy_mds<'py>(
     let spec = ConvertSpec::from_json(options).into_py_result()?;
     let mut directories = Vec::with_capacity(roots.len());
     for root in &roots {
-        let Ok(rows) = Arc::clone(&root.0).into_any().downcast::<MdsDataset>() else { return Ok(None) };
+        let Ok(rows) = Arc::clone(&root.0).into_any().downcast::<MdsRows>() else { return Ok(None) };
         directories.push(rows.directory.get().into_py_result()?);
     }
     let total = directories.iter().map(|directory| directory.len()).sum();

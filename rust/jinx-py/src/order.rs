@@ -2,11 +2,10 @@
 
 use crate::dataset::columns::kind_of;
 use crate::dataset::reader::Reader;
-use crate::dataset::rows::ColumnData;
-use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
 use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
+use jinx_dataset::{ColumnData, Dataset};
 use jinx_format::fields::Measure;
 use jinx_format::read::columns::ColumnType;
 use jinx_order::{
@@ -116,7 +115,7 @@ impl SortKeys {
                 sources.push(view.rows.column(&path, *kind)?.map(stored).transpose()?);
             }
             if let [Some(column)] = sources.as_slice()
-                && sorter.add_column(column, to_u64(view.count()), &|sample| position_of(view, sample))?
+                && sorter.add_column(column, to_u64(view.len()), &|sample| position_of(view, sample))?
             {
                 return Ok(vec![true]);
             }
@@ -138,7 +137,7 @@ impl SortKeys {
                     });
                 Ok((range.start, measured.collect::<Result<Vec<_>>>()?))
             };
-            sorter.add(view.count(), &measure, &|(start, measured), i, out| {
+            sorter.add(view.len(), &measure, &|(start, measured), i, out| {
                 sources.iter().zip(measured).try_for_each(|(source, measured)| match source {
                     Some(column) => out.push(&column.key(view.position(i))?),
                     None => push_measure(out, measured[i - start].as_ref()),
@@ -176,7 +175,7 @@ impl SortKeys {
     }
 }
 
-fn position_of(view: &View, sample: u64) -> u64 {
+fn position_of(view: &Dataset, sample: u64) -> u64 {
     usize::try_from(sample).map_or(u64::MAX, |sample| view.position(sample))
 }
 

@@ -13,7 +13,7 @@ pub mod locate;
 pub mod marked_rows;
 pub mod measure;
 pub mod open;
-mod opened_identity;
+pub mod opened_identity;
 pub mod options;
 mod plain_row;
 pub mod pointer;

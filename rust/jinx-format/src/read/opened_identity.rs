@@ -4,7 +4,7 @@ use crate::bases::hash_source;
 use crate::key::FormatVersion;
 use crate::read::shard::Shard;
 use jinx_core::error::Result;
-use jinx_core::io::Source;
+use jinx_core::io::{Identity, Source};
 use twox_hash::XxHash3_128;
 
 /// Bytes at either end of a file that its identity covers.
@@ -20,7 +20,10 @@ impl Shard {
     pub fn identity(&self) -> Result<String> {
         match &self.footer().id {
             Some(id) => Ok(id.clone()),
-            None => Ok(format!("{}-{}", size_and_time(self.main()), hash_of_ends(self.main())?)),
+            None => {
+                let state = size_and_time(&self.main().identity());
+                Ok(format!("{state}-{}", hash_of_ends(self.main())?))
+            }
         }
     }
 
@@ -36,7 +39,7 @@ impl Shard {
         let main = self.main();
         main.require_unchanged()?;
         if self.rules() == FormatVersion::Plain {
-            return Ok(size_and_time(main));
+            return Ok(size_and_time(&main.identity()));
         }
         hash_source(main, self.footer_offset())
     }
@@ -50,8 +53,9 @@ impl Shard {
     }
 }
 
-fn size_and_time(file: &Source) -> String {
-    format!("{}-{}", file.len(), file.identity().modified_nanoseconds())
+/// What stands for the id of a file that has none: its size, and the time of its last change in nanoseconds.
+pub fn size_and_time(file: &Identity) -> String {
+    format!("{}-{}", file.size, file.modified_nanoseconds())
 }
 
 fn hash_of_ends(file: &Source) -> Result<String> {

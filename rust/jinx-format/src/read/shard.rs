@@ -277,6 +277,11 @@ impl Shard {
         &self.options.limits
     }
 
+    /// How it was opened.
+    pub fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
     pub fn verify_level(&self) -> Verify {
         self.options.verify
     }

@@ -1,16 +1,15 @@
 //! A view as an Arrow stream, for polars, DuckDB, pandas and pyarrow.
 
-use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
 use arrow_array::RecordBatch;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Schema, SchemaRef};
-use jinx_convert::arrow::infer::InferOptions;
+use arrow_schema::{DataType, SchemaRef};
 use jinx_convert::arrow::stream::{take_failure, to_c_stream};
-use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema, encode_schema, with_lengths};
+use jinx_convert::arrow::{BatchBuilder, with_lengths};
 use jinx_core::checked_math::to_u64;
-use jinx_core::value::{TreeBuilder, Value};
+use jinx_core::value::TreeBuilder;
 use jinx_core::{Error, Result};
+use jinx_dataset::Dataset;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -19,46 +18,14 @@ use std::sync::Arc;
 /// End a batch at this many bytes, regardless of the requested number of rows.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// The value of the view's sample `i`.
-fn value(view: &View, i: usize, mut tree: TreeBuilder) -> Result<Value> {
-    view.rows.emit(view.position(i), &mut tree)?;
-    tree.take()
-}
-
-/// The schema that the samples were written from, or one inferred from all of them.
-fn schema_of(view: &View, mixed_json: bool) -> Result<SchemaRef> {
-    let types = view.rows.arrow_types()?;
-    if let Some(text) = types.schema {
-        return projected(view, &decode_schema(&text)?);
-    }
-    let mut inference = SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false });
-    // An empty view has the types of the whole dataset.
-    let whole = View { rows: Arc::clone(&view.rows), positions: None };
-    let seen = if view.count() == 0 { &whole } else { view };
-    for i in 0..seen.count() {
-        let value = value(seen, i, TreeBuilder::without_bytes())?;
-        inference.observe(&value).map_err(|error| error.in_sample(to_u64(i)))?;
-    }
-    projected(view, &*inference.finish()?)
-}
-
-fn projected(view: &View, schema: &Schema) -> Result<SchemaRef> {
-    let Some(names) = &view.rows.projection().columns else { return Ok(Arc::new(schema.clone())) };
-    let fields: Vec<_> = names
-        .iter()
-        .filter_map(|name| schema.fields().iter().find(|field| field.name() == name).cloned())
-        .collect();
-    Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
-}
-
-/// As [`schema_of`], for consumers of the samples; says how lengths were counted.
+/// The schema for consumers of the samples; says how lengths were counted.
 ///
 /// # Errors
 /// `Invalid` if there are samples and none has a selected column.
-fn schema_of_samples(view: &View, mixed_json: bool) -> Result<SchemaRef> {
-    let schema = schema_of(view, mixed_json)?;
+fn schema_of_samples(view: &Dataset, mixed_json: bool) -> Result<SchemaRef> {
+    let schema = view.schema(mixed_json)?;
     match &view.rows.projection().columns {
-        Some(names) if schema.fields().is_empty() && !names.is_empty() && view.count() > 0 => {
+        Some(names) if schema.fields().is_empty() && !names.is_empty() && !view.is_empty() => {
             Err(Error::invalid(format!("none of the columns {names:?} occurs")))
         }
         _ => with_lengths(schema, || view.rows.meta()),
@@ -66,7 +33,7 @@ fn schema_of_samples(view: &View, mixed_json: bool) -> Result<SchemaRef> {
 }
 
 struct BatchReader {
-    view: View,
+    view: Dataset,
     next: usize,
     batch_rows: usize,
     builder: BatchBuilder,
@@ -76,7 +43,7 @@ impl Iterator for BatchReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.view.count() {
+        if self.next >= self.view.len() {
             return None;
         }
         Some(self.fill())
@@ -85,12 +52,13 @@ impl Iterator for BatchReader {
 
 impl BatchReader {
     fn fill(&mut self) -> Result<RecordBatch> {
-        while self.next < self.view.count()
+        while self.next < self.view.len()
             && self.builder.len() < self.batch_rows
             && self.builder.bytes() < BATCH_BYTES
         {
-            let value = value(&self.view, self.next, TreeBuilder::default())?;
-            self.builder.push(&value).map_err(|error| error.in_sample(to_u64(self.next)))?;
+            let mut tree = TreeBuilder::default();
+            self.view.rows.emit(self.view.position(self.next), &mut tree)?;
+            self.builder.push(&tree.take()?).map_err(|error| error.in_sample(to_u64(self.next)))?;
             self.next += 1;
         }
         self.builder.finish()
@@ -100,7 +68,7 @@ impl BatchReader {
 /// An `arrow_array_stream` capsule over the view.
 pub fn stream<'py>(
     py: Python<'py>,
-    view: &View,
+    view: &Dataset,
     batch_rows: usize,
     mixed_json: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -117,14 +85,9 @@ pub fn take_stream_failure(py: Python<'_>) -> Option<Py<PyBaseException>> {
     take_failure().map(|error| to_py(&error).into_value(py))
 }
 
-/// The schema as text, as a footer has it. Columns of mixed types count as JSON.
-pub fn schema_text(view: &View) -> Result<String> {
-    schema_of(view, true).map(|schema| encode_schema(&schema))
-}
-
 /// The columns of the schema, and what their values are for Python.
-pub fn column_types(view: &View) -> Result<Vec<(String, &'static str)>> {
-    let schema = schema_of(view, true)?;
+pub fn column_types(view: &Dataset) -> Result<Vec<(String, &'static str)>> {
+    let schema = view.schema(true)?;
     Ok(schema.fields().iter().map(|field| (field.name().clone(), type_name(field.data_type()))).collect())
 }
 
@@ -155,7 +118,7 @@ fn type_name(data_type: &DataType) -> &'static str {
 }
 
 /// An `arrow_schema` capsule.
-pub fn schema<'py>(py: Python<'py>, view: &View, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
+pub fn schema<'py>(py: Python<'py>, view: &Dataset, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
     let schema = py.detach(|| schema_of_samples(view, mixed_json)).into_py_result()?;
     let schema =
         FFI_ArrowSchema::try_from(&*schema).map_err(|error| to_py(&Error::invalid(error.to_string())))?;

@@ -1,12 +1,12 @@
 //! Columns for Python: returns stored columns, and measures others row by row without the GIL.
 
-use crate::dataset::rows::ColumnData;
-use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
 use jinx_core::cores::usable_cores;
 use jinx_core::panics::caught;
 use jinx_core::threads;
 use jinx_core::{Error, Result};
+use jinx_dataset::{ColumnData, Dataset};
+use jinx_format::expression::Expression;
 use jinx_format::fields::{self, Measure};
 use jinx_format::read::columns::ColumnKind;
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ pub fn kind_of(kind: &str) -> PyResult<ColumnKind> {
 /// Returns a column for all samples in the files, if it is known without reading the samples.
 pub fn stored<'py>(
     py: Python<'py>,
-    view: &View,
+    view: &Dataset,
     path: &[Option<String>],
     kind: &str,
 ) -> PyResult<Option<ColumnParts<'py>>> {
@@ -51,16 +51,23 @@ pub fn parse_path(text: &str) -> PyResult<Vec<String>> {
     fields::parse_path(text).into_py_result()
 }
 
+/// Returns the paths in an expression as they are written there.
+#[pyfunction]
+pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
+    let parsed = Expression::parse(expression).into_py_result()?;
+    Ok(parsed.paths().iter().map(|path| path.text.clone()).collect())
+}
+
 /// Measures every sample of the view on all cores. Also returns whether any sample has a value at the path.
 pub fn scan<'py>(
     py: Python<'py>,
-    view: &View,
+    view: &Dataset,
     path: &[String],
     kind: &str,
 ) -> PyResult<(Bound<'py, PyList>, bool)> {
     let kind = kind_of(kind)?;
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    let count = view.count();
+    let count = view.len();
     let mut measured: Vec<Option<Measure>> = Vec::with_capacity(count);
     let threads = usable_cores();
     let mut start = 0;
@@ -82,7 +89,7 @@ pub fn scan<'py>(
 /// # Errors
 /// The same as `Rows::measure`.
 fn measure_block(
-    view: &View,
+    view: &Dataset,
     range: Range<usize>,
     path: &[&str],
     kind: ColumnKind,

@@ -1,8 +1,7 @@
 //! Handles that pass the rows and positions of a dataset through Python.
 
-use crate::dataset::projection::Projection;
-use crate::dataset::rows::Rows;
 use crate::errors::IntoPy;
+use jinx_dataset::{Projection, Rows};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::ffi::OsString;

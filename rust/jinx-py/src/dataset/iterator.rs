@@ -1,12 +1,12 @@
 //! The iterator over a view.
 
+use crate::dataset::python_rows::{PythonRows, sample_at};
 use crate::dataset::reader::Reader;
-use crate::dataset::rows::Walk;
-use crate::dataset::view::View;
 use crate::errors::IntoPy;
 use crate::prefetch::iteration::IterationPrefetch;
 use crate::sample::lazy_dict::LazyDict;
 use jinx_core::checked_math::to_u64;
+use jinx_dataset::{Dataset, Walk};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 pub struct SampleIterator {
     reader: Py<Reader>,
     /// The view of the reader. It counts which columns are used in the samples of this iterator.
-    view: View,
+    view: Dataset,
     next: AtomicUsize,
     stop: usize,
     upcoming: Mutex<Upcoming>,
@@ -32,12 +32,12 @@ enum Upcoming {
 
 impl SampleIterator {
     pub fn new(reader: Bound<'_, Reader>) -> Self {
-        let View { rows, positions } = &reader.get().view;
+        let Dataset { rows, positions } = &reader.get().view;
         let rows = rows.with_projection(rows.projection().of_iterator());
         let walk = if positions.is_none() { Arc::clone(&rows).walk() } else { None };
         let upcoming = walk.map_or_else(|| Upcoming::Prefetch(IterationPrefetch::default()), Upcoming::Walk);
-        let view = View { rows, positions: positions.clone() };
-        let (stop, next) = (view.count(), AtomicUsize::new(0));
+        let view = Dataset { rows, positions: positions.clone() };
+        let (stop, next) = (view.len(), AtomicUsize::new(0));
         Self { reader: reader.unbind(), view, next, stop, upcoming: Mutex::new(upcoming) }
     }
 }
@@ -58,12 +58,14 @@ impl SampleIterator {
         // Threads that share an iterator do not wait for each other: only one of them reads ahead.
         let prefetched = match self.upcoming.try_lock().as_deref_mut() {
             Ok(Upcoming::Prefetch(prefetch)) => prefetch.next(py, &self.view, i, self.stop)?,
-            Ok(Upcoming::Walk(walk)) => Some(py.detach(|| walk.sample(to_u64(i))).into_py_result()?),
+            Ok(Upcoming::Walk(walk)) => {
+                Some(py.detach(|| walk.locate(to_u64(i)).and_then(sample_at)).into_py_result()?)
+            }
             Err(_) => None,
         };
         let stored = match prefetched {
             Some(stored) => stored,
-            None => Arc::clone(&self.view.rows).sample(self.view.position(i)).into_py_result()?,
+            None => self.view.rows.sample(self.view.position(i)).into_py_result()?,
         };
         reader.finish(py, Bound::new(py, LazyDict::new(stored, reader.decoders.clone_ref(py)))?).map(Some)
     }

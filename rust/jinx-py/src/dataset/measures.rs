@@ -1,7 +1,5 @@
 //! Computes fingerprints and sizes for all samples of a view.
 
-use crate::dataset::rows::Rows;
-use crate::dataset::view::View;
 use crate::errors::IntoPy;
 use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::events::{Number, Sink};
@@ -9,6 +7,7 @@ use jinx_core::fingerprint::{Fingerprint, Seen};
 use jinx_core::sample_size::SizeOfSample;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
+use jinx_dataset::{Dataset, Rows};
 use jinx_format::expression::parallel::in_blocks;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -21,13 +20,13 @@ const WIDTH: usize = 16;
 /// fingerprint is 0 if one of these values is missing, null or NaN.
 pub fn fingerprints<'py>(
     py: Python<'py>,
-    view: &View,
+    view: &Dataset,
     paths: Option<&[Vec<String>]>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let rows = &*view.rows;
     let halves = py
         .detach(|| {
-            in_blocks(to_u64(view.count()), None, |block| {
+            in_blocks(to_u64(view.len()), None, |block| {
                 let mut halves = Vec::with_capacity(2 * block.len());
                 let mut sink = Fingerprint::default();
                 for i in block {
@@ -78,10 +77,10 @@ fn is_missing_key(value: &Value) -> bool {
 }
 
 /// Returns the approximate size in bytes of each sample in a JINX file, as little-endian u64.
-pub fn sizes<'py>(py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyBytes>> {
+pub fn sizes<'py>(py: Python<'py>, view: &Dataset) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = py
         .detach(|| {
-            in_blocks(to_u64(view.count()), None, |block| {
+            in_blocks(to_u64(view.len()), None, |block| {
                 let mut sink = SizeOfSample::default();
                 let size = |i| {
                     let position = view.position(i);

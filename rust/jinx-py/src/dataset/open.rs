@@ -1,17 +1,24 @@
 //! Opens the files of a dataset with options from Python.
 
-use crate::dataset::rows::Rows;
 use crate::errors::IntoPy;
-use crate::jinx_shards::dataset::JinxDataset;
 use jinx_core::codec::TextEncoding;
 use jinx_core::io::Access;
 use jinx_core::limits::Limits;
+use jinx_dataset::shards::ShardRows;
+use jinx_dataset::{Location, Options, Rows, open_files};
 use jinx_format::read::shard::{OpenOptions, Verify};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// A path or a list of paths.
+#[derive(FromPyObject)]
+pub enum Place {
+    Path(PathBuf),
+    List(Vec<PathBuf>),
+}
 
 /// The arguments of `Reader`.
 pub struct OpenArguments<'a, 'py> {
@@ -25,24 +32,33 @@ pub struct OpenArguments<'a, 'py> {
     pub expected: Option<Vec<(u64, String)>>,
     /// Read only this many bytes of each file in the sidecar.
     pub value_head: Option<u64>,
-    /// The line offsets of JSON lines, if they are known.
-    pub line_offsets: Option<Vec<u8>>,
+    /// If set, the files of this location are opened, of whatever kind they are.
+    pub location: Option<Place>,
     /// If set, the paths are MDS directories to open with these options.
     pub mds: Option<&'a Bound<'py, PyDict>>,
 }
 
 impl OpenArguments<'_, '_> {
-    /// Opens JINX shards, plain JSON lines or MDS directories.
+    /// Opens the files of the location, or those at `paths`: JINX shards, plain JSON lines or MDS directories.
     ///
     /// # Errors
     /// `ValueError` for an unknown option, and errors from opening.
     pub fn open(self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Arc<dyn Rows>> {
         let options = self.options()?;
+        if let Some(place) = self.location {
+            let location = match place {
+                Place::Path(path) => Location::Path(path),
+                Place::List(paths) => Location::List(paths),
+            };
+            let split = self.split.map(str::to_owned);
+            let options = Options { files: options, split, ..Options::default() };
+            return py.detach(|| open_files(&location, None, &options)).into_py_result();
+        }
         if let Some(mds) = self.mds {
             return Ok(Arc::new(crate::mds::open::open(py, paths, &options, mds)?));
         }
         let (expected, split, plain) = (self.expected, self.split, self.plain);
-        let opened = py.detach(|| JinxDataset::open(paths, expected, split, options, plain));
+        let opened = py.detach(|| ShardRows::open(paths, expected, split, options, plain));
         Ok(Arc::new(opened.into_py_result()?))
     }
 
@@ -65,6 +81,31 @@ impl OpenArguments<'_, '_> {
             options.set_item("value_head", head)?;
         }
         Ok(options)
+    }
+
+    /// The options of files that a dict from [`OpenArguments::to_dict`] has.
+    ///
+    /// # Errors
+    /// `ValueError` for an unknown option.
+    pub fn options_in(dict: &Bound<'_, PyDict>) -> PyResult<OpenOptions> {
+        let member = |name: &str| dict.get_item(name).map(|value| value.filter(|value| !value.is_none()));
+        let text = |name: &str| member(name)?.map(|value| value.extract::<String>()).transpose();
+        let number = |name: &str| member(name)?.map(|value| value.extract::<u64>()).transpose();
+        let (io, verify, encoding) = (text("io")?, text("verify")?, text("encoding")?);
+        let arguments = OpenArguments {
+            io: io.as_deref().unwrap_or("auto"),
+            verify: verify.as_deref().unwrap_or("full"),
+            encoding: encoding.as_deref(),
+            split: None,
+            plain: false,
+            markers: false,
+            max_value_bytes: number("max_value_bytes")?,
+            expected: None,
+            value_head: number("value_head")?,
+            location: None,
+            mds: None,
+        };
+        arguments.options()
     }
 
     fn options(&self) -> PyResult<OpenOptions> {
@@ -90,9 +131,8 @@ impl OpenArguments<'_, '_> {
         }
         let access = Access::from_name(self.io).into_py_result()?;
         let markers = self.markers;
-        let line_offsets = self.line_offsets.as_deref().map(Arc::from);
         let value_head = self.value_head;
         let rest = OpenOptions::default();
-        Ok(OpenOptions { access, verify, limits, encoding, markers, line_offsets, value_head, ..rest })
+        Ok(OpenOptions { access, verify, limits, encoding, markers, value_head, ..rest })
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::dataset::handle::{PositionsHandle, RowsHandle};
 use crate::dataset::iterator::SampleIterator;
-use crate::dataset::open::OpenArguments;
-use crate::dataset::projection::Projection;
-use crate::dataset::view::View;
+use crate::dataset::open::{OpenArguments, Place};
+use crate::dataset::python_rows::PythonRows;
 use crate::dataset::{arrow_stream, columns, measures, take};
 use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::objects::build::plain_json;
 use crate::sample::decoders::{Decoders, members};
 use crate::sample::lazy_dict::LazyDict;
 use jinx_core::Error;
+use jinx_dataset::{Dataset, Projection};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Files opened as one sequence of samples, with an optional view.
 #[pyclass(frozen, subclass, weakref, module = "jinx._core", name = "Reader")]
 pub struct Reader {
-    pub view: View,
+    pub view: Dataset,
     pub decoders: Decoders,
     transforms: Vec<Py<PyAny>>,
     lazy: bool,
@@ -37,7 +37,7 @@ impl Reader {
     /// Sample `i` of the view, transformed.
     fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
         self.check_open()?;
-        let stored = Arc::clone(&self.view.rows).sample(self.view.position(i)).into_py_result()?;
+        let stored = self.view.rows.sample(self.view.position(i)).into_py_result()?;
         self.finish(py, Bound::new(py, LazyDict::new(stored, self.decoders.clone_ref(py)))?)
     }
 
@@ -46,7 +46,7 @@ impl Reader {
     }
 
     fn checked(&self, index: isize) -> PyResult<usize> {
-        let len = self.view.count();
+        let len = self.view.len();
         let shifted = if index < 0 { index.checked_add_unsigned(len) } else { Some(index) };
         shifted
             .and_then(|index| usize::try_from(index).ok())
@@ -92,6 +92,7 @@ impl Reader {
         let mut transforms: Vec<Py<PyAny>> = self.transforms.iter().map(|f| f.clone_ref(py)).collect();
         let mut lazy = self.lazy;
         let mut definition = self.definition.as_ref().map(|definition| definition.clone_ref(py));
+        let mut options = self.options.clone_ref(py);
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => order = None,
@@ -106,6 +107,12 @@ impl Reader {
                 // Set this before the indices, which refer to these rows.
                 "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
                 "definition" => definition = Some(value.unbind()),
+                // How the new rows were opened, if not as these were.
+                "options" => {
+                    let all = options.bind(py).copy()?;
+                    all.update(value.cast()?)?;
+                    options = all.unbind();
+                }
                 "transforms" => transforms = value.extract()?,
                 "lazy" => lazy = value.extract()?,
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
@@ -113,8 +120,8 @@ impl Reader {
         }
         let hidden = rows.projection().hidden.clone();
         let projection = Projection { columns, hidden, pixels: decoders.pixels(py)?, touched: None };
-        let view = View { rows: rows.with_projection(projection), positions: order };
-        Ok(Self { view, decoders, transforms, lazy, options: self.options.clone_ref(py), definition })
+        let view = Dataset { rows: rows.with_projection(projection), positions: order };
+        Ok(Self { view, decoders, transforms, lazy, options, definition })
     }
 
     pub fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -161,7 +168,7 @@ impl Reader {
     #[new]
     #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "full", lazy = true, encoding = None, split = None,
                         plain = false, markers = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
-                        line_offsets = None, value_head = None, _base = None, _changes = None))]
+                        location = None, value_head = None, _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -177,7 +184,7 @@ impl Reader {
         expected: Option<Vec<(u64, String)>>,
         decoders: Option<Py<PyDict>>,
         mds: Option<&Bound<'_, PyDict>>,
-        line_offsets: Option<Vec<u8>>,
+        location: Option<Place>,
         value_head: Option<u64>,
         _base: Option<&Bound<'_, Self>>,
         _changes: Option<&Bound<'_, PyDict>>,
@@ -197,19 +204,25 @@ impl Reader {
             max_value_bytes,
             expected,
             value_head,
-            line_offsets,
+            location,
             mds,
         };
-        let options = arguments.to_dict(py, lazy)?.unbind();
+        let options = arguments.to_dict(py, lazy)?;
         let rows = arguments.open(py, shards)?;
+        match rows.kind() {
+            "jsonl" => options.set_item("plain", true)?,
+            "mds" if mds.is_none() => options.set_item("mds", PyDict::new(py))?,
+            _ => {}
+        }
+        let options = options.unbind();
         let rows = if projection.pixels.is_empty() { rows } else { rows.with_projection(projection) };
-        let view = View { rows, positions: None };
+        let view = Dataset { rows, positions: None };
         Ok(Self { view, decoders, transforms: Vec::new(), lazy, options, definition: None })
     }
 
     fn __len__(&self) -> PyResult<usize> {
         self.check_open()?;
-        Ok(self.view.count())
+        Ok(self.view.len())
     }
 
     /// Closes the files for all views, iterators and samples over them.
@@ -290,7 +303,7 @@ impl Reader {
 
     /// The Arrow schema of the samples as text, as a footer has it.
     fn _schema_text(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| arrow_stream::schema_text(&self.view)).into_py_result()
+        py.detach(|| self.view.schema_text()).into_py_result()
     }
 
     /// The columns of that schema, and what their values are for Python.
@@ -342,6 +355,17 @@ impl Reader {
     /// (samples, id) of each file, to check that the same files are opened again.
     fn _identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         py.detach(|| self.view.rows.identities()).into_py_result()
+    }
+
+    /// The same rows from files that are opened again with other options.
+    #[pyo3(signature = (**changes))]
+    fn _reopened(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<RowsHandle> {
+        let options = self.options.bind(py).copy()?;
+        if let Some(changes) = changes {
+            options.update(changes.as_mapping())?;
+        }
+        let options = OpenArguments::options_in(&options)?;
+        py.detach(|| self.view.rows.reopened(&options)).map(RowsHandle).into_py_result()
     }
 
     fn _base_len(&self) -> u64 {
@@ -444,7 +468,7 @@ impl Reader {
         limit: Option<u64>,
     ) -> PyResult<(PositionsHandle, Vec<bool>)> {
         let chosen = py
-            .detach(|| crate::dataset::filter::filter(&self.view, expression, paths, &kinds, limit))
+            .detach(|| jinx_dataset::filter(&self.view, expression, paths, &kinds, limit))
             .into_py_result()?;
         Ok((PositionsHandle(Arc::new(chosen.positions)), chosen.not_found))
     }

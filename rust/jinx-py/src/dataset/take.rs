@@ -1,11 +1,12 @@
 //! Reads many samples in one call: other threads read and decompress media while this thread builds the rest.
 
-use crate::dataset::rows::Rows;
+use crate::dataset::python_rows::PythonRows;
 use crate::errors::IntoPy;
 use crate::prefetch::work::{Threads, Work, helpers};
 use crate::sample::decoders::Decoders;
 use crate::sample::lazy_dict::LazyDict;
 use crate::sample::stored::StoredSample;
+use jinx_dataset::Rows;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ pub fn prepare(
     columns: Option<&[String]>,
     mut send: impl FnMut(&mut Vec<Arc<dyn Work>>),
 ) -> PyResult<Vec<StoredSample>> {
-    let samples = positions.iter().map(|position| Arc::clone(rows).sample(*position));
+    let samples = positions.iter().map(|position| rows.sample(*position));
     let mut samples: Vec<StoredSample> = samples.collect::<jinx_core::Result<_>>().into_py_result()?;
     // Use file order, so that a cold disk is read sequentially.
     let mut order: Vec<usize> = (0..positions.len()).collect();

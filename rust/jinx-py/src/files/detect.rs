@@ -4,6 +4,7 @@ use crate::errors::IntoPy;
 use jinx_format::identity::{self, JinxIdentity};
 use jinx_format::read::open;
 use pyo3::prelude::*;
+use std::ffi::OsString;
 use std::path::{PathBuf, absolute};
 
 /// Detects the format of a file from its content.
@@ -21,6 +22,12 @@ type ShardParts = (PathBuf, Option<u64>, Option<String>);
 pub fn resolve(py: Python<'_>, path: PathBuf) -> PyResult<Vec<ShardParts>> {
     let shards = py.detach(|| open::resolve(&path)).into_py_result()?;
     Ok(shards.into_iter().map(|shard| (shard.path, shard.samples, shard.id)).collect())
+}
+
+/// The MDS directory that a path names: itself, its subdirectory of a split, or the directory of an `index.json`.
+#[pyfunction]
+pub fn mds_directory(path: PathBuf, split: Option<&str>) -> Option<OsString> {
+    jinx_dataset::mds_directory(&path, split).map(PathBuf::into_os_string)
 }
 
 /// The sidecar of a main file.

@@ -20,7 +20,7 @@ pub fn row_json<'py>(
     let text = py
         .detach(|| {
             let mut text = JsonText::new(if binary { Binary::Tagged } else { Binary::Summary });
-            for i in start..stop.min(view.count()) {
+            for i in start..stop.min(view.len()) {
                 view.rows.emit(view.position(i), &mut text)?;
                 text.out.push(b'\n');
             }

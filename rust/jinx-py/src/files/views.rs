@@ -1,18 +1,19 @@
 //! Files of saved views: their footers, and the paths of their bases.
 
+use crate::dataset::handle::RowsHandle;
 use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, to_py};
-use crate::jinx_shards::dataset::JinxDataset;
 use jinx_core::{Error, Result};
-use jinx_format::base_url;
-use jinx_format::bases::{self, NewPlaces, rewrite_bases};
+use jinx_dataset::bases::{self, BaseOpener};
+use jinx_dataset::shards::ShardRows;
+use jinx_format::bases::{NewPlaces, hash_bytes as hash_of_bytes, hash_file as hash_of_file, rewrite_bases};
 use jinx_format::footer::Footer;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::Base;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
-use std::borrow::Cow;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,19 +38,51 @@ pub fn view_line_offsets<'py>(
     file: &Bound<'py, Reader>,
     base: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let offsets = with_view(file, |shard| {
-        let offsets = shard.base_line_offsets(base).map_err(|error| error.in_file(shard.path()))?;
-        let missing = || Error::invalid("this base has no line offsets").in_file(shard.path());
-        offsets.map(Cow::into_owned).ok_or_else(missing)
-    });
-    Ok(PyBytes::new(py, &offsets.into_py_result()?))
+    let offsets = with_view(file, |shard| bases::line_offsets(shard, base)).into_py_result()?;
+    Ok(PyBytes::new(py, &offsets))
+}
+
+/// Opens a base of a saved view from the first of `places` that has it, or from where the view says. `view` is the path
+/// of the view, and `file` its open file.
+#[pyfunction]
+pub fn open_base(
+    py: Python<'_>,
+    file: &Bound<'_, Reader>,
+    view: PathBuf,
+    base: usize,
+    places: Option<Vec<PathBuf>>,
+) -> PyResult<RowsHandle> {
+    let opener = BaseOpener::new(view_file(file).into_py_result()?, view);
+    py.detach(|| opener.open(base, places.as_deref())).map(RowsHandle).into_py_result()
+}
+
+/// Where a base of a saved view is; a damaged base is found, too.
+#[pyfunction]
+pub fn find_base(py: Python<'_>, file: &Bound<'_, Reader>, view: PathBuf, base: usize) -> PyResult<OsString> {
+    let opener = BaseOpener::new(view_file(file).into_py_result()?, view);
+    py.detach(|| opener.find(base)).map(PathBuf::into_os_string).into_py_result()
+}
+
+/// Where the base of a view may be on this machine, in the order of search; `base` is its entry in the footer as JSON.
+#[pyfunction]
+pub fn base_candidates(base: &str, view: PathBuf) -> PyResult<Vec<OsString>> {
+    let base: Base = serde_json::from_str(base).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
+    Ok(bases::candidates(&base, &view).into_iter().map(PathBuf::into_os_string).collect())
+}
+
+/// The id of the first shards of a directory, from their names, numbers of samples and ids.
+#[pyfunction]
+pub fn directory_id(names: Vec<String>, identities: Vec<(u64, String)>) -> PyResult<String> {
+    bases::directory_id(&names, &identities).into_py_result()
+}
+
+fn view_file(file: &Bound<'_, Reader>) -> Result<Arc<ShardRows>> {
+    let rows = Arc::clone(&file.get().view.rows).into_any();
+    rows.downcast().map_err(|_| Error::invalid("this is not the file of a view"))
 }
 
 fn with_view<T>(file: &Bound<'_, Reader>, read: impl FnOnce(&Shard) -> Result<T>) -> Result<T> {
-    let rows = Arc::clone(&file.get().view.rows).into_any();
-    let dataset =
-        rows.downcast::<JinxDataset>().map_err(|_| Error::invalid("this is not the file of a view"))?;
-    read(dataset.shards.get()?.shard(0)?)
+    read(view_file(file)?.shards.get()?.shard(0)?)
 }
 
 fn footer_text(shard: &Shard) -> Option<String> {
@@ -76,20 +109,14 @@ pub fn view_set_paths(py: Python<'_>, path: PathBuf, id: &str, places: &str) -> 
     py.detach(|| rewrite_bases(&path, id, &places)).into_py_result()
 }
 
-/// The path of a `file://` URL.
-#[pyfunction]
-pub fn local_path(url: &str) -> PyResult<PathBuf> {
-    base_url::local_path(url).into_py_result()
-}
-
 /// xxh3-128 of bytes, as 32 hex digits.
 #[pyfunction]
 pub fn hash_bytes(data: &[u8]) -> String {
-    bases::hash_bytes(data)
+    hash_of_bytes(data)
 }
 
 /// xxh3-128 of a file, as 32 hex digits.
 #[pyfunction]
 pub fn hash_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    py.detach(|| bases::hash_file(&path)).into_py_result()
+    py.detach(|| hash_of_file(&path)).into_py_result()
 }

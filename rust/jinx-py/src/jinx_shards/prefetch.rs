@@ -1,20 +1,20 @@
 //! Finds the values of a JINX row that can be prefetched, and the location of their bytes.
 
 use crate::ffi::uninit_bytes::Container;
-use crate::jinx_shards::dataset::JinxDataset;
 use crate::jinx_shards::row::{Found, Row};
 use crate::objects::values::{container_of, plausible_len};
 use crate::prefetch::value::ValueSource;
 use jinx_core::Result;
 use jinx_core::events::Payload;
 use jinx_core::io::UninitSlice;
+use jinx_dataset::shards::ShardRows;
 use jinx_format::key::{Chain, Kind};
 use jinx_format::read::stored::{EncodedValue, Location, Pointer};
 use std::sync::Arc;
 
 /// A value in the sidecar that is not read yet.
 pub struct JinxValue {
-    dataset: Arc<JinxDataset>,
+    dataset: Arc<ShardRows>,
     position: u64,
     chain: Chain,
     pointer: Pointer,
@@ -58,7 +58,7 @@ impl ValueSource for JinxValue {
 /// # Errors
 /// Read errors.
 pub fn plan(
-    dataset: &Arc<JinxDataset>,
+    dataset: &Arc<ShardRows>,
     position: u64,
     wanted: &dyn Fn(&str) -> bool,
 ) -> Result<(Row, Vec<JinxValue>)> {

@@ -1,10 +1,8 @@
 //! A sample of JINX shards: its row, read on first access, and its prefetched values.
 
 use crate::errors::{IntoPy, from_py, to_py};
-use crate::jinx_shards::dataset::JinxDataset;
 use crate::jinx_shards::prefetch::{self, JinxValue};
 use crate::jinx_shards::row::{Found, Row};
-use crate::jinx_shards::shards::Shards;
 use crate::jinx_shards::summary;
 use crate::jinx_shards::value::{decode_value, is_plain, locate_error};
 use crate::objects::{image, values};
@@ -14,6 +12,8 @@ use crate::sample::decoders::Decoders;
 use crate::sample::stored_columns::StoredColumns;
 use jinx_core::events::Sink;
 use jinx_core::{Cause, Result};
+use jinx_dataset::shards::ShardRows;
+use jinx_dataset::shards::Shards;
 use jinx_format::read::measure::value_length;
 use jinx_format::read::shard::Shard;
 use pyo3::exceptions::PyTypeError;
@@ -22,7 +22,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use std::sync::{Arc, OnceLock};
 
 pub struct JinxSample {
-    dataset: Arc<JinxDataset>,
+    dataset: Arc<ShardRows>,
     position: u64,
     row: OnceLock<Row>,
     /// Set only for samples that will be used soon.
@@ -50,7 +50,7 @@ impl ShardRow<'_> {
 }
 
 impl JinxSample {
-    pub fn new(dataset: Arc<JinxDataset>, position: u64) -> Self {
+    pub fn new(dataset: Arc<ShardRows>, position: u64) -> Self {
         Self { dataset, position, row: OnceLock::new(), prefetch: None }
     }
 

@@ -1,11 +1,11 @@
 //! Opens MDS directories with options from Python.
 
 use crate::errors::{IntoPy, to_py};
-use crate::mds::dataset::{DecodeOptions, MdsDataset, Pickles};
 use crate::sample::decoders::members;
 use jinx_core::Error;
-use jinx_format::read::shard::{OpenOptions, Verify};
-use jinx_mds::read::directory::{Directory, Hashes, Options, Unpack};
+use jinx_dataset::mds::{DecodeOptions, MdsRows, Pickles};
+use jinx_format::read::shard::OpenOptions;
+use jinx_mds::read::directory::{Directory, Hashes, Unpack};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -18,9 +18,8 @@ pub fn open(
     paths: Vec<PathBuf>,
     open: &OpenOptions,
     options: &Bound<'_, PyDict>,
-) -> PyResult<MdsDataset> {
-    let hashes = if open.verify >= Verify::Full { Hashes::Packed } else { Hashes::None };
-    let mut opened = Options { access: open.access, limits: open.limits, hashes, ..Options::default() };
+) -> PyResult<MdsRows> {
+    let mut opened = jinx_dataset::mds::options(open);
     let mut decode = DecodeOptions::default();
     for (name, value) in members(options) {
         match name.extract::<String>()?.as_str() {
@@ -36,7 +35,7 @@ pub fn open(
         }
     }
     let directory = py.detach(|| Directory::open(paths, opened)).into_py_result()?;
-    Ok(MdsDataset::new(directory, decode))
+    Ok(MdsRows::new(directory, decode))
 }
 
 fn unpack(value: &Bound<'_, PyAny>) -> PyResult<Unpack> {

@@ -1,13 +1,13 @@
 //! Prefetches an MDS sample: its long values, or the whole sample if it is compressed as one piece.
 
 use crate::ffi::uninit_bytes::Container;
-use crate::mds::dataset::MdsDataset;
 use crate::mds::shard_row::ShardRow;
 use crate::mds::value::{DETACH_BYTES, container};
 use crate::prefetch::value::ValueSource;
 use crate::prefetch::work::{Turn, Work};
 use jinx_core::io::UninitSlice;
 use jinx_core::{Error, Result};
+use jinx_dataset::mds::MdsRows;
 use jinx_mds::read::shard::Row;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -54,7 +54,7 @@ pub fn long_values(row: &Row, wanted: impl Fn(&str) -> bool) -> Vec<MdsValue> {
 /// A sample that is compressed as one piece. Its decompressed bytes are not a Python object, so any thread may drop
 /// them.
 pub struct PendingRow {
-    dataset: Arc<MdsDataset>,
+    dataset: Arc<MdsRows>,
     position: u64,
     bytes: usize,
     is_begun: AtomicBool,
@@ -65,7 +65,7 @@ pub struct PendingRow {
 
 impl PendingRow {
     /// Creates the task for the sample at `position`, which has `bytes` decompressed bytes.
-    pub fn new(dataset: Arc<MdsDataset>, position: u64, bytes: usize) -> Self {
+    pub fn new(dataset: Arc<MdsRows>, position: u64, bytes: usize) -> Self {
         let (is_begun, row) = (AtomicBool::new(false), OnceLock::new());
         Self { dataset, position, bytes, is_begun, row, turn: Turn::default() }
     }

@@ -1,7 +1,6 @@
 //! A sample of an MDS directory: its columns, located on first access, and its prefetched values.
 
 use crate::errors::{IntoPy, from_py, to_py};
-use crate::mds::dataset::{DecodeOptions, MdsDataset};
 use crate::mds::prefetch::{MdsValue, PendingRow, long_values};
 use crate::mds::shard_row::ShardRow;
 use crate::mds::value;
@@ -10,19 +9,17 @@ use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
 use crate::sample::stored_columns::StoredColumns;
 use jinx_core::Result;
-use jinx_core::checked_math::to_u64;
 use jinx_core::events::Sink;
+use jinx_dataset::mds::{DecodeOptions, MdsRows};
 use jinx_mds::columns::Columns;
-use jinx_mds::encodings::images::elements;
-use jinx_mds::encodings::names::{Encoding, Image};
-use jinx_mds::encodings::ndarray;
+use jinx_mds::encodings::names::Encoding;
 use jinx_mds::read::shard::Row;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use std::sync::{Arc, OnceLock};
 
 pub struct MdsSample {
-    dataset: Arc<MdsDataset>,
+    dataset: Arc<MdsRows>,
     position: u64,
     row: OnceLock<ShardRow>,
     prefetch: Prefetch,
@@ -38,12 +35,12 @@ enum Prefetch {
 }
 
 impl MdsSample {
-    pub fn new(dataset: Arc<MdsDataset>, position: u64) -> Self {
+    pub fn new(dataset: Arc<MdsRows>, position: u64) -> Self {
         Self { dataset, position, row: OnceLock::new(), prefetch: Prefetch::Nothing }
     }
 
     /// Creates a sample whose columns are already located.
-    pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: &Row) -> Self {
+    pub fn with_row(dataset: Arc<MdsRows>, position: u64, row: &Row) -> Self {
         Self { dataset, position, row: OnceLock::from(ShardRow::of(row)), prefetch: Prefetch::Nothing }
     }
 
@@ -204,7 +201,7 @@ impl StoredColumns for MdsSample {
             return Ok(None);
         }
         let Some((row, column)) = self.column(py, name)? else { return Ok(None) };
-        length(&row, column).map_err(|error| to_py(&row.here(error, column)))
+        jinx_dataset::mds::length(&row, column).map_err(|error| to_py(&row.here(error, column)))
     }
 
     fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
@@ -277,21 +274,4 @@ impl StoredColumns for MdsSample {
         }
         Ok(())
     }
-}
-
-/// Counts the bytes of a binary value, the elements of a list or the rows of an array. `None` if the value must be
-/// decoded first.
-pub fn length(row: &Row, column: usize) -> Result<Option<u64>> {
-    let stored = &row.columns().all[column];
-    let Some(encoding) = &stored.encoding else { return Ok(None) };
-    Ok(match encoding {
-        Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(row.len_of(column)),
-        Encoding::NdArray(dtype, shape) => {
-            let head = ndarray::parse(*dtype, shape.as_deref(), &row.slice(column)?)?;
-            head.shape.first().copied()
-        }
-        Encoding::JpegArray => Some(to_u64(elements(true, &row.slice(column)?)?.len())),
-        Encoding::List(_) => Some(to_u64(elements(false, &row.slice(column)?)?.len())),
-        _ => None,
-    })
 }

@@ -1,11 +1,11 @@
 //! `MdsShard`: a single shard, for readers of datasets that another library manages.
 
 use crate::errors::{IntoPy, to_py};
-use crate::mds::dataset::{DecodeOptions, Pickles};
 use crate::mds::open::pickles;
 use crate::mds::value;
 use jinx_core::io::{Access, Identity, Source, base_of};
 use jinx_core::limits::Limits;
+use jinx_dataset::mds::{DecodeOptions, Pickles};
 use jinx_mds::columns::Columns;
 use jinx_mds::compression::Compression;
 use jinx_mds::index_json::{FileInfo, ShardInfo};

@@ -2,11 +2,11 @@
 
 use crate::errors::{IntoPy, to_py};
 use crate::ffi::uninit_bytes::{Container, UninitBytes};
-use crate::mds::dataset::DecodeOptions;
 use crate::objects::build::plain_json;
 use crate::objects::values::numpy;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::{Error, Result};
+use jinx_dataset::mds::DecodeOptions;
 use jinx_mds::encodings::decode::{exactly, pickled, text, unknown};
 use jinx_mds::encodings::images::{Pixels, elements};
 use jinx_mds::encodings::names::{Dtype, Encoding, Image};

@@ -1,12 +1,12 @@
 //! Reads ahead of an iterator: columns that the caller used in the last samples are prefetched for the next ones.
 
-use crate::dataset::view::View;
+use crate::dataset::python_rows::PythonRows;
 use crate::prefetch::work::{Threads, helpers};
 use crate::sample::stored::StoredSample;
+use jinx_dataset::Dataset;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Check which columns were used after every this many samples.
 const LOOK: usize = 8;
@@ -35,7 +35,7 @@ impl IterationPrefetch {
     pub fn next(
         &mut self,
         py: Python<'_>,
-        view: &View,
+        view: &Dataset,
         i: usize,
         stop: usize,
     ) -> PyResult<Option<StoredSample>> {
@@ -59,7 +59,7 @@ impl IterationPrefetch {
         Ok(next.map(|(_, sample, _)| sample))
     }
 
-    fn extend(&mut self, py: Python<'_>, view: &View, i: usize, stop: usize) -> PyResult<()> {
+    fn extend(&mut self, py: Python<'_>, view: &Dataset, i: usize, stop: usize) -> PyResult<()> {
         let threads = Threads::here(&mut self.threads, helpers());
         let from = self.window.back().map_or(i, |(at, ..)| at + 1);
         let mut total: usize = self.window.iter().map(|(.., bytes)| bytes).sum();
@@ -81,14 +81,19 @@ impl IterationPrefetch {
 }
 
 /// Plans the samples of `range` that are not in `planned` yet. `planned` holds consecutive samples.
-fn plan(planned: &mut VecDeque<(usize, StoredSample)>, view: &View, names: &[String], range: Range<usize>) {
+fn plan(
+    planned: &mut VecDeque<(usize, StoredSample)>,
+    view: &Dataset,
+    names: &[String],
+    range: Range<usize>,
+) {
     if planned.front().is_some_and(|(at, _)| *at != range.start) {
         planned.clear();
     }
     let start = planned.back().map_or(range.start, |(at, _)| at + 1);
     for at in start..range.end {
         // If a sample cannot be opened, the iterator reports the error when it reaches the sample.
-        let Ok(mut sample) = Arc::clone(&view.rows).sample(view.position(at)) else { return };
+        let Ok(mut sample) = view.rows.sample(view.position(at)) else { return };
         sample.plan(&|name| names.iter().any(|wanted| wanted == name));
         planned.push_back((at, sample));
     }

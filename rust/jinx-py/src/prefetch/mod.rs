@@ -8,6 +8,5 @@
 //! file (`jinx_mds::read::prefetch`). Columns that are measured row by row create objects only after all is read.
 
 pub mod iteration;
-pub mod touched;
 pub mod value;
 pub mod work;

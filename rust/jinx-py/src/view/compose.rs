@@ -1,45 +1,35 @@
 //! Composes views of open datasets, for Python.
 
-use crate::dataset::files::Files;
 use crate::dataset::handle::RowsHandle;
 use crate::dataset::reader::Reader;
-use crate::dataset::rows::Rows;
-use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
-use crate::jinx_shards::dataset::JinxDataset;
-use crate::view::concat::ConcatRows;
 use crate::view::python_columns::MemoryRows;
-use crate::view::rows::{Positions, ViewRows};
-use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
+use jinx_dataset::shards::ShardRows;
+use jinx_dataset::{Dataset, Files, Positions, Rows, ViewRows, over_bases};
 use jinx_format::meta::Meta;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Returns the rows of a view, in the order of the view.
-fn in_order(view: &View) -> Result<Arc<dyn Rows>> {
-    let chosen = view.rows.projection();
-    if view.positions.is_none() && chosen.columns.is_none() && chosen.hidden.is_empty() {
-        return Ok(Arc::clone(&view.rows));
-    }
-    let files = view.rows.files();
-    let (paths, base) = (files.paths.clone(), files.base.clone());
-    let files = Files { paths, base, samples: to_u64(view.count()) };
-    let positions = view.positions.as_ref().map_or(Positions::Same, |all| Positions::Memory(Arc::clone(all)));
-    // Views of this view can have only the columns selected here.
-    Ok(Arc::new(ViewRows::new(files, Arc::clone(&view.rows), positions, None, Vec::new())?))
+fn one_sequence(parts: &[Bound<'_, Reader>]) -> Result<Arc<dyn Rows>> {
+    let parts: Vec<Dataset> = parts.iter().map(|part| part.get().view.clone()).collect();
+    Dataset::concat(&parts)
 }
 
-fn one_sequence(parts: &[Bound<'_, Reader>]) -> Result<Arc<dyn Rows>> {
-    let mut rows = parts.iter().map(|part| in_order(&part.get().view)).collect::<Result<Vec<_>>>()?;
-    match (rows.pop(), rows.is_empty()) {
-        (Some(only), true) => Ok(only),
-        (Some(last), false) => {
-            rows.push(last);
-            Ok(Arc::new(ConcatRows::new(rows)?))
-        }
-        (None, _) => Err(Error::invalid("there is no dataset")),
+/// The rows of several datasets as one, which share the open files; `None` unless all are JINX files, or all are JSON
+/// lines.
+#[pyfunction]
+pub fn join(parts: Vec<Bound<'_, Reader>>) -> PyResult<Option<RowsHandle>> {
+    let shards =
+        |part: &Bound<'_, Reader>| Arc::clone(&part.get().view.rows).into_any().downcast::<ShardRows>();
+    let Ok(parts) = parts.iter().map(shards).collect::<std::result::Result<Vec<_>, _>>() else {
+        return Ok(None);
+    };
+    if parts.iter().any(|part| part.plain != parts[0].plain) {
+        return Ok(None);
     }
+    let joined = ShardRows::joined(&parts).into_py_result()?;
+    Ok(Some(RowsHandle(Arc::new(joined))))
 }
 
 /// Concatenates datasets, and adds columns from Python. `lengths` says, as JSON text, how those of the columns that are
@@ -74,30 +64,8 @@ pub fn lengths_after(lengths: &str, replaced: Vec<String>) -> PyResult<Option<St
 /// Opens a saved view on its bases. `file` is the file of the view.
 #[pyfunction]
 pub fn compose_saved(file: &Bound<'_, Reader>, bases: Vec<Bound<'_, Reader>>) -> PyResult<RowsHandle> {
-    let wrong = || to_py(&Error::invalid("this is not a saved view"));
-    let rows = Arc::clone(&file.get().view.rows).into_any();
-    let saved = rows.downcast::<JinxDataset>().map_err(|_| wrong())?;
-    let info = saved.view_info().into_py_result()?.ok_or_else(wrong)?;
-    let base = one_sequence(&bases).into_py_result()?;
-    let expected = info.base_samples;
-    if base.files().samples != expected {
-        let what =
-            format!("the bases have {} samples, the view was saved over {expected}", base.files().samples);
-        return Err(to_py(&Error::mismatch(what)));
-    }
-    let files = Files {
-        paths: saved.files.paths.clone(),
-        base: saved.files.base.clone(),
-        samples: saved.view_samples().into_py_result()?,
-    };
-    let positions = match info.positions {
-        None => Positions::Same,
-        Some(_) => Positions::Saved(Arc::clone(&saved)),
-    };
-    // Without samples, the file may still have the types of the columns.
-    let has_types = files.samples == 0
-        && saved.shards.get().into_py_result()?.shard(0).into_py_result()?.footer().arrow_schema.is_some();
-    let own: Option<Arc<dyn Rows>> = if info.rows > 0 || has_types { Some(saved) } else { None };
-    let view = ViewRows::new(files, base, positions, own, info.drop).into_py_result()?;
+    let wrong = |_| to_py(&Error::invalid("this is not a saved view"));
+    let file = Arc::clone(&file.get().view.rows).into_any().downcast::<ShardRows>().map_err(wrong)?;
+    let view = one_sequence(&bases).and_then(|base| over_bases(file, base)).into_py_result()?;
     Ok(RowsHandle(Arc::new(view)))
 }

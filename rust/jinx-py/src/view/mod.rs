@@ -1,8 +1,5 @@
-//! Views with their own columns, and concatenated datasets.
+//! Views for Python: columns that Python holds, and their samples.
 
 pub mod compose;
-pub mod concat;
-pub mod gather;
 pub mod python_columns;
-pub mod rows;
 pub mod sample;

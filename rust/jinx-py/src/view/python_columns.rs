@@ -1,19 +1,17 @@
 //! Columns that Python holds: lists, arrays, and functions of the samples.
 
-use crate::dataset::files::Files;
-use crate::dataset::projection::Projection;
-use crate::dataset::rows::{ColumnData, Roots, Rows};
 use crate::errors::{IntoPy, from_py};
 use crate::sample::decoders::Decoders;
 use crate::sample::extract;
-use crate::sample::stored::StoredSample;
 use crate::sample::stored_columns::StoredColumns;
 use jinx_core::events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
+use jinx_dataset::{ColumnData, Files, Located, Projection, Roots, Rows};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::meta::Meta;
 use jinx_format::read::columns::{ColumnKind, ColumnType};
+use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::numeric_rows::NumberColumn;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString};
@@ -109,14 +107,18 @@ impl Rows for MemoryRows {
         Arc::new(Self { all: Arc::clone(&self.all), projection })
     }
 
+    fn reopened(&self, _options: &OpenOptions) -> Result<Arc<dyn Rows>> {
+        Ok(self.with_projection(self.projection.clone()))
+    }
+
     fn close(&self) {}
 
     fn check_open(&self) -> Result<()> {
         Ok(())
     }
 
-    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
-        Ok(StoredSample::of(MemorySample { rows: self, i: position }))
+    fn locate(self: Arc<Self>, position: u64) -> Result<Located> {
+        Ok(Located::Other(self, position))
     }
 
     fn emit_members(
@@ -254,9 +256,15 @@ fn measure(value: Value, kind: ColumnKind) -> Result<Measure> {
     })
 }
 
-struct MemorySample {
+pub struct MemorySample {
     rows: Arc<MemoryRows>,
     i: u64,
+}
+
+impl MemorySample {
+    pub fn new(rows: Arc<MemoryRows>, i: u64) -> Self {
+        Self { rows, i }
+    }
 }
 
 impl StoredColumns for MemorySample {

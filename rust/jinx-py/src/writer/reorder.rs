@@ -2,14 +2,14 @@
 
 use super::Writer;
 use crate::dataset::reader::Reader;
-use crate::dataset::rows::Rows;
 use crate::errors::to_py;
-use crate::jinx_shards::dataset::JinxDataset;
-use crate::jinx_shards::shards::Shards;
 use crate::order::Ordering;
 use crate::progress::call_progress;
 use jinx_core::io::Scratch;
 use jinx_core::{Error, Result};
+use jinx_dataset::Rows;
+use jinx_dataset::shards::ShardRows;
+use jinx_dataset::shards::Shards;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::plain_lines::PlainLines;
 use jinx_order::{Passes, Rewrite, Samples, rewrite};
@@ -38,7 +38,7 @@ impl Samples for ReorderedRows<'_> {
 
 /// Returns the JINX shards behind `rows`, if `rows` has exactly their columns.
 fn whole_shards(rows: Arc<dyn Rows>) -> Result<Option<Arc<Shards>>> {
-    let Ok(dataset) = rows.into_any().downcast::<JinxDataset>() else { return Ok(None) };
+    let Ok(dataset) = rows.into_any().downcast::<ShardRows>() else { return Ok(None) };
     let is_whole = dataset.projection.is_whole() && !dataset.plain && !dataset.is_view();
     if is_whole { dataset.shards.get().map(Some) } else { Ok(None) }
 }

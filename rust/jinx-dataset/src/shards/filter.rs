@@ -1,6 +1,6 @@
 //! Filters shards by an expression. Uses indexed columns for paths that have one, and scans rows only for other paths.
 
-use crate::jinx_shards::shards::Shards;
+use crate::shards::shard_list::Shards;
 use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;

@@ -1,8 +1,8 @@
-//! Selects samples of a view by an expression.
+//! Selects samples of a dataset by an expression.
 
-use crate::dataset::rows::{ColumnData, Rows};
-use crate::dataset::view::View;
-use crate::errors::IntoPy;
+use crate::column_data::ColumnData;
+use crate::dataset::Dataset;
+use crate::rows::Rows;
 use jinx_core::Result;
 use jinx_core::checked_math::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
@@ -12,15 +12,7 @@ use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, Sample, ValueKind};
 use jinx_format::fields::Measure;
 use jinx_format::read::columns::ColumnKind;
-use pyo3::prelude::*;
 use std::cell::OnceCell;
-
-/// Returns the paths in an expression as they are written there.
-#[pyfunction]
-pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
-    let parsed = Expression::parse(expression).into_py_result()?;
-    Ok(parsed.paths().iter().map(|path| path.text.clone()).collect())
-}
 
 /// The result of a filter.
 pub struct Chosen {
@@ -29,9 +21,13 @@ pub struct Chosen {
     pub not_found: Vec<bool>,
 }
 
-/// See [`crate::dataset::reader::Reader::_filter`].
+/// Returns the positions of the first `limit` samples that an expression selects. `paths` are the paths of the expression
+/// as lists of names, `kinds` what is known of the values at each.
+///
+/// # Errors
+/// `Invalid` for an expression that does not parse or compares values of different kinds; read errors.
 pub fn filter(
-    view: &View,
+    dataset: &Dataset,
     text: &str,
     paths: Vec<Vec<String>>,
     kinds: &[Vec<String>],
@@ -40,12 +36,12 @@ pub fn filter(
     let expression = Expression::parse(text)?;
     let value_kinds = paths.iter().zip(kinds).map(|(path, kinds)| {
         let by_name = ValueKind::common(kinds.iter().map(String::as_str));
-        by_name.map_or_else(|| view.rows.indexed_kind(path), |kind| Ok(Some(kind)))
+        by_name.map_or_else(|| dataset.rows.indexed_kind(path), |kind| Ok(Some(kind)))
     });
     expression.check_kinds(&value_kinds.collect::<Result<Vec<_>>>()?)?;
     let filter = RowFilter::new(&expression, paths);
-    let shown = view.positions.as_ref().map(|positions| &***positions);
-    let positions = view.rows.filtered(&filter, shown, limit)?;
+    let shown = dataset.positions.as_ref().map(|positions| &***positions);
+    let positions = dataset.rows.filtered(&filter, shown, limit)?;
     Ok(Chosen { positions, not_found: filter.not_found() })
 }
 

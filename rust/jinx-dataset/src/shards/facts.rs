@@ -1,7 +1,7 @@
 //! What the footers of all shards say together, so that no process needs to open them all again to know it.
 
-use crate::jinx_shards::footer;
-use crate::jinx_shards::shards::Shards;
+use crate::shards::footer;
+use crate::shards::shard_list::Shards;
 use jinx_core::{Error, Result};
 use jinx_format::fields::FieldInfo;
 use jinx_format::read::columns::ColumnKind;

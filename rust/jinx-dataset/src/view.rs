@@ -1,15 +1,14 @@
 //! Views: samples of a base, with additional columns of the view.
 
-use crate::dataset::arrow_stream::schema_text as schema_text_of;
-use crate::dataset::files::Files;
-use crate::dataset::filter::sample_by_sample;
-use crate::dataset::projection::Projection;
-use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
-use crate::dataset::view::View;
-use crate::jinx_shards::dataset::JinxDataset;
-use crate::sample::stored::StoredSample;
-use crate::view::gather::gathered;
-use crate::view::sample::ViewSample;
+use crate::column_data::ColumnData;
+use crate::dataset::Dataset;
+use crate::files::Files;
+use crate::filter::sample_by_sample;
+use crate::gather::gathered;
+use crate::located::Located;
+use crate::projection::Projection;
+use crate::rows::{ArrowTypes, Roots, Rows};
+use crate::shards::ShardRows;
 use arrow_schema::DataType;
 use jinx_convert::arrow::{InferOptions, SchemaInference, schema_text};
 use jinx_core::checked_math::to_u64;
@@ -20,6 +19,7 @@ use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::inherit::Inherited;
 use jinx_format::write::numeric_rows::NumberColumn;
 use std::any::Any;
@@ -32,7 +32,7 @@ pub enum Positions {
     Same,
     Memory(Arc<Vec<u64>>),
     /// In the file of a saved view.
-    Saved(Arc<JinxDataset>),
+    Saved(Arc<ShardRows>),
 }
 
 impl Positions {
@@ -201,6 +201,25 @@ impl Rows for ViewRows {
         Arc::new(self.projected(projection))
     }
 
+    fn reopened(&self, options: &OpenOptions) -> Result<Arc<dyn Rows>> {
+        let positions = match &self.positions {
+            Positions::Saved(file) => Positions::Saved(Arc::new(file.opened_again(options)?)),
+            same_or_memory => same_or_memory.clone(),
+        };
+        let view = Self {
+            files: Arc::clone(&self.files),
+            base: self.base.reopened(options)?,
+            base_columns: self.base_columns.clone(),
+            base_hidden: self.base_hidden.clone(),
+            positions,
+            own: self.own.as_ref().map(|own| own.reopened(options)).transpose()?,
+            own_names: Arc::clone(&self.own_names),
+            hidden: Arc::clone(&self.hidden),
+            projection: self.projection.clone(),
+        };
+        Ok(Arc::new(view))
+    }
+
     fn close(&self) {
         self.base.close();
         if let Some(own) = &self.own {
@@ -215,11 +234,11 @@ impl Rows for ViewRows {
         self.base.check_open()
     }
 
-    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
-        let base = Arc::clone(&self.base).sample(self.positions.get(position)?)?;
+    fn locate(self: Arc<Self>, position: u64) -> Result<Located> {
+        let base = Arc::clone(&self.base).locate(self.positions.get(position)?)?;
         let Some(own) = &self.own else { return Ok(base) };
-        let own = Arc::clone(own).sample(position)?;
-        Ok(StoredSample::of(ViewSample::new(base, own, Arc::clone(&self.own_names))))
+        let own = Box::new(Arc::clone(own).locate(position)?);
+        Ok(Located::View { base: Box::new(base), own, own_names: Arc::clone(&self.own_names) })
     }
 
     fn emit_members(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
@@ -333,7 +352,7 @@ impl Rows for ViewRows {
             // need not have one of the columns that this view selects.
             None => {
                 let rows = self.base.with_projection(Projection::default());
-                schema_text_of(&View { rows, positions: None })?
+                Dataset::of(rows).schema_text()?
             }
         };
         let more = match own {

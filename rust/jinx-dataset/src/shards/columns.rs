@@ -1,7 +1,7 @@
 //! Joins the stored columns of several shards.
 
-use crate::dataset::rows::ColumnData;
-use crate::jinx_shards::shards::Shards;
+use crate::column_data::ColumnData;
+use crate::shards::shard_list::Shards;
 use jinx_core::Result;
 use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 

@@ -1,7 +1,6 @@
 //! Columns of MDS directories: reads numbers directly from their bytes, and measures all other values one by one.
 
-use crate::dataset::rows::ColumnData;
-use crate::mds::sample;
+use crate::column_data::ColumnData;
 use jinx_core::checked_math::to_u64;
 use jinx_core::events::{Number, Payload};
 use jinx_core::npy;
@@ -9,8 +8,11 @@ use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, Media};
 use jinx_format::read::columns::ColumnKind;
+use jinx_mds::encodings::images::elements;
 use jinx_mds::encodings::names::{Dtype, Encoding, Image};
+use jinx_mds::encodings::ndarray;
 use jinx_mds::read::directory::Directory;
+use jinx_mds::read::shard::Row;
 use serde_json::{Value as Json, json};
 
 /// Reads a column of numbers of one fixed type; `None` for other columns.
@@ -59,7 +61,7 @@ pub fn measure(
     let locate = |error| row.here(error, column);
     if rest.is_empty()
         && kind == ColumnKind::Length
-        && let Some(length) = sample::length(&row, column).map_err(locate)?
+        && let Some(length) = length(&row, column).map_err(locate)?
     {
         return Ok(Some(Measure::Length(length)));
     }
@@ -78,6 +80,26 @@ pub fn measure(
         ColumnKind::Length => length_of(value),
     };
     measured.map(Some).map_err(locate)
+}
+
+/// Counts the bytes of a binary value, the elements of a list or the rows of an array. `None` if the value must be
+/// decoded first.
+///
+/// # Errors
+/// Read errors; `Corrupt` for a value that does not fit its encoding.
+pub fn length(row: &Row, column: usize) -> Result<Option<u64>> {
+    let stored = &row.columns().all[column];
+    let Some(encoding) = &stored.encoding else { return Ok(None) };
+    Ok(match encoding {
+        Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(row.len_of(column)),
+        Encoding::NdArray(dtype, shape) => {
+            let head = ndarray::parse(*dtype, shape.as_deref(), &row.slice(column)?)?;
+            head.shape.first().copied()
+        }
+        Encoding::JpegArray => Some(to_u64(elements(true, &row.slice(column)?)?.len())),
+        Encoding::List(_) => Some(to_u64(elements(false, &row.slice(column)?)?.len())),
+        _ => None,
+    })
 }
 
 fn value_of(value: &Value) -> Result<Measure> {

@@ -1,9 +1,9 @@
 //! The columns of a view, and how to decode them.
 
-use crate::prefetch::touched::Touched;
+use crate::touched::Touched;
 use std::sync::Arc;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Projection {
     /// The columns that the view selects; `None` for all.
     pub columns: Option<Vec<String>>,

@@ -1,6 +1,6 @@
 //! Reorders the cells of a column.
 
-use crate::dataset::rows::ColumnData;
+use crate::column_data::ColumnData;
 use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::{Error, Result};
 

@@ -1,26 +1,88 @@
 //! MDS directories as the rows of a dataset.
 
-use crate::dataset::files::Files;
-use crate::dataset::projection::Projection;
-use crate::dataset::rows::{ColumnData, Roots, Rows, Walk};
+use crate::column_data::ColumnData;
+use crate::files::{Closable, Files};
+use crate::located::{Located, Walk};
 use crate::mds::column;
-use crate::mds::dataset::MdsDataset;
-use crate::mds::sample::MdsSample;
+use crate::mds::decoding::Walks;
 use crate::mds::sequential_read::MdsWalk;
-use crate::sample::stored::StoredSample;
+use crate::projection::Projection;
+use crate::rows::{Roots, Rows};
 use jinx_core::events::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::shard::OpenOptions;
 use jinx_mds::index_json::INDEX_NAME;
-use jinx_mds::read::directory::Directory;
+use jinx_mds::read::directory::{Directory, Hashes, Options};
 use std::any::Any;
 use std::sync::Arc;
+
+pub struct MdsRows {
+    pub files: Arc<Files>,
+    pub directory: Closable<Directory>,
+    pub decode_options: Arc<DecodeOptions>,
+    /// Threads that decode compressed shards for iterators over all samples in order.
+    pub walks: Arc<Walks>,
+    pub projection: Projection,
+}
+
+/// How a binding converts values to objects.
+#[derive(Debug, Clone, Default)]
+pub struct DecodeOptions {
+    pub pickles: Pickles,
+    /// Return JPEG and PNG images as the bytes of their files.
+    pub image_bytes: bool,
+}
+
+/// Columns whose pickles may be loaded. Loading a pickle may run any code.
+#[derive(Debug, Clone, Default)]
+pub enum Pickles {
+    #[default]
+    Refused,
+    All,
+    In(Vec<String>),
+}
+
+impl Pickles {
+    pub fn allows(&self, column: &str) -> bool {
+        match self {
+            Self::Refused => false,
+            Self::All => true,
+            Self::In(names) => names.iter().any(|name| name == column),
+        }
+    }
+}
+
+impl MdsRows {
+    pub fn new(directory: Directory, decode_options: DecodeOptions) -> Self {
+        let (paths, base) = (directory.paths().to_vec(), directory.base().to_path_buf());
+        let files = Files { paths, base, samples: directory.len() };
+        Self {
+            files: Arc::new(files),
+            walks: Arc::new(Walks::new(directory.has_packed())),
+            directory: Closable::new(directory),
+            decode_options: Arc::new(decode_options),
+            projection: Projection::default(),
+        }
+    }
+
+    /// The same directories with other columns.
+    pub fn with_projection(&self, projection: Projection) -> Self {
+        Self {
+            files: Arc::clone(&self.files),
+            directory: self.directory.clone(),
+            decode_options: Arc::clone(&self.decode_options),
+            walks: Arc::clone(&self.walks),
+            projection,
+        }
+    }
+}
 
 /// Take samples together up to this many decompressed bytes, but always at least one sample.
 const TOGETHER_BYTES: u64 = 16 << 20;
 
-impl Rows for MdsDataset {
+impl Rows for MdsRows {
     fn files(&self) -> &Files {
         &self.files
     }
@@ -33,6 +95,24 @@ impl Rows for MdsDataset {
         Arc::new(self.with_projection(projection))
     }
 
+    fn reopened(&self, options: &OpenOptions) -> Result<Arc<dyn Rows>> {
+        let before = self.directory.get()?;
+        let paths = self.files.paths.iter().map(|path| self.files.base.join(path)).collect();
+        let hashes = match before.options.hashes {
+            Hashes::All => Hashes::All,
+            _ => super::options(options).hashes,
+        };
+        let options =
+            Options { access: options.access, limits: options.limits, hashes, ..before.options.clone() };
+        let directory = Directory::open(paths, options)?;
+        if directory.identities() != before.identities() {
+            let changed = Error::mismatch("the files changed since they were first opened; open them again");
+            return Err(self.files.paths.first().map_or(changed.clone(), |path| changed.in_file(path)));
+        }
+        let rows = Self::new(directory, (*self.decode_options).clone());
+        Ok(Arc::new(rows.with_projection(self.projection.clone())))
+    }
+
     fn close(&self) {
         self.directory.close();
         self.walks.end();
@@ -42,9 +122,9 @@ impl Rows for MdsDataset {
         self.directory.check()
     }
 
-    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
+    fn locate(self: Arc<Self>, position: u64) -> Result<Located> {
         check_columns(&*self.directory.get()?, position)?;
-        Ok(StoredSample::of(MdsSample::new(self, position)))
+        Ok(Located::Mds { rows: self, position, row: None })
     }
 
     fn emit_members(

@@ -1,18 +1,19 @@
-//! The source of a dataset's samples.
+//! The source of a dataset's samples: [`Rows`].
 
-use crate::dataset::files::Files;
-use crate::dataset::filter::sample_by_sample;
-use crate::dataset::projection::Projection;
-use crate::sample::stored::StoredSample;
+use crate::column_data::ColumnData;
+use crate::files::Files;
+use crate::filter::sample_by_sample;
+use crate::located::{Located, Walk};
+use crate::projection::Projection;
 use jinx_convert::arrow::MediaPath;
 use jinx_core::events::Sink;
-use jinx_core::value::Value;
 use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;
 use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::meta::Meta;
-use jinx_format::read::columns::{ColumnKind, ColumnType};
+use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::inherit::Inherited;
 use jinx_format::write::numeric_rows::NumberColumn;
 use std::any::Any;
@@ -30,6 +31,12 @@ pub trait Rows: Send + Sync {
     /// The same samples with other columns.
     fn with_projection(&self, projection: Projection) -> Arc<dyn Rows>;
 
+    /// The same rows from files that are opened again with other options.
+    ///
+    /// # Errors
+    /// `Mismatch` if a file is another one now; it may come at the first access to the file. Errors from opening.
+    fn reopened(&self, options: &OpenOptions) -> Result<Arc<dyn Rows>>;
+
     /// Closes the files and maps, for all views and samples of them.
     fn close(&self);
 
@@ -37,13 +44,13 @@ pub trait Rows: Send + Sync {
     /// `Invalid` if the files are closed.
     fn check_open(&self) -> Result<()>;
 
-    /// Returns the sample at a position without reading it.
+    /// Returns where the columns of the sample at a position are, without reading them.
     ///
     /// # Errors
     /// Only errors that a later access to the sample could not report.
-    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample>;
+    fn locate(self: Arc<Self>, position: u64) -> Result<Located>;
 
-    /// Emits the sample at a position; Python's own values (pickles) are an error.
+    /// Emits the sample at a position; values that only Python can read (pickles) are an error.
     ///
     /// # Errors
     /// Read errors, and errors of the sink.
@@ -176,7 +183,7 @@ pub trait Rows: Send + Sync {
         sample_by_sample(self, filter, positions, limit)
     }
 
-    /// The name of this kind of rows in Python.
+    /// `"jinx"`, `"jsonl"`, `"mds"`, `"view"`, or the name of another kind of rows.
     fn kind(&self) -> &'static str {
         "view"
     }
@@ -207,7 +214,7 @@ pub trait Rows: Send + Sync {
         false
     }
 
-    /// Returns itself as `Any`, for a downcast to a concrete type.
+    /// Returns itself as `Any`, for a downcast to a type that the caller knows.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// Emits the columns of [`Rows::own_names`] that `wanted` selects, without reading the files of the samples.
@@ -241,7 +248,7 @@ pub trait Rows: Send + Sync {
         positions.len()
     }
 
-    /// Returns a reader of all samples in order, if that is faster than reading them one by one.
+    /// Returns a reader of all samples in order, if that is faster than locating them one by one.
     fn walk(self: Arc<Self>) -> Option<Box<dyn Walk>> {
         None
     }
@@ -251,65 +258,6 @@ pub trait Rows: Send + Sync {
 pub struct Roots {
     pub rows: Vec<Arc<dyn Rows>>,
     pub positions: Option<Vec<u64>>,
-}
-
-/// Reads samples from the first to the last.
-pub trait Walk: Send {
-    /// Returns the sample at a position. Call this with increasing positions.
-    ///
-    /// # Errors
-    /// The same as [`Rows::sample`].
-    fn sample(&mut self, position: u64) -> Result<StoredSample>;
-}
-
-/// A whole column: little-endian values, or the bytes of strings.
-#[derive(Clone)]
-pub struct ColumnData {
-    pub dtype: &'static str,
-    pub data: Vec<u8>,
-    /// One bit for each sample; present only if a sample has no value.
-    pub validity: Option<Vec<u8>>,
-    /// For strings: the start of each string, and the end of the last.
-    pub offsets: Option<Vec<u8>>,
-}
-
-impl ColumnData {
-    /// Returns the column in the form for writing rows; `None` for strings.
-    pub fn numbers<'c>(&'c self, name: &'c str) -> Option<NumberColumn<'c>> {
-        let dtype = ColumnType::from_name(self.dtype).filter(|dtype| *dtype != ColumnType::Utf8)?;
-        Some(NumberColumn { name, dtype, data: &self.data, validity: self.validity.as_deref() })
-    }
-
-    /// The number of sample `i`, or null.
-    ///
-    /// # Errors
-    /// `Invalid` past the end, and for strings.
-    pub fn value(&self, i: u64) -> Result<Value> {
-        let past = || Error::invalid(format!("sample {i} is past the end of the column"));
-        let at = usize::try_from(i).map_err(|_| past())?;
-        if let Some(bits) = &self.validity {
-            let byte = bits.get(at / 8).ok_or_else(past)?;
-            if byte >> (at % 8) & 1 == 0 {
-                return Ok(Value::Null);
-            }
-        }
-        let width = ColumnType::from_name(self.dtype).and_then(ColumnType::width);
-        let width = width.and_then(|width| usize::try_from(width).ok()).ok_or_else(past)?;
-        let cell = at.checked_mul(width).and_then(|start| self.data.get(start..start + width));
-        let cell = cell.ok_or_else(past)?;
-        let is_negative = self.dtype.starts_with("int") && cell.last().is_some_and(|byte| *byte >= 0x80);
-        let mut bits = [if is_negative { 0xff } else { 0 }; 8];
-        bits[..width].copy_from_slice(cell);
-        Ok(match self.dtype {
-            "bool" => Value::Bool(cell[0] != 0),
-            "float64" => Value::Float(f64::from_le_bytes(bits)),
-            "uint64" => {
-                let value = u64::from_le_bytes(bits);
-                i64::try_from(value).map_or_else(|_| Value::BigInt(value.to_string()), Value::Int)
-            }
-            _ => Value::Int(i64::from_le_bytes(bits)),
-        })
-    }
 }
 
 /// The known information about the Arrow types of the columns.

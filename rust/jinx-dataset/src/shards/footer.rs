@@ -1,6 +1,6 @@
 //! Information from the footers of shards.
 
-use crate::jinx_shards::shards::Shards;
+use crate::shards::shard_list::Shards;
 use jinx_convert::arrow::decode_schema;
 use jinx_core::json::text::unescape;
 use jinx_core::{Error, Result};
@@ -65,7 +65,7 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
         }
     }
     // Without samples, only the schemas name columns.
-    let empty = if names.is_empty() && shards.len() == 0 { shards.count() } else { 0 };
+    let empty = if names.is_empty() && shards.is_empty() { shards.count() } else { 0 };
     for i in 0..empty {
         if let Some(schema) = &shards.shard(i)?.footer().arrow_schema {
             let arrow_schema = decode_schema(schema)?;

@@ -1,17 +1,18 @@
 //! Several datasets as one sequence of samples.
 
-use crate::dataset::arrow_stream::schema_text as schema_text_of;
-use crate::dataset::files::Files;
-use crate::dataset::projection::Projection;
-use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
-use crate::dataset::view::View;
-use crate::sample::stored::StoredSample;
+use crate::column_data::ColumnData;
+use crate::dataset::Dataset;
+use crate::files::Files;
+use crate::located::Located;
+use crate::projection::Projection;
+use crate::rows::{ArrowTypes, Roots, Rows};
 use jinx_convert::arrow::united_text;
 use jinx_core::events::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, merge};
 use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ impl ConcatRows {
     }
 
     /// Returns the part that contains a sample, and the position of the sample in that part.
-    fn locate(&self, position: u64) -> Result<(&Arc<dyn Rows>, u64)> {
+    fn part_of(&self, position: u64) -> Result<(&Arc<dyn Rows>, u64)> {
         let at = self.starts.partition_point(|start| *start <= position).saturating_sub(1);
         match self.parts.get(at) {
             Some(part) => Ok((part, position - self.starts[at])),
@@ -110,6 +111,18 @@ impl Rows for ConcatRows {
         })
     }
 
+    fn reopened(&self, options: &OpenOptions) -> Result<Arc<dyn Rows>> {
+        let parts = self.parts.iter().map(|part| part.reopened(options)).collect::<Result<_>>()?;
+        Ok(Arc::new(Self {
+            files: Arc::clone(&self.files),
+            parts,
+            starts: self.starts.clone(),
+            projection: self.projection.clone(),
+            own_names: self.own_names.clone(),
+            parts_differ: self.parts_differ,
+        }))
+    }
+
     fn close(&self) {
         self.parts.iter().for_each(|part| part.close());
     }
@@ -118,13 +131,13 @@ impl Rows for ConcatRows {
         self.parts.iter().try_for_each(|part| part.check_open())
     }
 
-    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
-        let (part, position) = self.locate(position)?;
-        Arc::clone(part).sample(position)
+    fn locate(self: Arc<Self>, position: u64) -> Result<Located> {
+        let (part, position) = self.part_of(position)?;
+        Arc::clone(part).locate(position)
     }
 
     fn emit_members(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
-        let (part, position) = self.locate(position)?;
+        let (part, position) = self.part_of(position)?;
         part.emit_members(position, wanted, sink)
     }
 
@@ -136,7 +149,7 @@ impl Rows for ConcatRows {
     ) -> Result<Vec<Option<Measure>>> {
         let mut measured = Vec::new();
         for position in positions {
-            let (part, position) = self.locate(position)?;
+            let (part, position) = self.part_of(position)?;
             match path.first() {
                 Some(name) if part.hides(name) => measured.push(None),
                 _ => measured.extend(part.measure(&mut std::iter::once(position), path, kind)?),
@@ -201,7 +214,7 @@ impl Rows for ConcatRows {
         for part in self.telling() {
             let mut more = part.arrow_types()?;
             if self.files.samples == 0 && more.schema.is_none() {
-                more.schema = Some(schema_text_of(&View { rows: Arc::clone(part), positions: None })?);
+                more.schema = Some(Dataset::of(Arc::clone(part)).schema_text()?);
             }
             all = Some(match all {
                 None => more,
@@ -240,7 +253,7 @@ impl Rows for ConcatRows {
     }
 
     fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
-        let (part, position) = self.locate(position)?;
+        let (part, position) = self.part_of(position)?;
         if self.parts_differ {
             let is_own = |name: &str| wanted(name) && self.own_names.iter().any(|own| own == name);
             return part.emit_members(position, &is_own, sink);

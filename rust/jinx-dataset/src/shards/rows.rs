@@ -1,27 +1,114 @@
-//! JINX shards as the rows of a dataset.
+//! JINX shards, or files of JSON lines, as the rows of a dataset.
 
-use crate::dataset::files::Files;
-use crate::dataset::projection::Projection;
-use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
-use crate::jinx_shards::dataset::JinxDataset;
-use crate::jinx_shards::sample::JinxSample;
-use crate::jinx_shards::shards::Shards;
-use crate::jinx_shards::{columns, filter, footer};
-use crate::sample::stored::StoredSample;
+use crate::column_data::ColumnData;
+use crate::files::{Closable, Files};
+use crate::located::Located;
+use crate::projection::Projection;
+use crate::rows::{ArrowTypes, Roots, Rows};
+use crate::shards::facts::Facts;
+use crate::shards::shard_list::Shards;
+use crate::shards::{columns, filter, footer};
 use jinx_convert::arrow::{media_of, united_text};
 use jinx_core::Result;
 use jinx_core::events::Sink;
+use jinx_core::io::base_of;
 use jinx_format::expression::ValueKind;
 use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::key::FormatVersion;
 use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::shard::OpenOptions;
+use jinx_format::view::ViewInfo;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-impl Rows for JinxDataset {
+/// Open or closed shards, with the columns that a view selects.
+pub struct ShardRows {
+    pub files: Arc<Files>,
+    pub shards: Closable<Shards>,
+    pub(crate) facts: Arc<Facts>,
+    pub projection: Projection,
+    /// Whether the files are plain JSON lines.
+    pub plain: bool,
+}
+
+impl ShardRows {
+    /// Opens shards like [`Shards::open`]. Relative paths start at the current working directory.
+    ///
+    /// # Errors
+    /// Errors from opening the shards.
+    pub fn open(
+        paths: Vec<PathBuf>,
+        expected: Option<Vec<(u64, String)>>,
+        split: Option<&str>,
+        options: OpenOptions,
+        plain: bool,
+    ) -> Result<Self> {
+        let base = base_of(&paths);
+        // A shard that a manifest lists is not a view.
+        let views = paths.len() == 1 && expected.is_none();
+        let options = OpenOptions { base: base.clone(), views, ..options };
+        let shards = Shards::open(paths.clone(), expected, split, options, plain)?;
+        let files = Arc::new(Files { paths, base, samples: shards.len() });
+        let (shards, facts) = (Closable::new(shards), Arc::default());
+        Ok(Self { files, shards, facts, projection: Projection::default(), plain })
+    }
+
+    /// The rows of several as one, which share the open files. All must be JSON lines, or none.
+    ///
+    /// # Errors
+    /// `Invalid` if the files of one are closed.
+    pub fn joined(parts: &[Arc<Self>]) -> Result<Self> {
+        let shards = parts.iter().map(|part| part.shards.get()).collect::<Result<Vec<_>>>()?;
+        let shards = Shards::joined(&shards)?;
+        let paths =
+            parts.iter().flat_map(|part| part.files.paths.iter().map(|path| part.files.base.join(path)));
+        let files = Files { paths: paths.collect(), base: PathBuf::new(), samples: shards.len() };
+        let plain = parts.iter().any(|part| part.plain);
+        let (files, shards, facts) = (Arc::new(files), Closable::new(shards), Arc::default());
+        Ok(Self { files, shards, facts, projection: Projection::default(), plain })
+    }
+
+    /// The same shards, opened again; see [`Rows::reopened`].
+    ///
+    /// # Errors
+    /// `Invalid` if the files are closed; read errors.
+    pub fn opened_again(&self, options: &OpenOptions) -> Result<Self> {
+        let shards = Closable::new(self.shards.get()?.reopened(options)?);
+        let (files, facts, projection) =
+            (Arc::clone(&self.files), Arc::clone(&self.facts), self.projection.clone());
+        Ok(Self { files, shards, facts, projection, plain: self.plain })
+    }
+
+    /// The same shards with other columns.
+    pub fn with_projection(&self, projection: Projection) -> Self {
+        let (files, facts) = (Arc::clone(&self.files), Arc::clone(&self.facts));
+        Self { files, shards: self.shards.clone(), facts, projection, plain: self.plain }
+    }
+
+    /// The view information in the footer, if there is only one file and it is a view.
+    pub fn view_info(&self) -> Result<Option<ViewInfo>> {
+        let shards = self.shards.get()?;
+        if shards.count() != 1 {
+            return Ok(None);
+        }
+        Ok(shards.shard(0)?.footer().view.clone())
+    }
+
+    /// Whether this is the file of a view, opened without its bases.
+    pub fn is_view(&self) -> bool {
+        self.view_info().is_ok_and(|info| info.is_some())
+    }
+
+    pub fn view_samples(&self) -> Result<u64> {
+        Ok(self.shards.get()?.shard(0)?.footer().num_samples)
+    }
+}
+
+impl Rows for ShardRows {
     fn files(&self) -> &Files {
         &self.files
     }
@@ -34,6 +121,10 @@ impl Rows for JinxDataset {
         Arc::new(self.with_projection(projection))
     }
 
+    fn reopened(&self, options: &OpenOptions) -> Result<Arc<dyn Rows>> {
+        Ok(Arc::new(self.opened_again(options)?))
+    }
+
     fn close(&self) {
         self.shards.close();
     }
@@ -42,8 +133,8 @@ impl Rows for JinxDataset {
         self.shards.check()
     }
 
-    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
-        Ok(StoredSample::Jinx(JinxSample::new(self, position)))
+    fn locate(self: Arc<Self>, position: u64) -> Result<Located> {
+        Ok(Located::Shards(self, position))
     }
 
     fn emit(&self, position: u64, mut sink: &mut dyn Sink) -> Result<()> {

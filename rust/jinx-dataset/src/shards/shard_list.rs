@@ -5,7 +5,7 @@ use jinx_format::read::shard::{OpenOptions, Shard};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Open all shards of a directory with at most this many, so that replacing the directory does not affect its readers.
 const OPENED_AT_ONCE: usize = 16;
@@ -13,17 +13,17 @@ const OPENED_AT_ONCE: usize = 16;
 /// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access.
 #[derive(Debug)]
 pub struct Shards {
-    entries: Vec<ShardEntry>,
+    entries: Vec<Arc<ShardEntry>>,
     /// The first sample of each shard, followed by the total.
     starts: Vec<u64>,
-    options: OpenOptions,
-    plain: bool,
 }
 
 #[derive(Debug)]
 struct ShardEntry {
     path: PathBuf,
     expected: Option<(u64, String)>,
+    options: Arc<OpenOptions>,
+    is_plain: bool,
     shard: OnceLock<Shard>,
     /// Kept, because that of a file without an id is read from the file.
     identity: OnceLock<String>,
@@ -39,19 +39,15 @@ impl Shards {
         expected: Option<Vec<(u64, String)>>,
         split: Option<&str>,
         options: OpenOptions,
-        plain: bool,
+        is_plain: bool,
     ) -> Result<Self> {
-        let mut expected = expected.map(Vec::into_iter);
-        let entries: Vec<ShardEntry> = paths
-            .into_iter()
-            .map(|path| ShardEntry {
-                path,
-                expected: expected.as_mut().and_then(Iterator::next),
-                shard: OnceLock::new(),
-                identity: OnceLock::new(),
-            })
-            .collect();
-        let mut shards = Self { entries, starts: vec![0], options, plain };
+        let (mut expected, options) = (expected.map(Vec::into_iter), Arc::new(options));
+        let entry = |path| {
+            let expected = expected.as_mut().and_then(Iterator::next);
+            ShardEntry::new(path, expected, Arc::clone(&options), is_plain)
+        };
+        let entries: Vec<_> = paths.into_iter().map(entry).collect();
+        let mut shards = Self { entries, starts: vec![0] };
         let mut total = 0u64;
         let mut other_splits = BTreeSet::new();
         let mut is_found = split.is_none() || shards.entries.len() <= 1;
@@ -67,9 +63,7 @@ impl Shards {
                     if is_chosen { shard.len() } else { 0 }
                 }
             };
-            total = total
-                .checked_add(samples)
-                .ok_or_else(|| Error::corrupt("more samples than 64 bits count"))?;
+            total = total.checked_add(samples).ok_or_else(too_many)?;
             shards.starts.push(total);
         }
         if let Some(split) = split
@@ -77,13 +71,58 @@ impl Shards {
         {
             return Err(no_split(split, other_splits, &shards.entries[0].path));
         }
-        if shards.entries.len() <= OPENED_AT_ONCE {
-            for i in 0..shards.entries.len() {
-                // If a shard cannot be opened, access to its samples reports the error.
-                let _ = shards.shard(i);
-            }
-        }
+        shards.open_few();
         Ok(shards)
+    }
+
+    /// Opens all shards unless there are many. If one cannot be opened, access to its samples reports the error.
+    fn open_few(&self) {
+        let few = if self.count() <= OPENED_AT_ONCE { self.count() } else { 0 };
+        for i in 0..few {
+            let _ = self.shard(i);
+        }
+    }
+
+    /// The shards of several lists as one, which shares their open files.
+    ///
+    /// # Errors
+    /// `Corrupt` if the number of samples does not fit into 64 bits.
+    pub fn joined(parts: &[Arc<Self>]) -> Result<Self> {
+        let mut joined = Self { entries: Vec::new(), starts: vec![0] };
+        for part in parts {
+            let before = joined.len();
+            for end in part.starts.iter().skip(1) {
+                joined.starts.push(before.checked_add(*end).ok_or_else(too_many)?);
+            }
+            joined.entries.extend(part.entries.iter().cloned());
+        }
+        Ok(joined)
+    }
+
+    /// The same shards with other options. Their files are opened again, many of them on first access, and must still be
+    /// the same.
+    ///
+    /// # Errors
+    /// Read errors.
+    pub fn reopened(&self, options: &OpenOptions) -> Result<Self> {
+        let reopened = |i: usize| {
+            let entry = &self.entries[i];
+            let (samples, id) = self.identity(i)?;
+            // A shard of another split counts no samples here.
+            let samples = entry.shard.get().map_or(samples, Shard::len);
+            let (base, views) = (entry.options.base.clone(), entry.options.views);
+            let (markers, line_offsets) = (entry.options.markers, entry.options.line_offsets.clone());
+            let options = OpenOptions { base, views, markers, line_offsets, ..options.clone() };
+            Ok(ShardEntry::new(entry.path.clone(), Some((samples, id)), Arc::new(options), entry.is_plain))
+        };
+        let entries = (0..self.count()).map(reopened).collect::<Result<_>>()?;
+        let shards = Self { entries, starts: self.starts.clone() };
+        shards.open_few();
+        Ok(shards)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     pub fn len(&self) -> u64 {
@@ -104,10 +143,10 @@ impl Shards {
         if let Some(shard) = entry.shard.get() {
             return Ok(shard);
         }
-        let shard = if self.plain {
-            Shard::open_plain(&entry.path, &self.options)?
+        let shard = if entry.is_plain {
+            Shard::open_plain(&entry.path, &entry.options)?
         } else {
-            Shard::open(&entry.path, &self.options)?
+            Shard::open(&entry.path, &entry.options)?
         };
         if let Some((samples, id)) = &entry.expected
             && (shard.len() != *samples || !has_identity(&shard, id)?)
@@ -160,6 +199,22 @@ impl Shards {
     pub fn range(&self, i: usize) -> Range<u64> {
         self.starts[i]..self.starts[i + 1]
     }
+}
+
+impl ShardEntry {
+    fn new(
+        path: PathBuf,
+        expected: Option<(u64, String)>,
+        options: Arc<OpenOptions>,
+        is_plain: bool,
+    ) -> Arc<Self> {
+        let (shard, identity) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Self { path, expected, options, is_plain, shard, identity })
+    }
+}
+
+fn too_many() -> Error {
+    Error::corrupt("more samples than 64 bits count")
 }
 
 /// Whether an identity is the id of the format, and not what stands for it.

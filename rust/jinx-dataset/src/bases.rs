@@ -1,0 +1,318 @@
+//! Finds and opens the bases of a saved view: the datasets that it shows.
+
+use crate::mds;
+use crate::rows::Rows;
+use crate::shards::ShardRows;
+use jinx_core::checked_math::to_u64;
+use jinx_core::error::Cause;
+use jinx_core::io::Identity;
+use jinx_core::{Error, Result};
+use jinx_format::base_url::local_path;
+use jinx_format::bases::hash_bytes;
+use jinx_format::read::open::resolve;
+use jinx_format::read::opened_identity::size_and_time;
+use jinx_format::read::shard::{OpenOptions, Shard};
+use jinx_format::view::{Base, BaseKind};
+use jinx_mds::index_json::INDEX_NAME;
+use std::path::{Component, Path, PathBuf, absolute};
+use std::sync::Arc;
+
+/// Opens the bases of a saved view, and refuses datasets other than those that it was saved over.
+pub struct BaseOpener {
+    /// The view's own file.
+    file: Arc<ShardRows>,
+    /// The path of the view, from which its bases are searched and which messages name.
+    view: PathBuf,
+}
+
+impl BaseOpener {
+    pub fn new(file: Arc<ShardRows>, view: PathBuf) -> Self {
+        Self { file, view }
+    }
+
+    /// The number of bases.
+    ///
+    /// # Errors
+    /// `Invalid` for the file of another dataset.
+    pub fn count(&self) -> Result<usize> {
+        self.with_file(|shard| Ok(bases_of(shard)?.len()))
+    }
+
+    /// Opens base `i` from the first of `places` that has it; without any, from where the view says.
+    ///
+    /// # Errors
+    /// `Mismatch` if no place has the base, or the first place that has a dataset has another one; read errors.
+    pub fn open(&self, i: usize, places: Option<&[PathBuf]>) -> Result<Arc<dyn Rows>> {
+        self.first_place(i, places, |base, shard, path| self.at(base, i, shard, path)).map(|(_, rows)| rows)
+    }
+
+    /// Where base `i` is. A damaged base is found, too.
+    ///
+    /// # Errors
+    /// As [`BaseOpener::open`], except for damage.
+    pub fn find(&self, i: usize) -> Result<PathBuf> {
+        let look = |base: &Base, shard: &Shard, path: &Path| match self.at(base, i, shard, path) {
+            Err(error) if !is_damage(&error) => Err(error),
+            _ => Ok(()),
+        };
+        self.first_place(i, None, look).map(|(path, ())| path)
+    }
+
+    fn with_file<T>(&self, read: impl FnOnce(&Shard) -> Result<T>) -> Result<T> {
+        read(self.file.shards.get()?.shard(0)?)
+    }
+
+    /// The first place that has a base, and the result of `take` for it.
+    fn first_place<T>(
+        &self,
+        i: usize,
+        places: Option<&[PathBuf]>,
+        take: impl Fn(&Base, &Shard, &Path) -> Result<T>,
+    ) -> Result<(PathBuf, T)> {
+        self.with_file(|shard| {
+            let bases = bases_of(shard)?;
+            let no_base = || Error::invalid(format!("base {i} of a view that has {}", bases.len()));
+            let base = bases.get(i).ok_or_else(no_base)?;
+            let places = places.map_or_else(|| candidates(base, &self.view), <[_]>::to_vec);
+            let mut wrong = None;
+            for path in &places {
+                // A link that leads nowhere is no dataset either.
+                if path.metadata().is_err() {
+                    continue;
+                }
+                match take(base, shard, path) {
+                    Ok(taken) => return Ok((path.clone(), taken)),
+                    Err(error) if error.cause() == Cause::Mismatch => wrong = wrong.or(Some(error)),
+                    Err(error) => return Err(error),
+                }
+            }
+            require_readable(base, &self.view)?;
+            Err(wrong.unwrap_or_else(|| missing(base, &self.view, &places)))
+        })
+    }
+
+    /// Opens the dataset at a path, which must be base `i`.
+    fn at(&self, base: &Base, i: usize, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
+        self.require_form(base, path)?;
+        match base.kind {
+            BaseKind::Jsonl => self.json_lines(base, i, view, path),
+            BaseKind::Mds => {
+                let rows = mds::open(vec![path.to_owned()], &self.options(view))?;
+                self.require_own(base, path, &rows)?;
+                Ok(Arc::new(rows))
+            }
+            BaseKind::Directory => self.directory(base, view, path),
+            BaseKind::Pair => {
+                let rows = self.shards(vec![path.to_owned()], None, self.options(view), false)?;
+                if rows.is_view() {
+                    let what = "is a saved view itself, and not the dataset that this view was saved over";
+                    return Err(self.mismatch(format!("{} {what}", path.display())));
+                }
+                self.require_own(base, path, &rows)?;
+                Ok(Arc::new(rows))
+            }
+        }
+    }
+
+    fn json_lines(&self, base: &Base, i: usize, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
+        let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
+        // Before the line offsets are used, which another file would not have.
+        self.require(base, path, base.num_samples, &size_and_time(&Identity::from(&metadata)))?;
+        let offsets = line_offsets(view, i)?;
+        let line_offsets = Some(Arc::from(offsets));
+        let options = OpenOptions { markers: base.markers, line_offsets, ..self.options(view) };
+        let rows = self.shards(vec![path.to_owned()], None, options, true)?;
+        // Again: the file may have been replaced before it was opened.
+        self.require_own(base, path, &rows)?;
+        Ok(Arc::new(rows))
+    }
+
+    fn directory(&self, base: &Base, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
+        let count = base.shards.unwrap_or_default();
+        let mut shards = resolve(path)?;
+        shards.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let names: Vec<String> = shards.iter().map(|shard| name(&shard.path)).collect();
+        let known = shards
+            .iter()
+            .map(|shard| (shard.samples.unwrap_or_default(), shard.id.clone().unwrap_or_default()));
+        let expected: Vec<(u64, String)> = known.collect();
+        if to_u64(shards.len()) < count {
+            let found = format!("{} shards of {}", grouped(to_u64(shards.len())), grouped(count));
+            return Err(self.other(base, path, &found));
+        }
+        let total = expected.iter().fold(0, |total: u64, (samples, _)| total.saturating_add(*samples));
+        self.require(base, path, total, &directory_id(&names, &expected)?)?;
+        let paths = shards.into_iter().map(|shard| shard.path).collect();
+        Ok(Arc::new(self.shards(paths, Some(expected), self.options(view), false)?))
+    }
+
+    fn shards(
+        &self,
+        paths: Vec<PathBuf>,
+        expected: Option<Vec<(u64, String)>>,
+        options: OpenOptions,
+        is_plain: bool,
+    ) -> Result<ShardRows> {
+        ShardRows::open(paths, expected, None, options, is_plain)
+    }
+
+    /// The options of the view's file, for other files.
+    fn options(&self, view: &Shard) -> OpenOptions {
+        OpenOptions { base: PathBuf::new(), line_offsets: None, markers: false, ..view.options().clone() }
+    }
+
+    /// Refuses what cannot be a dataset of the kind of the base.
+    fn require_form(&self, base: &Base, path: &Path) -> Result<()> {
+        let is_directory = matches!(base.kind, BaseKind::Mds | BaseKind::Directory);
+        if path.is_dir() != is_directory {
+            return Err(self.other(base, path, if is_directory { "a file" } else { "a directory" }));
+        }
+        if base.kind == BaseKind::Mds && !path.join(INDEX_NAME).is_file() {
+            return Err(self.other(base, path, &format!("a directory without {INDEX_NAME}")));
+        }
+        Ok(())
+    }
+
+    fn require_own(&self, base: &Base, path: &Path, rows: &dyn Rows) -> Result<()> {
+        let (samples, id) = rows.base_ids()?.into_iter().next().unwrap_or_default();
+        self.require(base, path, samples, &id)
+    }
+
+    fn require(&self, base: &Base, path: &Path, samples: u64, id: &str) -> Result<()> {
+        if samples == base.num_samples && id == base.id {
+            return Ok(());
+        }
+        Err(self.other(base, path, &format!("id {id} with {} samples", grouped(samples))))
+    }
+
+    /// The error for a base that is another dataset now.
+    fn other(&self, base: &Base, path: &Path, found: &str) -> Error {
+        self.mismatch(format!(
+            "{} is not the dataset that this view was saved over: expected id {} with {} samples, found {found}; open \
+             the right one with jinx.open(view, base=PATH)",
+            path.display(),
+            base.id,
+            grouped(base.num_samples)
+        ))
+    }
+
+    fn mismatch(&self, what: String) -> Error {
+        Error::mismatch(what).in_file(&self.view)
+    }
+}
+
+/// Refuses a base at a URL that cannot be read.
+///
+/// # Errors
+/// `Unsupported` for every scheme but `file://`.
+fn require_readable(base: &Base, view: &Path) -> Result<()> {
+    let Some(url) = &base.location else { return Ok(()) };
+    let Err(error) = local_path(url) else { return Ok(()) };
+    let (kind, name) = (name_of(base.kind), view.display());
+    let what = format!(
+        "the {kind} that this view shows is at {url}; {} and open the view with jinx.open(view, base=PATH) or run: \
+         jinx rebase {name} PATH",
+        error.what()
+    );
+    Err(Error::unsupported(what).in_file(view))
+}
+
+fn name_of(kind: BaseKind) -> &'static str {
+    match kind {
+        BaseKind::Pair => "pair",
+        BaseKind::Directory => "directory",
+        BaseKind::Mds => "mds",
+        BaseKind::Jsonl => "jsonl",
+    }
+}
+
+/// The error for a base that is not where it was.
+fn missing(base: &Base, view: &Path, looked: &[PathBuf]) -> Error {
+    let kind = name_of(base.kind);
+    let looked: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();
+    let (looked, name) = (looked.join(" and "), view.display());
+    let what = format!(
+        "the {kind} that this view shows is missing (looked for {looked}); if it moved, open it with jinx.open(view, \
+         base=NEW) or run: jinx rebase {name} NEW"
+    );
+    Error::mismatch(what).in_file(view)
+}
+
+/// Whether an error says that the dataset at a place is damaged, and not that it is another one or cannot be reached.
+fn is_damage(error: &Error) -> bool {
+    matches!(error.cause(), Cause::Truncated | Cause::Corrupt | Cause::Limit | Cause::Unsupported)
+}
+
+fn bases_of(view: &Shard) -> Result<&[Base]> {
+    let info = view.footer().view.as_ref();
+    info.map(|info| &*info.bases).ok_or_else(|| Error::invalid("this is not a saved view"))
+}
+
+/// The start of each line of a view's base of plain JSON lines, and the end of the last line, as little-endian u64.
+///
+/// # Errors
+/// `Invalid` for another kind of base; read errors.
+pub fn line_offsets(view: &Shard, base: usize) -> Result<Vec<u8>> {
+    let offsets = view.base_line_offsets(base).map_err(|error| error.in_file(view.path()))?;
+    let missing = || Error::invalid("this base has no line offsets").in_file(view.path());
+    offsets.map(std::borrow::Cow::into_owned).ok_or_else(missing)
+}
+
+/// Where a base may be on this machine, in the order of search: from the directory of the view as it is named, from its
+/// real directory, at the absolute path that the base had when the view was saved, and at a `file://` location.
+pub fn candidates(base: &Base, view: &Path) -> Vec<PathBuf> {
+    let view = normal(&absolute(view).unwrap_or_else(|_| view.to_owned()));
+    let named = view.parent().unwrap_or(&view);
+    let real = named.canonicalize().unwrap_or_else(|_| named.to_owned());
+    let saved = base.paths().map(|(path, hint)| {
+        [normal(&named.join(path)), normal(&real.join(path)), PathBuf::from(hint)]
+    });
+    let located = base.location.as_deref().and_then(|url| local_path(url).ok());
+    let mut places: Vec<PathBuf> = Vec::new();
+    for place in saved.into_iter().flatten().chain(located) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// The id of the first shards of a directory; it does not change when shards are added.
+///
+/// # Errors
+/// None: the text always has a form in JSON.
+pub fn directory_id(names: &[String], identities: &[(u64, String)]) -> Result<String> {
+    let shards: Vec<(&String, u64, &String)> =
+        names.iter().zip(identities).map(|(name, (samples, id))| (name, *samples, id)).collect();
+    let text = serde_json::to_vec(&shards).map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(hash_bytes(&text))
+}
+
+/// An absolute path without `.` and `..`, by its text alone.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

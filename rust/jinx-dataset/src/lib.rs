@@ -1,0 +1,43 @@
+//! Datasets of any kind, opened and read by position, without Python.
+//!
+//! ```text
+//! Location ─▶ open ─▶ Dataset = positions over Rows
+//!                                  ├ ShardRows   JINX shards, a directory of them, JSON lines
+//!                                  ├ MdsRows     MDS directories
+//!                                  ├ ViewRows    samples of other rows, with columns of the view's own
+//!                                  └ ConcatRows  several rows as one sequence
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod bases;
+mod column_data;
+mod concat;
+mod dataset;
+mod files;
+mod filter;
+mod gather;
+mod located;
+mod location;
+pub mod mds;
+mod open;
+mod projection;
+mod rows;
+mod saved_view;
+mod schema;
+pub mod shards;
+mod touched;
+mod view;
+
+pub use column_data::ColumnData;
+pub use concat::ConcatRows;
+pub use dataset::Dataset;
+pub use files::{Closable, Files};
+pub use filter::{Chosen, filter, sample_by_sample};
+pub use located::{Located, Walk};
+pub use location::{Contents, Location, mds_directory};
+pub use open::{Bases, FileIdentity, Options, open, open_files};
+pub use projection::Projection;
+pub use rows::{ArrowTypes, Roots, Rows};
+pub use saved_view::over_bases;
+pub use touched::Touched;
+pub use view::{Positions, ViewRows};

@@ -1,0 +1,179 @@
+//! Opens a dataset of any kind.
+
+use crate::bases::BaseOpener;
+use crate::concat::ConcatRows;
+use crate::dataset::Dataset;
+use crate::location::{Contents, Location};
+use crate::mds;
+use crate::rows::Rows;
+use crate::saved_view::over_bases;
+use crate::shards::ShardRows;
+use jinx_core::error::Cause;
+use jinx_core::io::Identity;
+use jinx_core::{Error, Result};
+use jinx_format::read::open::ShardRef;
+use jinx_format::read::shard::{OpenOptions, Shard};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Attempts to open what a writer keeps replacing.
+const ATTEMPTS: usize = 20;
+
+/// How a dataset is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How its files are read and checked.
+    pub files: OpenOptions,
+    /// Only the shards of this split, or the subdirectory of that name. A single file of another split is empty.
+    pub split: Option<String>,
+    /// Of a saved view: where its bases are.
+    pub bases: Bases,
+}
+
+/// Where the bases of a saved view are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Bases {
+    /// Where the view says.
+    #[default]
+    AsSaved,
+    /// Here, a place for each.
+    At(Vec<PathBuf>),
+    /// Nowhere: a view may name any file that its reader can read.
+    Refused,
+}
+
+/// The number of samples and the identity of a file; see [`Rows::identities`].
+pub type FileIdentity = (u64, String);
+
+/// Opens a dataset. With `expected`, its files must be those with these identities: those of a directory that only grew
+/// are, and the new ones are left out.
+///
+/// # Errors
+/// Names the file and the problem. `Mismatch` if a file is another one than expected, if a base of a saved view is
+/// missing or another one, or if the location keeps changing.
+pub fn open(location: &Location, expected: Option<&[FileIdentity]>, options: &Options) -> Result<Dataset> {
+    for _ in 0..ATTEMPTS {
+        let rows = open_files(location, expected, options)?;
+        let Some(file) = view_file(&rows) else { return checked(rows, expected) };
+        match view_over_bases(&file, &options.bases) {
+            // Another view replaced the file before its bases were open.
+            Err(error) if error.cause() == Cause::Mismatch && is_replaced(&file)? => {}
+            opened => return checked(opened?, expected),
+        }
+    }
+    Err(unsteady(location))
+}
+
+/// As [`open`], but of a saved view it opens only the view's own file, which shows the view's own columns.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_files(
+    location: &Location,
+    expected: Option<&[FileIdentity]>,
+    options: &Options,
+) -> Result<Arc<dyn Rows>> {
+    for _ in 0..ATTEMPTS {
+        let before = state(location);
+        let opened = open_once(location, expected, options);
+        // If a writer replaced the directory meanwhile, its shards may be those of two datasets.
+        if state(location) == before {
+            return opened;
+        }
+    }
+    Err(unsteady(location))
+}
+
+fn unsteady(location: &Location) -> Error {
+    let error = Error::mismatch("this directory keeps changing while it is opened; try again");
+    match location {
+        Location::Path(path) => error.in_file(path),
+        Location::List(_) => error,
+    }
+}
+
+fn checked(rows: Arc<dyn Rows>, expected: Option<&[FileIdentity]>) -> Result<Dataset> {
+    match expected {
+        Some(expected) if rows.identities()? != expected => {
+            Err(Error::mismatch("the files changed since they were first opened; open them again"))
+        }
+        _ => Ok(Dataset::of(rows)),
+    }
+}
+
+/// A value that changes when a directory is replaced or grows.
+fn state(location: &Location) -> Option<Identity> {
+    location.manifest()?.metadata().ok().map(|metadata| Identity::from(&metadata))
+}
+
+fn open_once(
+    location: &Location,
+    expected: Option<&[FileIdentity]>,
+    options: &Options,
+) -> Result<Arc<dyn Rows>> {
+    let (split, files) = (options.split.as_deref(), options.files.clone());
+    Ok(match location.contents(split)? {
+        Contents::Mds(paths) => Arc::new(mds::open(paths, &files)?),
+        Contents::JsonLines(paths) => Arc::new(ShardRows::open(paths, None, split, files, true)?),
+        Contents::Shards(mut shards) => {
+            shards.truncate(expected.map_or(usize::MAX, <[_]>::len));
+            // With a split, each shard is opened now to see whether it belongs to it.
+            let known = if split.is_none() { listed(&shards, expected) } else { None };
+            let paths = shards.into_iter().map(|shard| shard.path).collect();
+            Arc::new(ShardRows::open(paths, known, split, files, false)?)
+        }
+    })
+}
+
+/// What is known of the shards before they are opened, so that many of them are opened only when they are used.
+fn listed(shards: &[ShardRef], expected: Option<&[FileIdentity]>) -> Option<Vec<FileIdentity>> {
+    match expected {
+        // A single file may be a view.
+        Some(expected) if shards.len() > 1 => Some(expected.to_vec()),
+        _ => shards.iter().map(|shard| Some((shard.samples?, shard.id.clone()?))).collect(),
+    }
+}
+
+/// The file of a saved view, if that is what the rows are.
+fn view_file(rows: &Arc<dyn Rows>) -> Option<Arc<ShardRows>> {
+    let file = if rows.is_view_file() { Some(Arc::clone(rows)) } else { None };
+    file?.into_any().downcast().ok()
+}
+
+/// Whether the file of a view is another one now than the open one.
+fn is_replaced(file: &ShardRows) -> Result<bool> {
+    let options = OpenOptions { views: true, ..OpenOptions::default() };
+    let now = Shard::open(&path_of(file), &options)?;
+    let shards = file.shards.get()?;
+    Ok(now.footer().id != shards.shard(0)?.footer().id)
+}
+
+fn path_of(file: &ShardRows) -> PathBuf {
+    file.files.base.join(file.files.paths.first().map_or(Path::new(""), PathBuf::as_path))
+}
+
+fn view_over_bases(file: &Arc<ShardRows>, bases: &Bases) -> Result<Arc<dyn Rows>> {
+    let path = path_of(file);
+    let opener = BaseOpener::new(Arc::clone(file), path.clone());
+    let count = opener.count()?;
+    let parts = match bases {
+        Bases::Refused => {
+            let what = "this is a saved view, which reads other files; bases are refused here";
+            return Err(Error::mismatch(what).in_file(path));
+        }
+        Bases::At(places) if places.len() != count => {
+            let what = format!("this view has {count} bases; places for {} are given", places.len());
+            return Err(Error::invalid(what).in_file(path));
+        }
+        Bases::At(places) => {
+            let open = |(i, place)| opener.open(i, Some(std::slice::from_ref(place)));
+            places.iter().enumerate().map(open).collect::<Result<Vec<_>>>()?
+        }
+        Bases::AsSaved => (0..count).map(|i| opener.open(i, None)).collect::<Result<Vec<_>>>()?,
+    };
+    let base: Arc<dyn Rows> = match <[_; 1]>::try_from(parts) {
+        Ok([only]) => only,
+        Err(parts) => Arc::new(ConcatRows::new(parts)?),
+    };
+    Ok(Arc::new(over_bases(Arc::clone(file), base)?))
+}
