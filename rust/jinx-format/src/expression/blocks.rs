@@ -48,19 +48,19 @@ struct Asked {
 
 /// The indexed columns of one shard for the paths of an expression.
 #[derive(Debug)]
-pub struct ShardColumns<'s> {
-    paths: Vec<PathColumns<'s>>,
+pub struct ShardColumns {
+    paths: Vec<PathColumns>,
 }
 
 #[derive(Debug, Default)]
-struct PathColumns<'s> {
+struct PathColumns {
     asked: Asked,
-    values: Option<IndexedColumn<'s>>,
-    lengths: Option<IndexedColumn<'s>>,
+    values: Option<IndexedColumn>,
+    lengths: Option<IndexedColumn>,
 }
 
-impl PathColumns<'_> {
-    fn texts(&self) -> Option<&IndexedColumn<'_>> {
+impl PathColumns {
+    fn texts(&self) -> Option<&IndexedColumn> {
         self.values.as_ref().filter(|column| column.dtype == ColumnType::Utf8)
     }
 
@@ -68,17 +68,17 @@ impl PathColumns<'_> {
         self.lengths.is_some() || self.texts().is_some()
     }
 
-    fn any(&self) -> Option<&IndexedColumn<'_>> {
+    fn any(&self) -> Option<&IndexedColumn> {
         self.values.as_ref().or(self.lengths.as_ref())
     }
 }
 
-impl<'s> ShardColumns<'s> {
+impl ShardColumns {
     /// Opens the columns that the expression needs.
     ///
     /// # Errors
     /// As [`Shard::column`].
-    pub(crate) fn open(expression: &Expression, paths: &[Vec<String>], shard: &'s Shard) -> Result<Self> {
+    pub(crate) fn open(expression: &Expression, paths: &[Vec<String>], shard: &Shard) -> Result<Self> {
         let mut all = Vec::with_capacity(paths.len());
         for (path, asked) in paths.iter().zip(expression.asked()) {
             let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
@@ -245,7 +245,7 @@ impl<'s> ShardColumns<'s> {
 }
 
 /// A cell with its type.
-fn cell<'c>(column: &'c IndexedColumn<'_>, row: u64) -> Cell<'c> {
+fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
     if !column.is_valid(row) {
         return Cell::Missing;
     }
@@ -275,7 +275,7 @@ fn cell<'c>(column: &'c IndexedColumn<'_>, row: u64) -> Cell<'c> {
 
 /// The answers, ignoring missing values; `None` for a literal that the type cannot represent.
 fn compared(
-    column: &IndexedColumn<'_>,
+    column: &IndexedColumn,
     comparison: Comparison,
     literal: &Literal,
     rows: Block<'_>,
@@ -339,7 +339,7 @@ fn answers<const WIDTH: usize>(
 
 /// A row as a sample whose values come only from indexed columns.
 struct IndexedSample<'c> {
-    columns: &'c ShardColumns<'c>,
+    columns: &'c ShardColumns,
     row: u64,
 }
 

@@ -68,7 +68,7 @@ impl<'e> RowFilter<'e> {
     ///
     /// # Errors
     /// As [`Shard::column`].
-    pub fn columns<'s>(&self, shard: &'s Shard) -> Result<ShardColumns<'s>> {
+    pub fn columns(&self, shard: &Shard) -> Result<ShardColumns> {
         let columns = ShardColumns::open(self.expression, &self.paths, shard)?;
         // A path with an indexed column counts as found, even if other shards do not have it.
         (0..self.paths.len()).filter(|path| columns.has(*path)).for_each(|path| self.note(path, true));
@@ -79,7 +79,7 @@ impl<'e> RowFilter<'e> {
     ///
     /// # Errors
     /// The error of a row that must be read, with its place.
-    pub fn select(&self, shard: &Shard, columns: &ShardColumns<'_>, rows: Block<'_>) -> Result<Vec<bool>> {
+    pub fn select(&self, shard: &Shard, columns: &ShardColumns, rows: Block<'_>) -> Result<Vec<bool>> {
         let answers = columns.answers(self.expression, rows);
         let scanned = (0..self.paths.len()).filter(|path| !columns.has(*path));
         let tree = PathTree::new(scanned.map(|path| (path, &self.paths[path][..])));
@@ -115,7 +115,7 @@ impl<'e> RowFilter<'e> {
 /// One row. The values at some of its paths come from indexed columns.
 struct RowSample<'r> {
     shard: &'r Shard,
-    columns: &'r ShardColumns<'r>,
+    columns: &'r ShardColumns,
     row: u64,
     found: &'r [Option<FoundValue<'r>>],
 }

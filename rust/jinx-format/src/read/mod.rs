@@ -16,6 +16,7 @@ mod opened_identity;
 pub mod options;
 mod plain_row;
 pub mod pointer;
+pub mod range_plan;
 mod scalar;
 pub mod shard;
 pub mod stored;

@@ -20,7 +20,7 @@ impl Shard {
     pub fn identity(&self) -> Result<String> {
         match &self.footer().id {
             Some(id) => Ok(id.clone()),
-            None => Ok(format!("{}-{}", size_and_time(self.main()), hash_of_ends(self.main())?)),
+            None => Ok(format!("{}-{}", self.main().version().portable(), hash_of_ends(self.main())?)),
         }
     }
 
@@ -36,7 +36,7 @@ impl Shard {
         let main = self.main();
         main.require_unchanged()?;
         if self.rules() == FormatVersion::Plain {
-            return Ok(size_and_time(main));
+            return Ok(main.version().portable());
         }
         hash_source(main, self.footer_offset())
     }
@@ -48,10 +48,6 @@ impl Shard {
     pub fn content_hash(&self) -> Result<String> {
         hash_source(self.main(), 0)
     }
-}
-
-fn size_and_time(file: &Source) -> String {
-    format!("{}-{}", file.len(), file.identity().modified_nanoseconds())
 }
 
 fn hash_of_ends(file: &Source) -> Result<String> {

@@ -11,7 +11,6 @@ use jinx_format::view::Base;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,7 +38,7 @@ pub fn view_line_offsets<'py>(
     let offsets = with_view(file, |shard| {
         let offsets = shard.base_line_offsets(base).map_err(|error| error.in_file(shard.path()))?;
         let missing = || Error::invalid("this base has no line offsets").in_file(shard.path());
-        offsets.map(Cow::into_owned).ok_or_else(missing)
+        offsets.ok_or_else(missing)
     });
     Ok(PyBytes::new(py, &offsets.into_py_result()?))
 }

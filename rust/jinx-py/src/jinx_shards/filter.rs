@@ -57,7 +57,7 @@ fn add_selected(chosen: &mut Vec<u64>, numbers: Range<u64>, selected: &[bool]) {
 struct ShardFilter<'s> {
     shards: &'s Shards,
     filter: &'s RowFilter<'s>,
-    columns: Vec<OnceLock<Result<ShardColumns<'s>>>>,
+    columns: Vec<OnceLock<Result<ShardColumns>>>,
 }
 
 impl<'s> ShardFilter<'s> {
