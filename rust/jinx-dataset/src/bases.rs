@@ -5,12 +5,11 @@ use crate::rows::Rows;
 use crate::shards::ShardRows;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::Cause;
-use jinx_core::io::Identity;
+use jinx_core::io::{Identity, Version};
 use jinx_core::{Error, Result};
 use jinx_format::base_url::local_path;
 use jinx_format::bases::hash_bytes;
 use jinx_format::read::open::resolve;
-use jinx_format::read::opened_identity::size_and_time;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::{Base, BaseKind};
 use jinx_mds::index_json::INDEX_NAME;
@@ -117,7 +116,7 @@ impl BaseOpener {
     fn json_lines(&self, base: &Base, i: usize, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
         let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
         // Before the line offsets are used, which another file would not have.
-        self.require(base, path, base.num_samples, &size_and_time(&Identity::from(&metadata)))?;
+        self.require(base, path, base.num_samples, &Version::File(Identity::from(&metadata)).portable())?;
         let offsets = line_offsets(view, i)?;
         let line_offsets = Some(Arc::from(offsets));
         let options = OpenOptions { markers: base.markers, line_offsets, ..self.options(view) };

@@ -89,10 +89,10 @@ impl ChunkChecks {
     /// # Errors
     /// `Corrupt` for a chunk that does not match; errors of `read`.
     #[inline]
-    pub(crate) fn require<'b>(
+    pub(crate) fn require(
         &self,
         bytes: Range<u64>,
-        read: impl Fn(u64, u64) -> Result<Cow<'b, [u8]>>,
+        read: impl Fn(u64, u64) -> Result<Bytes>,
     ) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -113,7 +113,7 @@ impl ChunkChecks {
     }
 
     #[cold]
-    fn compare<'b>(&self, at: usize, read: &impl Fn(u64, u64) -> Result<Cow<'b, [u8]>>) -> Result<()> {
+    fn compare(&self, at: usize, read: &impl Fn(u64, u64) -> Result<Bytes>) -> Result<()> {
         let _comparing = self.comparing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_compared(at) {
             return Ok(());

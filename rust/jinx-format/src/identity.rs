@@ -3,7 +3,6 @@
 use crate::key::FormatVersion;
 use crate::manifest::Manifest;
 use crate::read::locate::{open_sidecar, read_footer, sidecar_with_id};
-use crate::read::options::OpenOptions;
 use crate::sidecar::id_of;
 use jinx_core::error::Result;
 use jinx_core::io::{Access, PairIdentity, Source, other_owner, sidecar_path};
@@ -49,7 +48,7 @@ pub fn sidecar_of(path: &Path) -> Result<Option<PathBuf>> {
             }
             match sidecar_with_id(path)? {
                 None if is_free => Ok(Some(named)),
-                None => open_sidecar(path, &footer, &OpenOptions::default()).map(|_| None),
+                None => open_sidecar(path, &footer, &|path| Source::open(path, Access::Auto)).map(|_| None),
                 found => Ok(found),
             }
         }

@@ -1,27 +1,28 @@
 //! Arrays of little-endian u64: the index and the line hashes.
 
 use crate::footer::ArrayRef;
-use jinx_core::checked_math::{range_within, to_u64, to_usize};
+use bytes::Bytes;
+use jinx_core::checked_math::{range_within, to_u64};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
-use std::borrow::Cow;
+use std::ops::Range;
 
-/// An array in memory or in the sidecar, where a memory map makes it free to open.
+/// An array in memory, which a map of the sidecar is, or in the sidecar.
 #[derive(Debug)]
 pub enum Array {
-    Owned(Vec<u8>),
+    Memory(Bytes),
     Sidecar { offset: u64, length: u64 },
 }
 
 impl Default for Array {
     fn default() -> Self {
-        Self::Owned(Vec::new())
+        Self::Memory(Bytes::new())
     }
 }
 
 impl Array {
     pub fn owned(bytes: Vec<u8>) -> Self {
-        Self::Owned(bytes)
+        Self::Memory(Bytes::from(bytes))
     }
 
     /// Opens an array that must have `expected` bytes, of a main file of `file_bytes`.
@@ -41,7 +42,7 @@ impl Array {
                 if *length != expected {
                     return Err(wrong(*length));
                 }
-                Ok(Self::Owned(ArrayRef::decode_inline(data, *length, x, file_bytes)?))
+                Ok(Self::owned(ArrayRef::decode_inline(data, *length, x, file_bytes)?))
             }
             ArrayRef::Sidecar { offset, length, .. } => {
                 if *length != expected {
@@ -51,7 +52,10 @@ impl Array {
                     Error::mismatch(format!("the sidecar, which holds the {what}, is missing"))
                 })?;
                 range_within(*offset, *length, side.len(), what)?;
-                Ok(Self::Sidecar { offset: *offset, length: *length })
+                match side.is_mapped() {
+                    true => side.read(*offset, *length).map(Self::Memory),
+                    false => Ok(Self::Sidecar { offset: *offset, length: *length }),
+                }
             }
         }
     }
@@ -71,35 +75,62 @@ impl Array {
     /// `Truncated` past the end.
     #[inline]
     pub fn entries<const N: usize>(&self, i: u64, side: Option<&Source>) -> Result<[u64; N]> {
-        let past = || Error::truncated(format!("entry {i} is past the end of its array"));
-        let wanted = to_u64(8 * N);
-        let at = i.checked_mul(8).ok_or_else(past)?;
-        let bytes = match self {
-            Self::Owned(bytes) => {
-                let at = to_usize(at, "an array's entry")?;
-                Cow::Borrowed(bytes.get(at..).and_then(|rest| rest.get(..8 * N)).ok_or_else(past)?)
+        match self {
+            Self::Memory(bytes) => {
+                let at = usize::try_from(i).ok().and_then(|i| i.checked_mul(8));
+                at.and_then(|at| words(bytes.get(at..)?)).ok_or_else(|| past(i))
             }
-            Self::Sidecar { offset, length } => {
-                if at.checked_add(wanted).is_none_or(|end| end > *length) {
-                    return Err(past());
-                }
-                side.ok_or_else(past)?.slice(offset + at, wanted)?
+            Self::Sidecar { .. } => {
+                let range = self.place(i, to_u64(N)).ok_or_else(|| past(i))?;
+                let side = side.ok_or_else(|| past(i))?;
+                words(&side.slice(range.start, range.end - range.start)?).ok_or_else(|| past(i))
             }
+        }
+    }
+
+    /// As [`Array::entries`], for each of `rows`; neighbours are read together.
+    ///
+    /// # Errors
+    /// As [`Array::entries`].
+    pub fn many<const N: usize>(&self, rows: &[u64], side: Option<&Source>) -> Result<Vec<[u64; N]>> {
+        let (Self::Sidecar { .. }, Some(side)) = (self, side) else {
+            return rows.iter().map(|row| self.entries(*row, side)).collect();
         };
-        let (words, _) = bytes.as_chunks::<8>();
-        words.first_chunk::<N>().map(|words| words.map(u64::from_le_bytes)).ok_or_else(past)
+        let place = |row: &u64| self.place(*row, to_u64(N)).ok_or_else(|| past(*row));
+        let places = rows.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let found = side.read_many(&places)?;
+        rows.iter().zip(found).map(|(row, bytes)| words(&bytes).ok_or_else(|| past(*row))).collect()
+    }
+
+    /// Where `count` entries from `i` on are in the sidecar; `None` for an array in memory, and past the end.
+    pub fn place(&self, i: u64, count: u64) -> Option<Range<u64>> {
+        let Self::Sidecar { offset, length } = self else { return None };
+        let (start, end) = (i.checked_mul(8)?, i.checked_add(count)?.checked_mul(8)?);
+        (end <= *length).then(|| offset + start..offset + end)
     }
 
     /// All bytes.
     ///
     /// # Errors
     /// I/O errors of the sidecar.
-    pub fn bytes<'a>(&'a self, side: Option<&'a Source>) -> Result<Cow<'a, [u8]>> {
+    pub fn bytes(&self, side: Option<&Source>) -> Result<Bytes> {
         match self {
-            Self::Owned(bytes) => Ok(bytes.into()),
+            Self::Memory(bytes) => Ok(bytes.clone()),
             Self::Sidecar { offset, length } => {
-                side.ok_or_else(|| Error::mismatch("the sidecar is missing"))?.slice(*offset, *length)
+                side.ok_or_else(|| Error::mismatch("the sidecar is missing"))?.read(*offset, *length)
             }
         }
     }
+}
+
+/// The first words of `bytes`.
+#[inline]
+fn words<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.first_chunk::<N>().map(|words| words.map(u64::from_le_bytes))
+}
+
+#[cold]
+fn past(i: u64) -> Error {
+    Error::truncated(format!("entry {i} is past the end of its array"))
 }

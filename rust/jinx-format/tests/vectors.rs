@@ -102,7 +102,7 @@ fn check_column(shard: &Shard, expected: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn cell(column: &IndexedColumn<'_>, i: u64) -> Value {
+fn cell(column: &IndexedColumn, i: u64) -> Value {
     if !column.is_valid(i) {
         return Value::Null;
     }

@@ -1,19 +1,43 @@
-//! Tells the system what will be read and written.
+//! Tells the system what will be read and written, and asks what it has in memory.
 
 use std::fs::File;
 use std::ops::Range;
 
+/// The largest range that Linux takes as a whole in one piece of advice is the read-ahead of the disk; it ignores the rest.
+/// This is the usual read-ahead.
+#[cfg(target_os = "linux")]
+const ADVICE_BYTES: u64 = 128 << 10;
+
 /// These bytes of a file will be read soon: the system may begin to read them. It need not.
 #[cfg(target_os = "linux")]
 pub fn expect_reads(file: &File, range: Range<u64>) {
-    let length = std::num::NonZeroU64::new(range.end.saturating_sub(range.start));
-    // Without the advice, reading takes longer, and does the same.
-    let _ = rustix::fs::fadvise(file, range.start, length, rustix::fs::Advice::WillNeed);
+    let mut start = range.start;
+    while start < range.end {
+        let length = ADVICE_BYTES.min(range.end - start);
+        // Without the advice, reading takes longer, and does the same.
+        let _ =
+            rustix::fs::fadvise(file, start, std::num::NonZeroU64::new(length), rustix::fs::Advice::WillNeed);
+        start += length;
+    }
 }
 
 /// These bytes of a file will be read soon. Here the system takes no such advice.
 #[cfg(not(target_os = "linux"))]
 pub fn expect_reads(_: &File, _: Range<u64>) {}
+
+/// Whether the byte at `offset` is in the page cache; `false` where the system does not say.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_cached(file: &File, offset: u64) -> bool {
+    let mut byte = [0];
+    let buffer = &mut [std::io::IoSliceMut::new(&mut byte)];
+    rustix::io::preadv2(file, buffer, offset, rustix::io::ReadWriteFlags::NOWAIT).is_ok()
+}
+
+/// Whether the byte at `offset` is in the page cache: `true`, because [`expect_reads`] would do nothing here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_cached(_: &File, _: u64) -> bool {
+    true
+}
 
 /// The first `length` bytes of a file will be written, in any order: the system may reserve room for them in one stretch.
 #[cfg(target_os = "linux")]

@@ -17,10 +17,10 @@ pub(crate) struct Map(Mmap);
 impl Map {
     /// Maps the first `length` bytes; `length` must not be zero and not exceed the file.
     pub(crate) fn new(file: &File, length: usize) -> io::Result<Self> {
-        // SAFETY: the map is private to `Map` and handed out only as `&[u8]` tied to its lifetime. What the
-        // compiler cannot check is that nobody changes the file meanwhile. Our own writers never write into or
-        // shrink a published file, they publish by rename, which leaves this inode alone. A foreign process that
-        // writes in place can change bytes we see. What is parsed, or becomes text, is copied first: footers, lines,
+        // SAFETY: the map is private to `Map` and handed out only as `&[u8]` tied to its lifetime, and as `Bytes` that
+        // own the `Map`. What the compiler cannot check is that nobody changes the file meanwhile. Our own writers never
+        // write into or shrink a published file, they publish by rename, which leaves this inode alone. A foreign process
+        // that writes in place can change bytes we see. What is parsed, or becomes text, is copied first: footers, lines,
         // columns of strings, values. What works on the map itself takes any bytes at any time: hashes, searches
         // for one byte, numbers (of the index, of columns), each checked again where it is used as a place, the
         // first bytes of a format, and decompressors, which keep within their input and output whatever they
@@ -36,8 +36,10 @@ impl Map {
     pub(crate) fn are_many() -> bool {
         COUNT.load(Ordering::Relaxed) >= max_maps() / 2
     }
+}
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+impl AsRef<[u8]> for Map {
+    fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }

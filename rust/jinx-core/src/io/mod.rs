@@ -2,16 +2,18 @@
 //!
 //! Unix only (Linux and macOS): the guarantees rest on positioned reads, `flock`, hard links and atomic renames.
 
+mod access;
 pub mod append;
+mod blocks;
 mod dataset_lock;
 pub mod directory;
 mod directory_contents;
 mod directory_paths;
-pub mod file;
 pub mod fs_calls;
 mod kernel_advice;
 pub mod links;
 mod local_disk;
+mod local_file;
 mod lock;
 mod map;
 pub mod pair_names;
@@ -19,29 +21,34 @@ mod pair_paths;
 pub mod pair_writer;
 pub mod process_limits;
 pub mod publish_file;
+mod runs;
 mod scratch;
 pub mod sidecar_owner;
+mod source;
 pub mod stream_out;
 pub mod sweep;
 mod uninit;
 pub mod untrusted_paths;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
 
+pub use access::Access;
 pub use append::DirectoryAppend;
+pub use blocks::{Blocks, Version};
 pub use dataset_lock::{DirectoryLock, PairLock};
 pub use directory::DirectoryWriter;
 pub use directory_contents::Contents;
-pub use file::{Access, Identity, Source, base_of};
 pub use fs_calls::{FileOps, RealOps};
 pub use kernel_advice::{expect_reads, expect_writes};
+pub use local_file::Identity;
 pub use pair_names::{PairIdentity, second_name, sidecar_path};
 pub use pair_writer::PairWriter;
 pub use publish_file::{publish_file, publish_on};
 pub use scratch::{Scratch, mark_unfinished, sweep_unfinished};
 pub use sidecar_owner::{other_owner, require_own_sidecar};
+pub use source::{Source, base_of};
 pub use stream_out::StreamOut;
 pub use sweep::sweep;
 pub use uninit::UninitSlice;

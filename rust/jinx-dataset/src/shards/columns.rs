@@ -70,7 +70,7 @@ fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
 }
 
 impl JoinedColumn {
-    fn append(&mut self, column: &IndexedColumn<'_>, dtype: ColumnType) {
+    fn append(&mut self, column: &IndexedColumn, dtype: ColumnType) {
         if let Some(validity) = &mut self.validity {
             for i in 0..column.rows {
                 let row = self.rows + i;

@@ -263,7 +263,7 @@ impl<'s> ShardColumns<'s> {
 }
 
 /// A cell with its type.
-fn cell<'c>(column: &'c IndexedColumn<'_>, row: u64) -> Cell<'c> {
+fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
     if !column.is_valid(row) {
         return Cell::Missing;
     }
@@ -293,7 +293,7 @@ fn cell<'c>(column: &'c IndexedColumn<'_>, row: u64) -> Cell<'c> {
 
 /// The answers, ignoring missing values; `None` for a literal that the type cannot represent.
 fn compared(
-    column: &IndexedColumn<'_>,
+    column: &IndexedColumn,
     comparison: Comparison,
     literal: &Literal,
     rows: Block<'_>,

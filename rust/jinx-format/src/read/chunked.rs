@@ -4,8 +4,8 @@ use crate::chunks::ChunkChecks;
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::read::columns::{ColumnKind, IndexedColumn};
 use crate::read::shard::Shard;
+use bytes::Bytes;
 use jinx_core::error::{Error, Result};
-use std::borrow::Cow;
 use std::ops::{Deref, Range};
 
 impl Shard {
@@ -55,7 +55,7 @@ impl Shard {
         let mut open = |place: &ArrayRef, expected: u64, bits: u64, what: &str| {
             if let Some((array, bytes)) = self.mapped_chunks(place, expected, bits)? {
                 unchecked.push(array);
-                return Ok(Cow::Borrowed(bytes));
+                return Ok(bytes);
             }
             self.array_bytes(place, Some(expected), what)
         };
@@ -69,10 +69,12 @@ impl Shard {
         place: &ArrayRef,
         expected: u64,
         bits: u64,
-    ) -> Result<Option<(UncheckedArray, &[u8])>> {
+    ) -> Result<Option<(UncheckedArray, Bytes)>> {
         let ArrayRef::Sidecar { offset, length, chunk: Some(_), .. } = place else { return Ok(None) };
-        let mapped = self.sidecar().and_then(|side| side.mapped_slice(*offset, *length));
-        let Some(bytes) = mapped.filter(|_| *length == expected) else { return Ok(None) };
+        let Some(side) = self.sidecar().filter(|side| side.is_mapped() && *length == expected) else {
+            return Ok(None);
+        };
+        let bytes = side.read(*offset, *length)?;
         let checks = ChunkChecks::of(place, self.main().len())?;
         Ok(checks.map(|checks| (UncheckedArray { checks, offset: *offset, bits }, bytes)))
     }
@@ -92,7 +94,7 @@ struct UncheckedArray {
 pub struct ChunkedColumn<'s> {
     shard: &'s Shard,
     info: &'s ColumnInfo,
-    column: IndexedColumn<'s>,
+    column: IndexedColumn,
     unchecked: Vec<UncheckedArray>,
 }
 
@@ -117,11 +119,11 @@ impl ChunkedColumn<'_> {
     }
 }
 
-impl<'s> Deref for ChunkedColumn<'s> {
-    type Target = IndexedColumn<'s>;
+impl Deref for ChunkedColumn<'_> {
+    type Target = IndexedColumn;
 
     /// Its cells are right where [`ChunkedColumn::require`] has checked them.
-    fn deref(&self) -> &IndexedColumn<'s> {
+    fn deref(&self) -> &IndexedColumn {
         &self.column
     }
 }

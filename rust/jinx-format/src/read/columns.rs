@@ -2,9 +2,9 @@
 
 use crate::footer::{ArrayRef, ColumnInfo, check_x};
 use crate::read::shard::Shard;
+use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
-use std::borrow::Cow;
 
 /// What an indexed column holds for each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,18 +99,18 @@ impl ColumnType {
 
 /// A checked column: every cell can be read without another check.
 #[derive(Debug, Clone)]
-pub struct IndexedColumn<'s> {
+pub struct IndexedColumn {
     pub dtype: ColumnType,
     pub rows: u64,
     /// One bit a row, lowest first, 1 = present; `None` when every row has a value.
-    pub validity: Option<Cow<'s, [u8]>>,
+    pub validity: Option<Bytes>,
     /// Strings only: `rows + 1` little-endian u64 into `data`.
-    pub offsets: Option<Cow<'s, [u8]>>,
+    pub offsets: Option<Bytes>,
     /// Little-endian cells (a bool is one byte, 0 or 1), or the UTF-8 of all strings in row order.
-    pub data: Cow<'s, [u8]>,
+    pub data: Bytes,
 }
 
-impl IndexedColumn<'_> {
+impl IndexedColumn {
     /// Whether row `i` has a value.
     pub fn is_valid(&self, i: u64) -> bool {
         let Some(bits) = &self.validity else { return i < self.rows };
@@ -136,7 +136,7 @@ impl IndexedColumn<'_> {
 }
 
 /// Opens an array of a number of bytes, of which each row has so many bits; the text says what it holds.
-type OpenArray<'f, 's> = dyn FnMut(&ArrayRef, u64, u64, &str) -> Result<Cow<'s, [u8]>> + 'f;
+type OpenArray<'f> = dyn FnMut(&ArrayRef, u64, u64, &str) -> Result<Bytes> + 'f;
 
 impl Shard {
     /// The footer's description of the column `kind` at `path`, if there is one.
@@ -148,7 +148,7 @@ impl Shard {
     ///
     /// # Errors
     /// `Corrupt` when lengths, checksums, offsets or strings are invalid, `Truncated` outside the sidecar.
-    pub fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<IndexedColumn<'_>>> {
+    pub fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<IndexedColumn>> {
         let Some(info) = self.column_info(path, kind) else { return Ok(None) };
         self.read_column(info).map(Some).map_err(|error| self.in_column(error, info))
     }
@@ -164,18 +164,18 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::column`].
-    pub fn read_column(&self, info: &ColumnInfo) -> Result<IndexedColumn<'_>> {
+    pub fn read_column(&self, info: &ColumnInfo) -> Result<IndexedColumn> {
         self.assemble_column(info, &mut |place, expected, _, what| {
             self.array_bytes(place, Some(expected), what)
         })
     }
 
     /// As [`Shard::read_column`]; validity and numbers come from `open`.
-    pub(super) fn assemble_column<'s>(
-        &'s self,
+    pub(super) fn assemble_column(
+        &self,
         info: &ColumnInfo,
-        open: &mut OpenArray<'_, 's>,
-    ) -> Result<IndexedColumn<'s>> {
+        open: &mut OpenArray<'_>,
+    ) -> Result<IndexedColumn> {
         let dtype = ColumnType::from_name(&info.dtype)
             .ok_or_else(|| Error::corrupt(format!("unknown type '{}'", info.dtype)))?;
         let rows = info.rows;
@@ -213,10 +213,10 @@ impl Shard {
                 let expected =
                     rows.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
                 // Copied before the check: the checked bytes must be those that become strings.
-                let offsets = self.array_bytes(place, Some(expected), "offsets")?.into_owned();
-                let data = self.array_bytes(&info.data, None, "data")?.into_owned();
+                let offsets = Vec::from(self.array_bytes(place, Some(expected), "offsets")?);
+                let data = Vec::from(self.array_bytes(&info.data, None, "data")?);
                 check_texts(&offsets, &data)?;
-                (Some(Cow::Owned(offsets)), Cow::Owned(data))
+                (Some(Bytes::from(offsets)), Bytes::from(data))
             }
             (Some(_), Some(_)) => return Err(Error::corrupt("offsets in a column without strings")),
             (None, None) => return Err(Error::corrupt("strings without offsets")),
@@ -228,14 +228,14 @@ impl Shard {
     ///
     /// # Errors
     /// `Corrupt` for another length than `expected` or a wrong checksum, `Truncated` outside the sidecar.
-    pub fn array_bytes(&self, place: &ArrayRef, expected: Option<u64>, what: &str) -> Result<Cow<'_, [u8]>> {
+    pub fn array_bytes(&self, place: &ArrayRef, expected: Option<u64>, what: &str) -> Result<Bytes> {
         let (ArrayRef::Inline { length, .. } | ArrayRef::Sidecar { length, .. }) = place;
         if let Some(expected) = expected.filter(|expected| expected != length) {
             return Err(Error::corrupt(format!("{what} has {length} bytes, {expected} are needed")));
         }
         match place {
             ArrayRef::Inline { data, length, x } => {
-                ArrayRef::decode_inline(data, *length, x, self.main().len()).map(Cow::Owned)
+                ArrayRef::decode_inline(data, *length, x, self.main().len()).map(Bytes::from)
             }
             ArrayRef::Sidecar { offset, length, x, .. } => {
                 let bytes = self.sidecar_bytes(*offset, *length)?;

@@ -2,7 +2,6 @@
 
 use crate::footer::{Footer, SidecarInfo, footer_range};
 use crate::key::FormatVersion;
-use crate::read::options::OpenOptions;
 use crate::sidecar::{self, Header};
 use crate::sniff::{FileKind, sniff_source};
 use jinx_core::checked_math::to_u64;
@@ -10,6 +9,9 @@ use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Access, Source, plain_component, second_name, sidecar_path};
 use jinx_core::limits::MAX_TRAILER_BYTES;
 use std::path::{Path, PathBuf};
+
+/// Opens a file of a pair. `Io(NotFound)` means that there is none.
+pub type OpenFile<'o> = &'o dyn Fn(&Path) -> Result<Source>;
 
 /// Reads and parses the footer of a main file.
 ///
@@ -52,12 +54,12 @@ pub(crate) fn foreign(main: &Source, error: Error) -> Error {
 pub(crate) fn open_sidecar(
     path: &Path,
     footer: &Footer,
-    options: &OpenOptions,
+    open: OpenFile<'_>,
 ) -> Result<(Option<Source>, Option<Header>)> {
     let named = sidecar_path(path);
     if footer.rules != FormatVersion::V1_1 {
-        return match options.source(&named) {
-            Ok(side) => Ok((Some(old_sidecar(path, side, options)?), None)),
+        return match open(&named) {
+            Ok(side) => Ok((Some(old_sidecar(path, side, open)?), None)),
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok((None, None)),
             Err(error) => Err(error),
         };
@@ -66,7 +68,7 @@ pub(crate) fn open_sidecar(
     let id = footer.id.as_deref().unwrap_or_default();
     let mut failure = None;
     for candidate in &candidates(path, id, info)? {
-        let side = match options.source(candidate) {
+        let side = match open(candidate) {
             Ok(side) => side,
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => continue,
             Err(error) => return Err(error),
@@ -122,12 +124,12 @@ pub(crate) fn sidecar_with_id(path: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// The sidecar of a 1.0 file: while a 1.1 pair replaces it, it is found under its second name.
-fn old_sidecar(path: &Path, side: Source, options: &OpenOptions) -> Result<Source> {
+fn old_sidecar(path: &Path, side: Source, open: OpenFile<'_>) -> Result<Source> {
     let is_new = side.len() >= sidecar::HEADER_BYTES && *side.slice(0, 8)? == sidecar::MAGIC;
     if !is_new {
         return Ok(side);
     }
-    match options.source(second_name(path, None)) {
+    match open(&second_name(path, None)) {
         Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok(side),
         result => result,
     }

@@ -191,7 +191,7 @@ fn check_place(shard: &Shard, pointer: &Pointer) -> Result<()> {
 fn check_whole(shard: &Shard, pointer: &Pointer) -> Result<()> {
     match shard.verify_level() {
         Verify::None | Verify::Rows => check_place(shard, pointer),
-        Verify::Full | Verify::Whole => shard.fetch_cow(pointer).map(drop),
+        Verify::Full | Verify::Whole => shard.fetch_shared(pointer).map(drop),
     }
 }
 
@@ -209,7 +209,7 @@ fn array_head(shard: &Shard, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
             let read =
                 |length: usize| shard.sidecar_bytes(pointer.offset, pointer.length.min(to_u64(length)));
             let length = npy::header_end(&read(npy::PREFIX_BYTES)?)?;
-            Ok(read(length)?.into_owned())
+            Ok(read(length)?.into())
         }
         (Location::Sidecar(pointer), Some(codec), None) => {
             let mut reader = codec::reader(codec, Cursor::new(shard.fetch(pointer)?))?;

@@ -17,6 +17,7 @@ pub mod opened_identity;
 pub mod options;
 mod plain_row;
 pub mod pointer;
+pub mod range_plan;
 mod scalar;
 pub mod shard;
 pub mod stored;

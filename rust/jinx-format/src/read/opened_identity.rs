@@ -20,10 +20,7 @@ impl Shard {
     pub fn identity(&self) -> Result<String> {
         match &self.footer().id {
             Some(id) => Ok(id.clone()),
-            None => {
-                let state = size_and_time(&self.main().identity());
-                Ok(format!("{state}-{}", hash_of_ends(self.main())?))
-            }
+            None => Ok(format!("{}-{}", self.main().version().portable(), hash_of_ends(self.main())?)),
         }
     }
 
@@ -39,7 +36,7 @@ impl Shard {
         let main = self.main();
         main.require_unchanged()?;
         if self.rules() == FormatVersion::Plain {
-            return Ok(size_and_time(&main.identity()));
+            return Ok(main.version().portable());
         }
         hash_source(main, self.footer_offset())
     }
@@ -51,11 +48,6 @@ impl Shard {
     pub fn content_hash(&self) -> Result<String> {
         hash_source(self.main(), 0)
     }
-}
-
-/// What stands for the id of a file that has none: its size, and the time of its last change in nanoseconds.
-pub fn size_and_time(file: &Identity) -> String {
-    format!("{}-{}", file.size, file.modified_nanoseconds())
 }
 
 fn hash_of_ends(file: &Source) -> Result<String> {

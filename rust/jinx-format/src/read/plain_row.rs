@@ -2,10 +2,10 @@
 
 use crate::key::{FormatVersion, needs_quotes};
 use crate::read::shard::Shard;
+use bytes::Bytes;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::{Members, Span};
 use jinx_core::key_set::KeySet;
-use std::borrow::Cow;
 
 impl Shard {
     /// Whether the footer says that all values mean themselves.
@@ -14,7 +14,7 @@ impl Shard {
     }
 
     /// As [`Shard::line_offsets`], without a copy where the sidecar is mapped.
-    pub(crate) fn index_bytes(&self) -> Result<Cow<'_, [u8]>> {
+    pub(crate) fn index_bytes(&self) -> Result<Bytes> {
         self.index.bytes(self.sidecar())
     }
 

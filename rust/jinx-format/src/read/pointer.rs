@@ -4,6 +4,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
 use std::borrow::Cow;
+use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pointer {
@@ -14,6 +15,11 @@ pub struct Pointer {
 }
 
 impl Pointer {
+    /// The bytes in the sidecar, which may have fewer.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.length)
+    }
+
     /// Parses a pointer and the file name of a media value from the text of their object.
     pub(crate) fn parse(text: &[u8]) -> Result<(Self, Option<Cow<'_, str>>)> {
         let (mut offset, mut length, mut x, mut path) = (None, None, None, None);

@@ -6,16 +6,16 @@ use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::index::Array;
 use crate::key::FormatVersion;
 use crate::read::key_cache::KnownKey;
-use crate::read::locate::{foreign, open_sidecar, read_footer};
+use crate::read::locate::{OpenFile, foreign, open_sidecar, read_footer};
 pub use crate::read::options::{OpenOptions, Verify};
 use crate::read::pointer::Pointer;
 use crate::sidecar::{self, Header};
+use bytes::Bytes;
 use jinx_core::checked_math::{range_within, to_u64, to_usize};
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Source, UninitSlice, sidecar_path};
 use jinx_core::limits::Limits;
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 use twox_hash::XxHash3_64;
@@ -46,9 +46,17 @@ impl Shard {
     /// # Errors
     /// Names the file and the problem; `Mismatch` when the sidecar belongs to another file.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
+        Self::open_with(path, &|path| options.source(path), options)
+    }
+
+    /// As [`Shard::open`], with `open` for every file, which may be anywhere: see [`jinx_core::io::Blocks`].
+    ///
+    /// # Errors
+    /// As [`Shard::open`].
+    pub fn open_with(path: &Path, open: OpenFile<'_>, options: &OpenOptions) -> Result<Self> {
         let mut seen = String::new();
         loop {
-            match Self::open_once(path, options) {
+            match Self::open_once(path, open, options) {
                 // A writer may have replaced the pair between the two opens: try again, until the same mismatch occurs
                 // twice.
                 Err(error) if error.cause() == Cause::Mismatch && error.to_string() != seen => {
@@ -59,8 +67,8 @@ impl Shard {
         }
     }
 
-    fn open_once(path: &Path, options: &OpenOptions) -> Result<Self> {
-        let main = options.source(path)?;
+    fn open_once(path: &Path, open: OpenFile<'_>, options: &OpenOptions) -> Result<Self> {
+        let main = open(path)?;
         let (footer, footer_offset) =
             read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
         if footer.view.is_some() && !options.views {
@@ -68,7 +76,7 @@ impl Shard {
                         a dataset of its own with jinx convert";
             return Err(Error::unsupported(what).in_file(path));
         }
-        let side = open_sidecar(path, &footer, options)?;
+        let side = open_sidecar(path, &footer, open)?;
         let mut shard = Self::assemble(main, side, footer, footer_offset, options)?;
         shard.open_line_hash().map_err(|error| error.in_file(path))?;
         Ok(shard)
@@ -83,7 +91,7 @@ impl Shard {
         let footer = read_footer(&main).map_err(|error| vec![foreign(&main, error).in_file(path)]);
         let (footer, footer_offset) = footer?;
         let mut problems = Vec::new();
-        let side = open_sidecar(path, &footer, options).unwrap_or_else(|error| {
+        let side = open_sidecar(path, &footer, &|path| options.source(path)).unwrap_or_else(|error| {
             problems.push(error);
             (options.source(sidecar_path(path)).ok(), None)
         });
@@ -227,7 +235,7 @@ impl Shard {
     /// # Errors
     /// I/O errors of the sidecar.
     pub fn line_offsets(&self) -> Result<Vec<u8>> {
-        Ok(self.index.bytes(self.side.as_ref())?.into_owned())
+        self.index.bytes(self.side.as_ref()).map(Vec::from)
     }
 
     /// An array of `count` 8-byte numbers.
@@ -311,7 +319,11 @@ impl Shard {
         if i >= self.len() {
             return Err(Error::invalid(format!("sample {i} of {}", self.len())).in_file(self.path()));
         }
-        let [start, end] = self.index.entries(i, self.side.as_ref())?;
+        self.checked_bounds(i, self.index.entries(i, self.side.as_ref())?)
+    }
+
+    /// The start and the end of line `i`, as the index has them.
+    pub(super) fn checked_bounds(&self, i: u64, [start, end]: [u64; 2]) -> Result<(u64, u64)> {
         if start > end || end > self.footer_offset {
             return Err(
                 self.here(Error::corrupt(format!("the index gives it the bytes {start} to {end}")), i)
@@ -347,13 +359,18 @@ impl Shard {
         self.known_keys.get_or_init(|| KnownKey::of_line(&self.footer, line))
     }
 
+    /// The line checksums, if the file was opened for them.
+    pub(super) fn line_hash(&self) -> Option<&Array> {
+        self.line_hash.as_ref()
+    }
+
     /// Stops comparing lines with their checksums.
     pub(crate) fn forget_line_hash(&mut self) {
         self.line_hash = None;
     }
 
     /// All stored line checksums, if the file was opened for them.
-    pub(crate) fn stored_line_hashes(&self) -> Option<Result<Cow<'_, [u8]>>> {
+    pub(crate) fn stored_line_hashes(&self) -> Option<Result<Bytes>> {
         Some(self.line_hash.as_ref()?.bytes(self.side.as_ref()))
     }
 
@@ -361,14 +378,14 @@ impl Shard {
     ///
     /// # Errors
     /// `Corrupt` for an array that does not match its checksum, `Truncated` outside the sidecar.
-    pub fn base_line_offsets(&self, base: usize) -> Result<Option<Cow<'_, [u8]>>> {
+    pub fn base_line_offsets(&self, base: usize) -> Result<Option<Bytes>> {
         let base = self.footer.view.as_ref().and_then(|view| view.bases.get(base));
         let place = base.and_then(|base| base.index.as_ref());
         place.map(|place| self.array_bytes(place, None, "the line offsets of a base")).transpose()
     }
 
     /// The positions of a saved view that has some.
-    pub(crate) fn stored_positions(&self) -> Option<Result<Cow<'_, [u8]>>> {
+    pub(crate) fn stored_positions(&self) -> Option<Result<Bytes>> {
         Some(self.positions.as_ref()?.bytes(self.side.as_ref()))
     }
 
@@ -399,8 +416,8 @@ impl Shard {
     ///
     /// # Errors
     /// `Truncated` outside the file.
-    pub fn sidecar_bytes(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
-        self.side()?.slice(offset, length)
+    pub fn sidecar_bytes(&self, offset: u64, length: u64) -> Result<Bytes> {
+        self.side()?.read(offset, length)
     }
 
     /// Reads a value's stored bytes.
@@ -414,13 +431,13 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// As [`Shard::fetch`], without a copy where the sidecar is mapped.
+    /// As [`Shard::fetch`], without a copy where the bytes are in memory.
     ///
     /// # Errors
     /// As [`Shard::fetch`].
-    pub fn fetch_cow(&self, pointer: &Pointer) -> Result<Cow<'_, [u8]>> {
+    pub fn fetch_shared(&self, pointer: &Pointer) -> Result<Bytes> {
         self.check_pointer(pointer)?;
-        let bytes = self.side()?.slice(pointer.offset, pointer.length)?;
+        let bytes = self.side()?.read(pointer.offset, pointer.length)?;
         self.check_value(pointer, &bytes)?;
         Ok(bytes)
     }

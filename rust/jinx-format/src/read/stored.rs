@@ -105,7 +105,7 @@ impl Shard {
                 self.encoding().decode(text.as_bytes(), max)?
             }
             Location::Sidecar(pointer) => match self.head_of(stored) {
-                Some(head) => self.sidecar_bytes(pointer.offset, head)?.into_owned(),
+                Some(head) => self.sidecar_bytes(pointer.offset, head)?.into(),
                 None => self.fetch(pointer)?,
             },
             Location::Null => Vec::new(),
@@ -131,7 +131,7 @@ impl Shard {
                 self.fetch_into(pointer, out)
             }
             (Location::Sidecar(pointer), Some(codec), None) => {
-                let bytes = self.fetch_cow(pointer)?;
+                let bytes = self.fetch_shared(pointer)?;
                 codec::decode_into(codec, &bytes, out)
             }
             _ => {

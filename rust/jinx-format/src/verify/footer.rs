@@ -125,15 +125,15 @@ pub fn at_path(error: Error, path: &[Option<String>]) -> Error {
 }
 
 /// One column with the path it is compared along.
-pub struct OpenColumn<'s> {
+pub struct OpenColumn {
     path: Path,
     kind: ColumnKind,
-    column: IndexedColumn<'s>,
+    column: IndexedColumn,
 }
 
-impl<'s> OpenColumn<'s> {
+impl OpenColumn {
     /// Opens all columns; those that cannot be read are problems.
-    pub fn open_all(shard: &'s Shard) -> (Vec<Self>, Vec<Error>) {
+    pub fn open_all(shard: &Shard) -> (Vec<Self>, Vec<Error>) {
         let (mut columns, mut problems) = (Vec::new(), Vec::new());
         for info in &shard.footer().columns {
             let kind = match info.kind.as_str() {

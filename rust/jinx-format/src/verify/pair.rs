@@ -29,7 +29,7 @@ const BLOCK_BYTES: u64 = 4 << 20;
 /// What is known of one shard after its rows were checked.
 struct Pass<'s> {
     shard: &'s Shard,
-    columns: Vec<OpenColumn<'s>>,
+    columns: Vec<OpenColumn>,
     layout: SidecarLayout,
     fields: FieldTally,
     /// Rows with a problem.

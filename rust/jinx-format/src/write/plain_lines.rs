@@ -11,10 +11,11 @@ use crate::write::encode::RowEncoder;
 use crate::write::line_block::{BlockColumn, LineBlock, kind_fact};
 use crate::write::numeric_rows::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
+use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
+use jinx_core::io::Source;
 use serde_json::Value as Json;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
@@ -39,26 +40,26 @@ pub struct PlainLines<'s> {
     pub(super) columns: Vec<(Arc<Path>, IndexedType)>,
     pub(super) longest: u64,
     /// The lines of each shard, if they are mapped.
-    mapped: Vec<Option<&'s [u8]>>,
+    mapped: Vec<Option<Bytes>>,
     block: usize,
 }
 
 pub(super) struct PlainShard<'s> {
     pub(super) shard: &'s Shard,
-    pub(super) index: Cow<'s, [u8]>,
+    pub(super) index: Bytes,
     /// The checksums to compare lines with.
-    pub(super) hashes: Option<Cow<'s, [u8]>>,
-    pub(super) fields: Vec<PlainField<'s>>,
+    pub(super) hashes: Option<Bytes>,
+    pub(super) fields: Vec<PlainField>,
 }
 
 /// A column of a shard whose values are all of one kind, or null.
-pub(super) struct PlainField<'s> {
+pub(super) struct PlainField {
     path: Arc<Path>,
     kind: &'static str,
     /// Whether rows without a value of this kind have null. Otherwise, they do not have the column.
     has_null: bool,
     /// The column's place in [`PlainLines::columns`], and its cells.
-    pub(super) cells: Option<(usize, IndexedColumn<'s>)>,
+    pub(super) cells: Option<(usize, IndexedColumn)>,
 }
 
 impl<'s> PlainLines<'s> {
@@ -87,7 +88,7 @@ impl<'s> PlainLines<'s> {
         for shard in shards {
             let Some(plain) = lines.plain_shard(shard, &mut paths)? else { return Ok(None) };
             lines.shards.push(plain);
-            lines.mapped.push(shard.main().mapped_slice(0, shard.footer_offset()));
+            lines.mapped.push(shard.main().mapped().cloned());
             (rows, bytes) = (rows.saturating_add(shard.len()), bytes.saturating_add(shard.footer_offset()));
             lines.starts.push(rows);
         }
@@ -108,8 +109,9 @@ impl<'s> PlainLines<'s> {
         }
         let index = shard.index_bytes()?;
         let hashes = shard.stored_line_hashes().transpose()?;
-        let is_small =
-            |bytes: &Cow<'_, [u8]>| matches!(bytes, Cow::Borrowed(_)) || bytes.len() <= MAX_OWNED_BYTES;
+        let map = shard.sidecar().and_then(Source::mapped);
+        let is_mapped = |bytes: &Bytes| map.is_some_and(|map| map.as_ptr_range().contains(&bytes.as_ptr()));
+        let is_small = |bytes: &Bytes| bytes.len() <= MAX_OWNED_BYTES || is_mapped(bytes);
         if !is_small(&index) || !hashes.as_ref().is_none_or(is_small) {
             return Ok(None);
         }
@@ -302,14 +304,14 @@ impl<'s> PlainLines<'s> {
             }
             for (shard, valid) in self.shards.iter().zip(&valid) {
                 let of_column =
-                    |field: &&PlainField<'_>| field.cells.as_ref().is_some_and(|(place, _)| *place == at);
+                    |field: &&PlainField| field.cells.as_ref().is_some_and(|(place, _)| *place == at);
                 if let Some(field) = shard.fields.iter().find(of_column) {
                     add(&field.path, field.kind, *valid);
                 }
             }
             for ((shard, valid), rows) in self.shards.iter().zip(&valid).zip(&rows_of) {
                 let of_column =
-                    |field: &&PlainField<'_>| field.cells.as_ref().is_some_and(|(place, _)| *place == at);
+                    |field: &&PlainField| field.cells.as_ref().is_some_and(|(place, _)| *place == at);
                 if let Some(field) = shard.fields.iter().find(of_column).filter(|field| field.has_null) {
                     add(&field.path, "null", rows - valid);
                 }

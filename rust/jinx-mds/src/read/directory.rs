@@ -8,7 +8,7 @@ use crate::read::unpack;
 use bytes::Bytes;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::process_limits::{max_maps, max_open_files};
-use jinx_core::io::{Access, FileOps, Identity, RealOps, Scratch, Source, base_of};
+use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, Version, base_of};
 use jinx_core::limits::{Limits, MAX_MANIFEST_BYTES};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
@@ -65,7 +65,7 @@ pub struct Directory {
     /// Hash of each index's text.
     ids: Vec<(u64, String)>,
     /// The files that the indexes were read from.
-    indexes: Vec<Identity>,
+    indexes: Vec<Version>,
     pub options: Options,
     clock: AtomicU64,
     open: AtomicUsize,
@@ -145,12 +145,11 @@ impl Directory {
         &self.ids
     }
 
-    /// Samples of each directory, and the hash of its index with the time of its last change in nanoseconds: the index
-    /// holds only sizes, which another directory may have, too.
+    /// Samples of each directory, and the hash of its index with what tells states of the index apart: it holds only
+    /// sizes, which another directory may have, too.
     pub fn identities(&self) -> Vec<(u64, String)> {
         let each = self.ids.iter().zip(&self.indexes);
-        each.map(|((samples, id), index)| (*samples, format!("{id}-{}", index.modified_nanoseconds())))
-            .collect()
+        each.map(|((samples, id), index)| (*samples, format!("{id}-{}", index.portable()))).collect()
     }
 
     /// Fails if an index was changed or replaced since it was read.
@@ -170,7 +169,7 @@ impl Directory {
     fn require_unchanged_index(&self, directory: usize) -> Result<()> {
         let path = self.base.join(&self.paths[directory]).join(INDEX_NAME);
         let metadata = path.metadata().map_err(|error| Error::io(&path, &error))?;
-        if Identity::from(&metadata) != self.indexes[directory] {
+        if Version::from(&metadata) != self.indexes[directory] {
             let what = "the directory was changed or replaced after it was opened; open the dataset again";
             return Err(Error::mismatch(what).in_file(path));
         }
@@ -374,7 +373,7 @@ impl Directory {
     }
 }
 
-fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String, Identity)> {
+fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String, Version)> {
     let path = directory.join(INDEX_NAME);
     let source = Source::open(&path, Access::Pread)?;
     if source.len() > MAX_MANIFEST_BYTES {
@@ -382,7 +381,7 @@ fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String, Identity)> {
     }
     let text = source.read_vec(0, source.len())?;
     let shards = parse(&text).map_err(|error| error.in_file(&path))?;
-    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text)), source.identity()))
+    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text)), source.version()))
 }
 
 /// Half of the files and maps that the system grants a process.

@@ -3,7 +3,7 @@
 use crate::errors::{IntoPy, to_py};
 use crate::mds::open::pickles;
 use crate::mds::value;
-use jinx_core::io::{Access, Identity, Source, base_of};
+use jinx_core::io::{Access, Source, Version, base_of};
 use jinx_core::limits::Limits;
 use jinx_dataset::mds::{DecodeOptions, Pickles};
 use jinx_mds::columns::Columns;
@@ -30,7 +30,7 @@ pub struct MdsShard {
 }
 
 /// A shard, and the identity of the file that it was opened from.
-type Open = (Arc<Shard>, Identity);
+type Open = (Arc<Shard>, Version);
 
 impl MdsShard {
     /// Reads sample `i` from the current file of the shard, without the GIL. Opens a replaced file again. Returns
@@ -65,12 +65,12 @@ impl MdsShard {
     /// Returns the open shard, and whether this call opened it.
     fn current(&self, open_before: Option<Open>) -> Result<(Open, bool)> {
         let now = std::fs::metadata(&self.path).map_err(|error| Error::io(&self.path, &error))?;
-        let now = Identity::from(&now);
+        let now = Version::from(&now);
         if let Some(open_before) = open_before.filter(|(_, identity)| *identity == now) {
             return Ok((open_before, false));
         }
         let source = Source::open(&self.path, Access::Auto)?;
-        let identity = source.identity();
+        let identity = source.version();
         let shard = Shard::open(source, &self.info, Limits::default())?;
         Ok(((Arc::new(shard), identity), true))
     }
@@ -152,6 +152,6 @@ impl MdsShard {
     fn is_stale(&self) -> bool {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         let Some((_, identity)) = &*open else { return false };
-        std::fs::metadata(&self.path).map_or(true, |now| Identity::from(&now) != *identity)
+        std::fs::metadata(&self.path).map_or(true, |now| Version::from(&now) != *identity)
     }
 }

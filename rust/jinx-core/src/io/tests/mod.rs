@@ -1,5 +1,6 @@
 //! Publishing under faults: a file layer that records, fails or stops, and datasets that are one line of text.
 
+mod blocks;
 mod crash;
 mod directories;
 mod model;

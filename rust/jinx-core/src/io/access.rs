@@ -1,0 +1,41 @@
+//! The user's choice of how files are read.
+
+use crate::error::{Error, Result};
+use std::ffi::OsStr;
+
+/// The environment variable that decides what [`Access::Auto`] does.
+pub(crate) const ACCESS_VARIABLE: &str = "JINX_IO";
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Maps files on local file systems; positioned reads elsewhere and where mapping fails.
+    #[default]
+    Auto,
+    /// Maps the file or fails.
+    Mmap,
+    /// Positioned reads only: safe even if another process shrinks the file.
+    Pread,
+}
+
+impl Access {
+    /// `"auto"`, `"mmap"` or `"pread"`; any other name is an `Invalid` error.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "mmap" => Ok(Self::Mmap),
+            "pread" => Ok(Self::Pread),
+            _ => Err(Error::invalid(format!("io is {name:?}; it must be \"auto\", \"mmap\" or \"pread\""))),
+        }
+    }
+
+    /// Replaces `Auto` by the value of the environment variable, if it is set.
+    pub(crate) fn or_from_environment(self, variable: Option<&OsStr>) -> Result<Self> {
+        match variable {
+            Some(value) if self == Self::Auto => Self::from_name(&value.to_string_lossy()).map_err(|error| {
+                Error::invalid(format!("environment variable {ACCESS_VARIABLE}: {}", error.what()))
+            }),
+            _ => Ok(self),
+        }
+    }
+}

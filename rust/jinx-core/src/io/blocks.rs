@@ -1,0 +1,94 @@
+//! Bytes that do not change, read at offsets: what every reader of a dataset's files stands on.
+
+use super::{Identity, UninitSlice};
+use crate::checked_math::to_u64;
+use crate::error::{Error, Result};
+use bytes::Bytes;
+use std::fmt::Debug;
+use std::fs::Metadata;
+use std::ops::Range;
+
+/// A file of this machine, or an object in a store.
+///
+/// Any thread may call any method, and waits until the bytes have arrived. Ranges lie inside: [`super::Source`], which
+/// owns the bytes' name, checks them and names the file in errors.
+pub trait Blocks: Debug + Send + Sync {
+    /// Bytes when it was opened.
+    fn len(&self) -> u64;
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The state that was opened. All reads give bytes of that state, or an error.
+    fn version(&self) -> Version;
+
+    /// Fails if the name leads to another state now.
+    ///
+    /// # Errors
+    /// `Mismatch`; `Io` when it cannot be looked at.
+    fn require_unchanged(&self) -> Result<()>;
+
+    /// The bytes of a range; without a copy where they are in memory.
+    ///
+    /// # Errors
+    /// `Truncated` when there are fewer bytes than at opening, `Mismatch` when they are others, `Limit` when memory runs
+    /// out, `Interrupted`, `Io`.
+    fn read(&self, range: Range<u64>) -> Result<Bytes>;
+
+    /// The bytes of each range, in the order of `ranges`. Neighbours are read together.
+    ///
+    /// # Errors
+    /// As [`Blocks::read`].
+    fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// As [`Blocks::read`], into memory of the caller's: a value goes straight into its final object.
+    ///
+    /// # Errors
+    /// As [`Blocks::read`].
+    fn read_into<'o>(&self, offset: u64, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
+        let bytes = self.read(offset..offset + to_u64(out.len()))?;
+        out.copied(&bytes).ok_or_else(|| Error::truncated("fewer bytes than were asked for"))
+    }
+
+    /// As [`Blocks::read`], in memory that nothing else refers to.
+    ///
+    /// # Errors
+    /// As [`Blocks::read`].
+    fn read_vec(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        self.read(range).map(Vec::from)
+    }
+
+    /// Whether reading the byte at `offset` would not wait. When in doubt, `false`.
+    fn is_cached(&self, offset: u64) -> bool;
+
+    /// These ranges will be read soon: they may be fetched now. Never waits for them, never fails.
+    fn will_need(&self, ranges: &[Range<u64>]);
+
+    /// All bytes, if they are mapped into memory.
+    fn as_mapped(&self) -> Option<Bytes>;
+}
+
+/// Tells one state of some bytes from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Version {
+    File(Identity),
+    /// The tag that a store gives to each state of an object.
+    Tag(String),
+}
+
+impl From<&Metadata> for Version {
+    fn from(metadata: &Metadata) -> Self {
+        Self::File(Identity::from(metadata))
+    }
+}
+
+impl Version {
+    /// The same text wherever the bytes are seen, so without numbers of devices and inodes.
+    pub fn portable(&self) -> String {
+        match self {
+            Self::File(identity) => format!("{}-{}", identity.size, identity.modified_nanoseconds()),
+            Self::Tag(tag) => tag.clone(),
+        }
+    }
+}

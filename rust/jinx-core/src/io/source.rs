@@ -1,0 +1,173 @@
+//! An immutable file of a dataset, read at offsets: [`Blocks`] with the name that errors give.
+
+use super::access::ACCESS_VARIABLE;
+use super::blocks::{Blocks, Version};
+use super::local_file::LocalFile;
+use super::{Access, UninitSlice};
+use crate::checked_math::{range_within, to_u64, to_usize};
+use crate::error::{Error, Result};
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::{Path, PathBuf, absolute};
+
+/// The base of relative `paths`: the current working directory, or an empty path if none of them is relative.
+pub fn base_of(paths: &[PathBuf]) -> PathBuf {
+    match paths.iter().all(|path| path.is_absolute()) {
+        true => PathBuf::new(),
+        // Without a working directory, opening them fails.
+        false => std::env::current_dir().unwrap_or_default(),
+    }
+}
+
+/// An open file whose content does not change. It has no position, so threads and forked processes may share it.
+#[derive(Debug)]
+pub struct Source {
+    blocks: Box<dyn Blocks>,
+    /// As it was given, for messages.
+    path: PathBuf,
+    length: u64,
+    map: Option<Bytes>,
+}
+
+impl Source {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// `Io` when the file is missing or refused, or when it cannot be mapped and `access` is `Mmap`; `Invalid` when
+    /// it is a directory, a pipe or a device, or when the environment variable `JINX_IO` holds an unknown name.
+    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
+        Self::open_from(Path::new(""), path, access)
+    }
+
+    /// As [`Source::open`], for a relative path that counts from `base` (see [`base_of`]).
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn open_from(base: &Path, path: impl AsRef<Path>, access: Access) -> Result<Self> {
+        let path = path.as_ref();
+        let open = || {
+            let access = access.or_from_environment(std::env::var_os(ACCESS_VARIABLE).as_deref())?;
+            let joined = base.join(path);
+            // An empty path has no absolute form; opening it reports a missing file.
+            LocalFile::open(absolute(&joined).unwrap_or(joined), access)
+        };
+        open().map(|file| Self::of(Box::new(file), path)).map_err(|error| error.in_file(path))
+    }
+
+    /// Bytes from anywhere, with the name to give them in errors.
+    pub fn of(blocks: Box<dyn Blocks>, path: impl Into<PathBuf>) -> Self {
+        let (length, map) = (blocks.len(), blocks.as_mapped());
+        Self { blocks, path: path.into(), length, map }
+    }
+
+    /// Bytes in the file when it was opened.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All bytes, if they are mapped.
+    pub fn mapped(&self) -> Option<&Bytes> {
+        self.map.as_ref()
+    }
+
+    pub fn is_mapped(&self) -> bool {
+        self.map.is_some()
+    }
+
+    /// The state at opening, to compare with that of a later opening.
+    pub fn version(&self) -> Version {
+        self.blocks.version()
+    }
+
+    /// Fails if the path leads to another file now, or to this one after a change.
+    ///
+    /// # Errors
+    /// `Mismatch` naming the file; `Io` when it cannot be looked at.
+    pub fn require_unchanged(&self) -> Result<()> {
+        self.named(self.blocks.require_unchanged())
+    }
+
+    /// Fills `out` with the bytes from `offset` on, which no later change of the file affects.
+    ///
+    /// # Errors
+    /// `Truncated` when the range lies outside the file, or the file has become shorter; `Mismatch` when it had to be
+    /// opened again and is another one now; `Interrupted`.
+    pub fn read_at<'o>(&self, offset: u64, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
+        self.range(offset, to_u64(out.len()))?;
+        self.named(self.blocks.read_into(offset, out))
+    }
+
+    /// The `length` bytes from `offset` on, in new memory.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`]; `Limit` when memory runs out.
+    pub fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
+        let range = self.range(offset, length)?;
+        self.named(self.blocks.read_vec(range))
+    }
+
+    /// The `length` bytes from `offset` on, without a copy where they are in memory.
+    ///
+    /// # Errors
+    /// As [`Source::read_vec`].
+    pub fn read(&self, offset: u64, length: u64) -> Result<Bytes> {
+        let range = self.range(offset, length)?;
+        self.named(self.blocks.read(range))
+    }
+
+    /// As [`Source::read`], for many ranges: neighbours are read together.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        for range in ranges {
+            self.range(range.start, range.end.saturating_sub(range.start))?;
+        }
+        self.named(self.blocks.read_many(ranges))
+    }
+
+    /// As [`Source::read`], for bytes that are used at once: borrowed from the map where there is one, which costs
+    /// nothing, not even the count of references that threads would contend for.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub fn slice(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
+        let range = self.range(offset, length)?;
+        let Some(map) = &self.map else { return self.named(self.blocks.read_vec(range)).map(Cow::Owned) };
+        let (start, end) = (to_usize(range.start, "an offset")?, to_usize(range.end, "an offset")?);
+        let bytes = map.get(start..end).ok_or_else(|| Error::truncated("a range outside the map"));
+        self.named(bytes.map(Cow::Borrowed))
+    }
+
+    /// Whether reading the byte at `offset` would not wait. When in doubt, `false`.
+    pub fn is_cached(&self, offset: u64) -> bool {
+        offset < self.length && self.blocks.is_cached(offset)
+    }
+
+    /// These ranges will be read soon. What lies outside the file is ignored, because reading it will say so.
+    pub fn will_need(&self, ranges: &[Range<u64>]) {
+        let inside = ranges.iter().map(|range| range.start..range.end.min(self.length));
+        let inside: Vec<_> = inside.filter(|range| range.start < range.end).collect();
+        self.blocks.will_need(&inside);
+    }
+
+    #[inline]
+    fn range(&self, offset: u64, length: u64) -> Result<Range<u64>> {
+        self.named(range_within(offset, length, self.length, "a range"))
+    }
+
+    #[inline]
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| error.in_file(&self.path))
+    }
+}
