@@ -255,7 +255,7 @@ fn bases_of(view: &Shard) -> Result<&[Base]> {
 pub fn line_offsets(view: &Shard, base: usize) -> Result<Vec<u8>> {
     let offsets = view.base_line_offsets(base).map_err(|error| error.in_file(view.path()))?;
     let missing = || Error::invalid("this base has no line offsets").in_file(view.path());
-    offsets.map(std::borrow::Cow::into_owned).ok_or_else(missing)
+    offsets.map(Vec::from).ok_or_else(missing)
 }
 
 /// Where a base may be on this machine, in the order of search: from the directory of the view as it is named, from its
@@ -264,9 +264,9 @@ pub fn candidates(base: &Base, view: &Path) -> Vec<PathBuf> {
     let view = normal(&absolute(view).unwrap_or_else(|_| view.to_owned()));
     let named = view.parent().unwrap_or(&view);
     let real = named.canonicalize().unwrap_or_else(|_| named.to_owned());
-    let saved = base.paths().map(|(path, hint)| {
-        [normal(&named.join(path)), normal(&real.join(path)), PathBuf::from(hint)]
-    });
+    let saved = base
+        .paths()
+        .map(|(path, hint)| [normal(&named.join(path)), normal(&real.join(path)), PathBuf::from(hint)]);
     let located = base.location.as_deref().and_then(|url| local_path(url).ok());
     let mut places: Vec<PathBuf> = Vec::new();
     for place in saved.into_iter().flatten().chain(located) {

@@ -1,9 +1,9 @@
 //! Checksums of the chunks of an array: who reads a part of it checks that part, and each chunk once.
 
 use crate::footer::ArrayRef;
+use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -89,11 +89,7 @@ impl ChunkChecks {
     /// # Errors
     /// `Corrupt` for a chunk that does not match; errors of `read`.
     #[inline]
-    pub(crate) fn require(
-        &self,
-        bytes: Range<u64>,
-        read: impl Fn(u64, u64) -> Result<Bytes>,
-    ) -> Result<()> {
+    pub(crate) fn require(&self, bytes: Range<u64>, read: impl Fn(u64, u64) -> Result<Bytes>) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -183,7 +179,7 @@ mod tests {
             let read = |at: u64, length: u64| {
                 reads.borrow_mut().push((at, length));
                 let at = usize::try_from(at).unwrap();
-                Ok(Cow::Borrowed(&bytes[at..at + usize::try_from(length).unwrap()]))
+                Ok(Bytes::copy_from_slice(&bytes[at..at + usize::try_from(length).unwrap()]))
             };
             for _ in 0..2 {
                 checks.require(96..104, read).unwrap();
@@ -206,7 +202,7 @@ mod tests {
         bytes[130] ^= 1;
         let read = |at: u64, length: u64| {
             let at = usize::try_from(at).unwrap();
-            Ok(Cow::Borrowed(&bytes[at..at + usize::try_from(length).unwrap()]))
+            Ok(Bytes::copy_from_slice(&bytes[at..at + usize::try_from(length).unwrap()]))
         };
         for _ in 0..2 {
             checks.require(0..128, read).unwrap();

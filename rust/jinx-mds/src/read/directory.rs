@@ -342,8 +342,8 @@ impl Directory {
         let path = &self.base.join(&self.paths[slot.directory]);
         let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let (id, time) = (&self.ids[slot.directory].1, self.indexes[slot.directory].modified_nanoseconds());
-        let text = format!("{}\n{id}\n{time}", whole.display());
+        let (id, state) = (&self.ids[slot.directory].1, self.indexes[slot.directory].portable());
+        let text = format!("{}\n{id}\n{state}", whole.display());
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
 
