@@ -3,8 +3,13 @@
 import errno
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from jinx import _core
 from jinx._sizes import natural_size
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
 
 
 def require_space(out: str, needed: int) -> None:
@@ -29,6 +34,24 @@ def require_space(out: str, needed: int) -> None:
 def unpacked_bytes(files: Iterable[str | os.PathLike[str]]) -> int:
     """About how many bytes are in files: of `.gz` and `.zst` those that they unpack to, if the file says so."""
     return sum(max(os.path.getsize(file), _said_by(file)) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
+
+
+def stored_bytes(dataset: "Dataset") -> int:
+    """About how many bytes the samples of a dataset take on disk: their share of its files."""
+    roots, _, _ = dataset._roots()
+    total = samples = 0
+    for root in roots:
+        samples += root.samples
+        total += sum(_bytes_of(path, root.kind) for path in root.paths)
+    return total * len(dataset) // samples if samples else 0
+
+
+def _bytes_of(path: str, kind: str) -> int:
+    if kind == "mds":
+        with os.scandir(path) as entries:
+            return sum(entry.stat().st_size for entry in entries if entry.is_file())
+    sidecar = _core.sidecar_of(path) if kind == "jinx" else None
+    return sum(os.path.getsize(file) for file in (path, sidecar) if file is not None)  # noqa: PTH202
 
 
 def _said_by(file: str | os.PathLike[str]) -> int:

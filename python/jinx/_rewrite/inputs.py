@@ -135,23 +135,5 @@ def files_of(dataset: Dataset) -> list[str]:
     return [path for root in roots for path in root.paths]
 
 
-def stored_bytes(dataset: Dataset) -> int:
-    """About how many bytes the samples of a dataset take on disk: their share of its files."""
-    roots, _, _ = dataset._roots()
-    total = samples = 0
-    for root in roots:
-        samples += root.samples
-        total += sum(_bytes_of(path, root.kind) for path in root.paths)
-    return total * len(dataset) // samples if samples else 0
-
-
-def _bytes_of(path: str, kind: str) -> int:
-    if kind == "mds":
-        with os.scandir(path) as entries:
-            return sum(entry.stat().st_size for entry in entries if entry.is_file())
-    sidecar = _core.sidecar_of(path) if kind == "jinx" else None
-    return sum(os.path.getsize(file) for file in (path, sidecar) if file is not None)  # noqa: PTH202
-
-
 def _stem(path: str) -> str:
     return os.path.basename(path).split(".")[0] or "in"  # noqa: PTH119

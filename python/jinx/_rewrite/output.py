@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from jinx._arguments import require_function
 from jinx._convert.convert import Conversion
 from jinx._convert.options import Progress, Settings
-from jinx._disk_space import require_space
+from jinx._disk_space import require_space, stored_bytes
 from jinx._outputs import output_name, refuse_existing, refuse_stdout
-from jinx._rewrite.inputs import stored_bytes
 from jinx._rewrite.options import RewriteOptions, require_known
 
 if TYPE_CHECKING:
