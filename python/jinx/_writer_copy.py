@@ -59,13 +59,14 @@ def copy_all(
         progress: Called with samples, bytes done and None.
     """
 
-    def tell(done: int, total: int) -> None:
+    def tell(samples: int, total: int) -> None:
         if progress is not None:
-            progress(done, stored_bytes * done // max(total, 1), None)
+            progress(samples, stored_bytes * samples // max(total, 1), None)
 
     writer.inherit(dataset, [], None, untyped=False)
     unchanged = _core.Ordering.unchanged(len(dataset))
-    _core.reorder(writer, dataset, unchanged, (None, stored_bytes, _COPY_MEMORY), tell)
+    plan = (None, stored_bytes, _COPY_MEMORY)
+    _core.reorder(writer, dataset, unchanged, plan, None if progress is None else tell)
 
 
 class OwnColumns:

@@ -32,6 +32,8 @@ use std::sync::{Mutex, PoisonError};
 const BUCKET_BYTES: u64 = 8 << 20;
 /// The approximate size of a part of the input.
 const PART_BYTES: u64 = 4 << 20;
+/// The fewest bytes of a piece, beside which its head is small.
+const FEWEST_PIECE_BYTES: u64 = 512;
 /// Rows whose lines are in the processor's cache together.
 const GATHERED_ROWS: u64 = 1024;
 /// A bucket that is arranged takes its size this many times: its pieces, and its lines and arrays in order.
@@ -40,8 +42,10 @@ const COPIES: u64 = 3;
 const PLACE_BYTES: u64 = 4;
 /// Rows to place at once.
 const PLACED: u64 = 1 << 16;
-/// A part of the input has lines for every bucket; about as many of them at the most.
+/// A part of the input has lines for every bucket; as many of them at the most.
 const MOST_BUCKETS: u64 = 400;
+/// The bits of missing values of a bucket begin with a byte of their own.
+const FEWEST_ROWS: u64 = 8;
 
 /// How the output is divided into buckets, within the memory of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,21 +60,22 @@ struct Division {
 impl Division {
     /// `None` if the buckets of even one thread need more memory.
     fn of(rows: u64, bytes: u64, memory: u64, cores: usize) -> Option<Self> {
+        if rows > u64::from(u32::MAX) || rows.saturating_mul(PLACE_BYTES) > memory / 2 {
+            return None;
+        }
         let mean = (bytes / rows.max(1)).max(1);
         // Half of the memory is for the places, the other half for the buckets that are being arranged.
         let bucket_memory = memory / 2 / COPIES;
-        let smallest_bucket = bytes.div_ceil(MOST_BUCKETS).max(1);
+        let most_buckets_shift = u64::BITS - rows.div_ceil(MOST_BUCKETS).saturating_sub(1).leading_zeros();
+        let smallest_shift = most_buckets_shift.max(FEWEST_ROWS.ilog2());
+        let smallest_bucket = mean.saturating_mul(1 << smallest_shift);
         let threads = (bucket_memory / smallest_bucket).clamp(1, to_u64(cores.max(1)));
         let thread_bytes = bucket_memory / threads;
-        let bucket_bytes = BUCKET_BYTES.min(thread_bytes).max(smallest_bucket);
-        let bucket_rows = (bucket_bytes / mean).max(8);
-        let mut shift = bucket_rows.ilog2();
-        if rows.div_ceil(1 << shift) > MOST_BUCKETS {
-            shift += 1;
-        }
-        let fits = rows.saturating_mul(PLACE_BYTES) <= memory / 2 && mean << shift <= thread_bytes;
+        let wanted_rows = (BUCKET_BYTES.min(thread_bytes) / mean).max(FEWEST_ROWS);
+        let shift = smallest_shift.max(wanted_rows.ilog2());
         let threads = usize::try_from(threads).unwrap_or(cores);
-        (fits && rows <= u64::from(u32::MAX)).then_some(Self { shift, threads, thread_bytes })
+        let fits = mean.saturating_mul(1 << shift) <= thread_bytes;
+        fits.then_some(Self { shift, threads, thread_bytes })
     }
 
     fn count(self, rows: u64) -> u64 {
@@ -86,7 +91,7 @@ pub struct Buckets<'b> {
     rows: u64,
     division: Division,
     part_rows: u64,
-    /// The size of a piece that is written.
+    /// A piece is written when its records have this size.
     piece_bytes: u64,
     file: File,
     path: PathBuf,
@@ -124,7 +129,7 @@ impl<'b> Buckets<'b> {
             rows,
             division,
             part_rows: (PART_BYTES.min(division.thread_bytes) / mean).max(1),
-            piece_bytes: division.thread_bytes / count.max(1),
+            piece_bytes: (division.thread_bytes / count.max(1)).max(FEWEST_PIECE_BYTES),
             file,
             path,
             buckets: (0..count).map(|_| Bucket::default()).collect(),
@@ -198,9 +203,9 @@ impl<'b> Buckets<'b> {
     /// The most bytes that the pieces of a bucket can take. Only the last one of each thread may be small.
     fn most_bytes(&self, bucket: u64, line_bytes: u64) -> u64 {
         let rows = self.rows_in(bucket);
-        let records = self.record_form.bytes(rows, line_bytes, 0);
-        let pieces = records / self.piece_bytes.max(1) + to_u64(self.threads());
-        self.record_form.bytes(rows, line_bytes, pieces)
+        let records = self.record_form.most_bytes(rows, line_bytes, 0);
+        let pieces = records / self.piece_bytes + to_u64(self.threads());
+        self.record_form.most_bytes(rows, line_bytes, pieces)
     }
 
     /// The bucket of a place in the output, and the place in that bucket.
@@ -263,7 +268,7 @@ impl<'b> Buckets<'b> {
                 let (bucket, place) = self.split(place);
                 let piece = &mut pieces[bucket];
                 piece.push(&self.record_form, place, &gathered, i)?;
-                if to_u64(piece.len()) >= self.piece_bytes {
+                if to_u64(piece.record_bytes()) >= self.piece_bytes {
                     self.write_piece(&self.buckets[bucket], piece)?;
                 }
             }
@@ -277,12 +282,13 @@ impl<'b> Buckets<'b> {
         if piece.is_empty() {
             return Ok(());
         }
-        let length = to_u64(piece.len());
+        let bytes = piece.finished();
+        let length = to_u64(bytes.len());
         let at = bucket.start + bucket.used.fetch_add(length, Ordering::Relaxed);
         if at + length > bucket.end {
             return Err(Error::invalid("more lines than there is room for in their part of the output"));
         }
-        self.file.write_all_at(piece.finished(), at).map_err(|error| Error::io(&self.path, &error))?;
+        self.file.write_all_at(bytes, at).map_err(|error| Error::io(&self.path, &error))?;
         piece.clear();
         Ok(())
     }

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! piece     checksum of what follows | bytes of the records | record | record | ...
-//! record    place | bytes of the line | checksum of the line | cells | line
+//! record    place | checksum of the line | cells | bytes of the line | line
 //! ```
-//! Numbers are little-endian. A line has [`LINE_END`] in place of its newline.
+//! Numbers are little-endian; the length of a line takes 7 bits of each byte, and the highest bit says whether another
+//! byte follows. A line has [`LINE_END`] in place of its newline.
 
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
@@ -13,8 +14,9 @@ use twox_hash::XxHash3_64;
 
 /// The checksum of a piece and the number of its bytes.
 const HEAD_BYTES: usize = 16;
-/// The place and the length of a line.
-const NUMBER_BYTES: usize = 4;
+const PLACE_BYTES: usize = 4;
+/// The most bytes of a length.
+const LENGTH_BYTES: usize = 5;
 /// Pieces lie in a file that will be a dataset. `jinx repair` must not take their lines for those of the dataset if the
 /// writer is killed.
 const LINE_END: u8 = 0;
@@ -44,7 +46,7 @@ impl Cell {
 #[derive(Debug)]
 pub struct RecordForm {
     cells: Vec<Cell>,
-    /// Bytes of a record without its line.
+    /// Bytes of the place and the cells.
     head: usize,
 }
 
@@ -59,13 +61,15 @@ impl RecordForm {
             _ => Cell::Bytes8,
         };
         let cells: Vec<Cell> = array_bits.iter().map(cell).collect();
-        let head = 2 * NUMBER_BYTES + cells.iter().map(|cell| cell.bytes()).sum::<usize>();
+        let head = PLACE_BYTES + cells.iter().map(|cell| cell.bytes()).sum::<usize>();
         Self { cells, head }
     }
 
-    /// The size of some records in pieces.
-    pub fn bytes(&self, records: u64, line_bytes: u64, pieces: u64) -> u64 {
-        let heads = records.saturating_mul(to_u64(self.head));
+    /// The most bytes of some records in pieces.
+    pub fn most_bytes(&self, records: u64, line_bytes: u64, pieces: u64) -> u64 {
+        // A length takes a byte, and another one of lines that have at least 128, 128² and so on.
+        let lengths = records.saturating_add(line_bytes / 64);
+        let heads = records.saturating_mul(to_u64(self.head)).saturating_add(lengths);
         heads.saturating_add(line_bytes).saturating_add(pieces.saturating_mul(to_u64(HEAD_BYTES)))
     }
 
@@ -79,8 +83,8 @@ impl RecordForm {
         let (mut lines, mut ends) = (Vec::with_capacity(line_bytes), Vec::with_capacity(rows));
         for (row, offset) in offsets.into_iter().enumerate() {
             let record = pieces.get(to_usize(offset.into(), "a record")?..).ok_or_else(damaged)?;
-            let line = self.line(record).ok_or_else(damaged)?;
-            let mut cells = record.get(2 * NUMBER_BYTES..self.head).ok_or_else(damaged)?;
+            let (line, _) = self.line(record).ok_or_else(damaged)?;
+            let mut cells = record.get(PLACE_BYTES..self.head).ok_or_else(damaged)?;
             for (array, cell) in arrays.iter_mut().zip(&self.cells) {
                 let (value, rest) = cells.split_at(cell.bytes());
                 match cell {
@@ -99,11 +103,13 @@ impl RecordForm {
         Ok(LineArrays { lines, ends, arrays })
     }
 
-    /// The line of a record, without its end.
-    fn line<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
-        let length = usize::try_from(u32_at(record, NUMBER_BYTES)?).ok()?;
-        let (end, line) = record.get(self.head..self.head.checked_add(length)?)?.split_last()?;
-        (*end == LINE_END).then_some(line)
+    /// The line of a record, without its end, and the bytes of the record.
+    fn line<'r>(&self, record: &'r [u8]) -> Option<(&'r [u8], usize)> {
+        let (length, length_bytes) = length_of(record.get(self.head..)?)?;
+        let start = self.head + length_bytes;
+        let bytes = start.checked_add(length)?;
+        let (end, line) = record.get(start..bytes)?.split_last()?;
+        (*end == LINE_END).then_some((line, bytes))
     }
 
     /// Where the record for each place begins, and the bytes of all lines.
@@ -116,16 +122,17 @@ impl RecordForm {
             at += HEAD_BYTES;
             while at < end {
                 let record = &pieces[at..end];
-                let place = u32_at(record, 0).and_then(|place| usize::try_from(place).ok());
+                let place = record.first_chunk().map(|place| u32::from_le_bytes(*place));
+                let place = place.and_then(|place| usize::try_from(place).ok());
                 let offset = place.and_then(|place| offsets.get_mut(place)).ok_or_else(damaged)?;
-                let line = self.line(record).ok_or_else(damaged)?;
+                let (line, record_bytes) = self.line(record).ok_or_else(damaged)?;
                 if *offset != NONE {
                     return Err(damaged());
                 }
                 *offset =
                     u32::try_from(at).map_err(|_| Error::limit("a part of the output of more than 4 GB"))?;
                 line_bytes += line.len() + 1;
-                at += self.head + line.len() + 1;
+                at += record_bytes;
             }
         }
         if offsets.contains(&NONE) {
@@ -158,8 +165,24 @@ fn push_array<const WIDTH: usize>(array: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|number| u32::from_le_bytes(*number))
+/// The length of a line, and the bytes that it takes.
+fn length_of(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut length = 0;
+    for (i, byte) in bytes.iter().take(LENGTH_BYTES).enumerate() {
+        length |= usize::from(byte & 0x7f) << (7 * i);
+        if byte & 0x80 == 0 {
+            return Some((length, i + 1));
+        }
+    }
+    None
+}
+
+fn push_length(bytes: &mut Vec<u8>, mut length: u32) {
+    while length >= 0x80 {
+        bytes.push(length.to_le_bytes()[0] | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length.to_le_bytes()[0]);
 }
 
 /// Records that are not in a file yet.
@@ -171,9 +194,9 @@ impl Piece {
         self.0.is_empty()
     }
 
-    /// Bytes of the piece in a file.
-    pub fn len(&self) -> usize {
-        self.0.len()
+    /// Bytes of all records.
+    pub fn record_bytes(&self) -> usize {
+        self.0.len().saturating_sub(HEAD_BYTES)
     }
 
     /// Appends row `i` of `block`.
@@ -191,7 +214,6 @@ impl Piece {
             bytes.resize(HEAD_BYTES, 0);
         }
         bytes.extend_from_slice(&place.to_le_bytes());
-        bytes.extend_from_slice(&length.to_le_bytes());
         for (array, cell) in block.arrays.iter().zip(&form.cells) {
             match cell {
                 Cell::Bit => bytes.push(array[i / 8] >> (i % 8) & 1),
@@ -201,6 +223,7 @@ impl Piece {
                 Cell::Bytes8 => push_array::<8>(bytes, &array[8 * i..]),
             }
         }
+        push_length(bytes, length);
         bytes.extend_from_slice(line);
         bytes.push(LINE_END);
         Ok(())
@@ -271,13 +294,24 @@ mod tests {
         ];
         let all = pieces.concat();
         let arranged = form.arrange(&all, 1000).unwrap();
-        assert_eq!((arranged.lines, arranged.ends), (expected.lines, expected.ends));
+        assert_eq!((&arranged.lines, &arranged.ends), (&expected.lines, &expected.ends));
         assert_eq!(arranged.arrays, expected.arrays);
         assert!(form.arrange(&pieces[0], 1000).is_err());
         assert!(form.arrange(&all, 999).is_err());
         assert!(form.arrange(&[all.clone(), piece(&[7])].concat(), 1000).is_err());
-        let lines = block(&(0..1000).collect::<Vec<_>>()).lines.len();
-        assert_eq!(to_u64(all.len()), form.bytes(1000, to_u64(lines), 2));
+        let most = form.most_bytes(1000, to_u64(arranged.lines.len()), 2);
+        assert!((most - 100..=most).contains(&to_u64(all.len())), "{} of {most}", all.len());
+    }
+
+    #[test]
+    fn lengths_of_any_size_come_back() {
+        for length in [0, 1, 127, 128, 16_383, 16_384, 1 << 21, u32::MAX] {
+            let mut bytes = Vec::new();
+            push_length(&mut bytes, length);
+            assert!(bytes.len() <= LENGTH_BYTES);
+            assert_eq!(length_of(&bytes), Some((usize::try_from(length).unwrap(), bytes.len())));
+            assert_eq!(length_of(&bytes[..bytes.len() - 1]), None);
+        }
     }
 
     #[test]
