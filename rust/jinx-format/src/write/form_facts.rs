@@ -45,6 +45,15 @@ impl CellFacts {
     }
 }
 
+impl CellFacts {
+    /// Whether every row of the column has a value, and those that were counted need all bytes of a cell.
+    fn need_whole(&self, column: &IndexedColumn<'_>) -> bool {
+        let has_type = || narrowest(self.least, self.greatest) == Some(column.dtype.name());
+        let is_narrowest = column.dtype == ColumnType::Int8 || !is_integer(column.dtype);
+        column.validity.is_none() && (is_narrowest || (self.values > 0 && has_type()))
+    }
+}
+
 impl FormFacts {
     fn none(lines: &PlainLines<'_>) -> Self {
         let none = |shard: &PlainShard<'_>| ShardFacts {
@@ -65,9 +74,8 @@ impl FormFacts {
             facts.rows = shard.shard.len();
             for (field, cell_facts) in shard.fields.iter().zip(&mut facts.fields) {
                 let Some((place, column)) = &field.cells else { continue };
-                let mut others = lines.shards.iter().filter_map(|shard| shard.cells(*place));
                 // The writer of each shard chose the narrowest type. If all have the same one, it is that of all rows.
-                *cell_facts = if others.all(|other| other.dtype == column.dtype) {
+                *cell_facts = if has_common_type(lines, *place) {
                     let (least, greatest) = range_of_type(column.dtype);
                     CellFacts { values: values(column, 0..facts.rows)?, least, greatest }
                 } else {
@@ -88,32 +96,44 @@ impl FormFacts {
         places: &Range<u64>,
         threads: usize,
     ) -> Result<Self> {
-        let count = (places.end - places.start).div_ceil(COUNTED_ROWS);
-        let parts = threads::map(threads, 0..count, "a thread that counts values", |block, _| {
-            interrupt::check()?;
-            let start = places.start + block * COUNTED_ROWS;
-            Self::of_rows(lines, &order.read(start..places.end.min(start + COUNTED_ROWS))?)
-        });
+        if order.has_all && *places == (0..order.len) {
+            return Self::of_all(lines);
+        }
+        let end_of = |start: u64| places.end.min(start + COUNTED_ROWS);
         let mut facts = Self::none(lines);
+        let first = order.read(places.start..end_of(places.start))?;
+        facts.add(&Self::of_rows(lines, &first, &facts)?);
+        let starts = (end_of(places.start)..places.end).step_by(to_usize(COUNTED_ROWS, "a block")?);
+        let known = &facts;
+        let parts = threads::map(threads, starts, "a thread that counts values", |start, _| {
+            interrupt::check()?;
+            Self::of_rows(lines, &order.read(start..end_of(start))?, known)
+        });
         for part in parts {
             facts.add(&part?);
         }
         Ok(facts)
     }
 
-    fn of_rows(lines: &PlainLines<'_>, rows: &[u64]) -> Result<Self> {
+    /// The facts of `rows`. Does not read cells that cannot change what is `known` of other rows.
+    fn of_rows(lines: &PlainLines<'_>, rows: &[u64], known: &Self) -> Result<Self> {
         let mut rows_of: Vec<Vec<u64>> = vec![Vec::new(); lines.shards.len()];
         for row in rows {
             let (shard, row) = lines.locate(*row)?;
             rows_of[shard].push(row);
         }
         let mut facts = Self::none(lines);
-        for ((shard, facts), rows) in lines.shards.iter().zip(&mut facts.0).zip(rows_of) {
+        let shards = lines.shards.iter().zip(&mut facts.0).zip(&known.0);
+        for (((shard, facts), known), rows) in shards.zip(rows_of) {
             facts.rows = to_u64(rows.len());
-            for (field, cell_facts) in shard.fields.iter().zip(&mut facts.fields) {
-                if let Some((_, column)) = &field.cells {
-                    *cell_facts = cell_facts_of(column, rows.iter().copied())?;
-                }
+            let fields = shard.fields.iter().zip(&mut facts.fields).zip(&known.fields);
+            for ((field, cell_facts), known) in fields {
+                let Some((place, column)) = &field.cells else { continue };
+                *cell_facts = if known.need_whole(column) && has_common_type(lines, *place) {
+                    CellFacts { values: facts.rows, ..CellFacts::default() }
+                } else {
+                    cell_facts_of(column, rows.iter().copied())?
+                };
             }
         }
         Ok(facts)
@@ -178,6 +198,13 @@ impl FormFacts {
         }
         kinds
     }
+}
+
+/// Whether the shards that have a column of the output have the same type of it.
+fn has_common_type(lines: &PlainLines<'_>, place: usize) -> bool {
+    let mut dtypes = lines.shards.iter().filter_map(|shard| shard.cells(place)).map(|column| column.dtype);
+    let first = dtypes.next();
+    dtypes.all(|dtype| Some(dtype) == first)
 }
 
 fn is_integer(dtype: ColumnType) -> bool {

@@ -157,6 +157,16 @@ impl<'s> PlainLines<'s> {
         self.len() == 0
     }
 
+    /// Bytes of all lines.
+    pub(super) fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.shard.footer_offset()).sum()
+    }
+
+    /// Whether no line is longer than the output may have it.
+    pub(super) fn are_short(&self) -> bool {
+        self.shards.iter().all(|shard| shard.has_lines_up_to(self.longest))
+    }
+
     /// The number of rows in a block.
     pub(super) fn block_rows(&self) -> usize {
         self.block
@@ -357,7 +367,7 @@ impl PlainShard<'_> {
     }
 
     /// Whether the index ascends, and no line is empty or longer than `longest`.
-    pub(super) fn has_lines_up_to(&self, longest: u64) -> bool {
+    fn has_lines_up_to(&self, longest: u64) -> bool {
         let (bounds, _) = self.index.as_chunks::<8>();
         let mut bounds = bounds.iter().map(|bound| u64::from_le_bytes(*bound));
         let mut start = bounds.next().unwrap_or_default();

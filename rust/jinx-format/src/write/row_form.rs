@@ -11,7 +11,6 @@ use crate::write::options::{ColumnChoice, WriteOptions};
 use crate::write::plain_lines::PlainLines;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::interrupt;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -120,11 +119,8 @@ impl<'l> RowForm<'l> {
         options: &WriteOptions,
         encoder: &mut RowEncoder,
     ) -> Result<Option<Self>> {
-        for shard in &lines.shards {
-            interrupt::check()?;
-            if !shard.has_lines_up_to(lines.longest) {
-                return Ok(None);
-            }
+        if !lines.are_short() {
+            return Ok(None);
         }
         Self::of_facts(lines, &FormFacts::of_all(lines)?, first, options, encoder)
     }
@@ -155,8 +151,7 @@ impl<'l> RowForm<'l> {
         let Some((columns, kinds)) = in_order_of(lines, first, columns, &kinds, encoder)? else {
             return Ok(None);
         };
-        let bytes: u64 = lines.shards.iter().map(|shard| shard.shard.footer_offset()).sum();
-        let units = BLOCK_BYTES / UNIT_ROWS / (bytes / lines.len().max(1)).max(1);
+        let units = BLOCK_BYTES / UNIT_ROWS / (lines.bytes() / lines.len().max(1)).max(1);
         let block_rows = UNIT_ROWS * units.clamp(1, MAX_BLOCK_UNITS);
         Ok(Some(Self { rows: facts.rows(), columns, kinds, block_rows }))
     }

@@ -14,6 +14,11 @@ impl DatasetWriter {
         matches!(self.target, Target::Directory(_))
     }
 
+    /// Whether all rows of `lines` go to one file: the output is a pair, or they fit in a shard.
+    pub fn has_one_file_for(&self, lines: &PlainLines<'_>) -> bool {
+        !self.is_directory() || self.options.shard_bytes.is_none_or(|limit| lines.bytes() <= limit)
+    }
+
     /// Writes rows of `lines` in an order, as all rows of the output: on all threads, and with their lines copied. Calls
     /// `tell` with the number of rows of each block. Returns false, and writes nothing, if the rows must be written one
     /// by one: the output has rows already, or lines may change.
@@ -82,12 +87,18 @@ impl DatasetWriter {
         order: &RowOrder<'_>,
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<bool> {
+        let has_one_file = self.has_one_file_for(lines);
         let Target::Directory(directory) = &mut self.target else { return Ok(false) };
         let limits = ShardLimits { bytes: self.options.shard_bytes, shards: directory.free_shards() };
         if !directory.is_new() || limits.shards == 0 {
             return Ok(false);
         }
-        let Some(places) = divide(lines, order, limits)? else { return Ok(false) };
+        let places = if has_one_file && order.has_all {
+            if lines.are_short() { Some(vec![0..order.len]) } else { None }
+        } else {
+            divide(lines, order, limits)?
+        };
+        let Some(places) = places else { return Ok(false) };
         self.is_broken = true;
         let files = directory.name_shards(places.len())?;
         let shards = PlannedShards {
