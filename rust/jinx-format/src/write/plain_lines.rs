@@ -249,26 +249,35 @@ impl<'s> PlainLines<'s> {
         let mut lines = Vec::with_capacity(to_usize(bytes, "the length of lines")?);
         let mut ends = Vec::with_capacity(bounds.len());
         let mut hashes = Vec::with_capacity(bounds.len() * 8);
+        let mut expected = Vec::with_capacity(TOUCHED);
+        let mut stored = Vec::with_capacity(TOUCHED);
         for (places, bounds) in places.chunks(TOUCHED).zip(bounds.chunks(TOUCHED)) {
-            std::hint::black_box(self.touch(places, bounds));
+            expected.clear();
+            stored.clear();
+            let mut touched = self.touch(places, bounds);
             for ((shard, row), (start, end)) in places.iter().zip(bounds) {
                 let source = &self.shards[*shard];
-                let here = |error| source.shard.here(error, *row);
+                expected.push(source.hash(*row)?);
+                let line = source.shard.main().slice(*start, end - start);
+                let line = line.map_err(|error| source.shard.here(error, *row))?;
+                touched ^=
+                    line.first().copied().unwrap_or_default() ^ line.last().copied().unwrap_or_default();
+                stored.push(line);
+            }
+            std::hint::black_box(touched);
+            for (((shard, row), stored), expected) in places.iter().zip(&stored).zip(&expected) {
                 let begin = lines.len();
-                match self.mapped_line(*shard, *start, *end) {
-                    Some(line) => lines.extend_from_slice(line),
-                    None => lines
-                        .extend_from_slice(&source.shard.main().slice(*start, end - start).map_err(here)?),
-                }
+                lines.extend_from_slice(stored);
                 // Check the copy, because the copy is written.
                 let line = &lines[begin..];
                 let hash = XxHash3_64::oneshot(line);
-                if source.hash(*row)?.is_some_and(|expected| expected != hash) {
+                if expected.is_some_and(|expected| expected != hash) {
                     let what = "the line's checksum does not match: the file was changed or damaged";
-                    return Err(here(Error::corrupt(what)));
+                    return Err(self.shards[*shard].shard.here(Error::corrupt(what), *row));
                 }
                 if line.last() != Some(&b'\n') {
-                    return Err(here(Error::corrupt("the line does not end where the index says")));
+                    let what = "the line does not end where the index says";
+                    return Err(self.shards[*shard].shard.here(Error::corrupt(what), *row));
                 }
                 ends.push(to_u64(lines.len()));
                 hashes.extend_from_slice(&hash.to_le_bytes());
@@ -277,22 +286,17 @@ impl<'s> PlainLines<'s> {
         Ok((lines, ends, hashes))
     }
 
-    /// A line, if its shard is mapped.
-    fn mapped_line(&self, shard: usize, start: u64, end: u64) -> Option<&[u8]> {
-        self.mapped[shard]?.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
-    }
-
     /// Reads the checksums and both ends of lines in a loop that does nothing else: the processor looks only some
     /// hundreds of instructions ahead for reads that it can start.
     fn touch(&self, places: &[(usize, u64)], bounds: &[(u64, u64)]) -> u8 {
-        let touched = places.iter().zip(bounds).map(|((shard, row), (start, end))| {
-            let line = self.mapped_line(*shard, *start, *end).unwrap_or_default();
-            let ends = line.first().copied().unwrap_or_default() ^ line.last().copied().unwrap_or_default();
-            let hashes = self.shards[*shard].hashes.as_deref().unwrap_or_default().as_chunks::<8>().0;
-            let hash = usize::try_from(*row).ok().and_then(|row| hashes.get(row));
-            ends ^ hash.map_or(0, |hash| hash[0])
-        });
-        touched.fold(0, |sum, byte| sum ^ byte)
+        let ([source], [Some(lines)]) = (self.shards.as_slice(), self.mapped.as_slice()) else { return 0 };
+        let hashes = source.hashes.as_deref().unwrap_or_default().as_chunks::<8>().0;
+        let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+        let line = |place: u64| lines.get(at(place)).copied().unwrap_or_default();
+        let touched =
+            bounds.iter().fold(0, |sum, (start, end)| sum ^ line(*start) ^ line(end.wrapping_sub(1)));
+        let hash = |row: u64| hashes.get(at(row)).map_or(0, |hash| hash[0]);
+        places.iter().fold(touched, |sum, (_, row)| sum ^ hash(*row))
     }
 
     /// The cells of all columns, and the number of values of each kind.
