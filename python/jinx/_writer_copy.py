@@ -1,22 +1,24 @@
 """`Writer.copy`: copies samples as they are stored; `rust/jinx-py/src/writer/copy.rs` does the work."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jinx import _core
 from jinx._dataset.positions import positions as chosen_positions
 from jinx._dataset.selection import at, require_columns
 from jinx._optional import require
 
 if TYPE_CHECKING:
-    from jinx import _core
     from jinx._dataset.dataset import Dataset
 
 # Signals are noticed between two calls, and replaced columns take memory for one call at a time.
 _CHUNK_SAMPLES = 8192
+# Of a copy in the order of its source, which needs no more than buffers.
+_COPY_MEMORY = 256 << 20
 
 
 def copy_samples(
-    writer: "_core.Writer", dataset: "Dataset", chosen: Any, replace: Mapping[str, Any], drop: Sequence[str]
+    writer: _core.Writer, dataset: "Dataset", chosen: Any, replace: Mapping[str, Any], drop: Sequence[str]
 ) -> None:
     """See `Writer.copy`."""
     import numpy as np
@@ -30,8 +32,7 @@ def copy_samples(
     view = dataset if chosen is None else at(dataset, chosen_positions(chosen, len(dataset)))
     own = OwnColumns(replace, len(view))
     hidden = [*drop, *replace]
-    lost_schema = writer.inherit(view, hidden, list(replace), own.schema(), untyped=own.untyped)
-    if lost_schema:
+    if writer.inherit(view, hidden, list(replace), own.schema(), untyped=own.untyped):
         import warnings
 
         warnings.warn(
@@ -44,6 +45,28 @@ def copy_samples(
         part = np.arange(start, stop, dtype="<u8").tobytes() if over_files is None else over_files[8 * start : 8 * stop]
         values, table = own.part(start, stop)
         writer.copy(view, part, hidden, values, table, own_only=False)
+
+
+def copy_all(
+    writer: _core.Writer, dataset: "Dataset", stored_bytes: int, progress: Callable[[int, int, int | None], None] | None
+) -> None:
+    """Copy the samples of a dataset or view as all samples of an output.
+
+    Args:
+        writer: It has no samples, and takes no others.
+        dataset: A dataset or view without functions.
+        stored_bytes: About how many bytes its samples take.
+        progress: Called with samples, bytes done and None.
+    """
+
+    def tell(samples: int, total: int) -> None:
+        if progress is not None:
+            progress(samples, stored_bytes * samples // max(total, 1), None)
+
+    writer.inherit(dataset, [], None, untyped=False)
+    unchanged = _core.Ordering.unchanged(len(dataset))
+    plan = (None, stored_bytes, _COPY_MEMORY)
+    _core.reorder(writer, dataset, unchanged, plan, None if progress is None else tell)
 
 
 class OwnColumns:

@@ -17,6 +17,7 @@ from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
 from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.reopen_with import reopen_with
+from jinx._dataset.stored_bytes import stored_bytes
 from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
 from jinx._outputs import output_name, refuse_existing, refuse_within
@@ -24,6 +25,7 @@ from jinx._results import WriteResult
 from jinx._scratch import scratch_directory
 from jinx._suggest import hint, unknown_column
 from jinx._writer import shard_bytes
+from jinx._writer_copy import copy_all
 
 if TYPE_CHECKING:
     from jinx._convert.formats import FormatName
@@ -398,6 +400,9 @@ class Conversion:
             kept = [name for name in source.column_names if name not in (core["drop"] or ())]
             schema = schema_if_empty(source[:0].select_columns(kept))
         with self._writer(schema) as writer:
+            if len(whole) == len(source) and not core["drop"] and not core["append"]:
+                copy_all(writer._core, source, stored_bytes(source), self.progress)
+                return writer.close()
             for start in range(0, max(len(whole), 1), _COPIED_AT_ONCE):
                 writer.copy(source, whole[start : start + _COPIED_AT_ONCE], drop=core["drop"] or ())
                 if self.progress is not None:

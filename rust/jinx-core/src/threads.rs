@@ -2,9 +2,11 @@
 //! the number of processes. Then the other threads, and at least the calling one, do its work.
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::panics::caught;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
@@ -92,12 +94,61 @@ fn results<I: Send, S, T: Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Work on one of several numbered tasks, which reports how much is done.
+pub type ReportingWork<'w> = dyn Fn(u64, &mut dyn FnMut(u64) -> Result<()>) -> Result<()> + Sync + 'w;
+
+/// Does `work` for the numbers below `count` on up to `threads` threads. Meanwhile, the calling thread passes what they
+/// report to `tell`, and alone notices Ctrl-C. `what` names a thread.
+///
+/// # Errors
+/// An error of `work` or `tell`, which ends the others at their next report; `Interrupted`.
+pub fn report(
+    threads: usize,
+    count: u64,
+    what: &str,
+    work: &ReportingWork<'_>,
+    tell: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    let next = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        let mut is_alone = true;
+        for _ in 0..threads.min(usize::try_from(count).unwrap_or(usize::MAX)) {
+            let (sender, next) = (sender.clone(), &next);
+            let worker = move || {
+                let mut report = |done| sender.send(Ok(done)).map_err(|_| Error::interrupted());
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    if let Err(error) = caught(|| work(number, &mut report), what) {
+                        // Nobody listens after another error.
+                        let _ = sender.send(Err(error));
+                        return;
+                    }
+                }
+            };
+            is_alone &= start(scope, worker).is_none();
+        }
+        drop(sender);
+        if is_alone {
+            return (0..count).try_for_each(|number| {
+                interrupt::check()?;
+                caught(|| work(number, tell), what)
+            });
+        }
+        let told = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
+        told.inspect_err(|_| next.store(count, Ordering::Relaxed))
+    })
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
-#[allow(clippy::panic)]
+#[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -114,6 +165,32 @@ mod tests {
             assert!((1..=threads.max(1)).contains(&states));
             let failed = map_with(threads, 0..u64::MAX, "a test", || 0, count_up);
             assert!(failed.is_err_and(|error| error.to_string().contains("item 7")));
+        }
+    }
+
+    #[test]
+    fn reports_are_passed_on_and_an_error_ends_the_work() {
+        for threads in [0, 1, 3, 100] {
+            let mut total = 0;
+            let count_up = |number: u64, report: &mut dyn FnMut(u64) -> Result<()>| {
+                report(number)?;
+                report(1)
+            };
+            report(threads, 50, "a test", &count_up, &mut |done| {
+                total += done;
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(total, 50 * 49 / 2 + 50);
+            let refused = report(threads, 50, "a test", &count_up, &mut |_| Err(Error::invalid("enough")));
+            assert!(refused.unwrap_err().to_string().contains("enough"));
+            let failing = |number, report: &mut dyn FnMut(u64) -> Result<()>| match number {
+                7 => Err(Error::invalid("seven")),
+                8 => panic!("eight"),
+                _ => report(1),
+            };
+            let error = report(threads, 50, "a test", &failing, &mut |_| Ok(())).unwrap_err();
+            assert!(error.to_string().contains("seven") || error.to_string().contains("eight"));
         }
     }
 

@@ -46,6 +46,10 @@ impl ConcatRows {
         Ok(Self { files, parts, starts, projection: Projection::default(), own_names, parts_differ })
     }
 
+    pub fn parts(&self) -> &[Arc<dyn Rows>] {
+        &self.parts
+    }
+
     /// Returns the part that contains a sample, and the position of the sample in that part.
     fn part_of(&self, position: u64) -> Result<(&Arc<dyn Rows>, u64)> {
         let at = self.starts.partition_point(|start| *start <= position).saturating_sub(1);

@@ -6,6 +6,7 @@ use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
 use jinx_format::write::plain_lines::PlainLines;
+use jinx_format::write::row_form::FormBlocks;
 use std::path::{Path, PathBuf};
 
 const ROWS: u64 = 70_000;
@@ -37,7 +38,8 @@ fn nothing_can_be_written_after_all_rows_of_a_form() {
         let rows: Vec<u64> = (block * rows_of_block..ROWS.min((block + 1) * rows_of_block)).collect();
         lines.gather(&rows, &form)
     };
-    writer.write_form(&form, (blocks, &gather), &mut |_| Ok(())).unwrap();
+    let blocks = FormBlocks { count: blocks, make: &gather, threads: None };
+    writer.write_form(&form, &blocks, &mut |_| Ok(())).unwrap();
     let error = writer.write_values(&rows()[..1]).unwrap_err();
     assert!(error.to_string().contains("written already"), "{error}");
     assert!(writer.close().is_err());
@@ -63,4 +65,17 @@ fn a_line_that_does_not_end_where_the_index_says_is_named() {
     let error = lines.gather(&[3, 777], &form).err().unwrap();
     assert_eq!(error.sample(), Some(777));
     assert!(error.to_string().contains("in.jinx") && error.to_string().contains("does not end"), "{error}");
+}
+
+#[test]
+fn a_column_that_has_dicts_and_nulls_is_not_copied_by_its_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.jinx");
+    let mut writer = DatasetWriter::create(&path, WriteOptions::default()).unwrap();
+    let meta = |i: i64| if i % 2 == 0 { Value::Null } else { Value::Dict(Vec::new()) };
+    let rows = (0..100).map(|i| Value::Dict(vec![("meta".to_owned(), meta(i))]));
+    writer.write_values(&rows.collect::<Vec<_>>()).unwrap();
+    writer.close().unwrap();
+    let shard = Shard::open(&path, &OpenOptions::default()).unwrap();
+    assert!(PlainLines::of(&[&shard], &WriteOptions::default()).unwrap().is_none());
 }

@@ -10,14 +10,13 @@
 //! up to one end before the next bucket begins: written in order, they replace only what has been read.
 
 use crate::order::Order;
-use crate::pieces::{Piece, arranged, most_bytes};
+use crate::records::{Piece, RecordForm};
 use crate::rewrite::Rewrite;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{expect_reads, expect_writes};
-use jinx_core::panics::caught;
 use jinx_core::threads;
 use jinx_format::ordered_blocks::in_order;
 use jinx_format::write::plain_lines::PlainLines;
@@ -27,33 +26,73 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::channel;
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
-/// The approximate size of a bucket.
+/// The approximate size of a bucket, if memory allows it.
 const BUCKET_BYTES: u64 = 8 << 20;
 /// The approximate size of a part of the input.
 const PART_BYTES: u64 = 4 << 20;
-/// A bucket that is arranged takes its size this many times: its bytes, its pieces, and its lines in order.
-const COPIES: u64 = 4;
+/// The fewest bytes of a piece, beside which its head is small.
+const FEWEST_PIECE_BYTES: u64 = 512;
+/// Rows whose lines are in the processor's cache together.
+const GATHERED_ROWS: u64 = 1024;
+/// A bucket that is arranged takes its size this many times: its pieces, and its lines and arrays in order.
+const COPIES: u64 = 3;
 /// Bytes of a place in the list of all.
 const PLACE_BYTES: u64 = 4;
 /// Rows to place at once.
 const PLACED: u64 = 1 << 16;
-/// A part of the input has lines for every bucket; about as many of them at the most.
+/// A part of the input has lines for every bucket; as many of them at the most.
 const MOST_BUCKETS: u64 = 400;
+/// The bits of missing values of a bucket begin with a byte of their own.
+const FEWEST_ROWS: u64 = 8;
+
+/// How the output is divided into buckets, within the memory of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Division {
+    /// A bucket has 2 to the power of this many rows.
+    shift: u32,
+    threads: usize,
+    /// Bytes of lines that each thread may hold at once.
+    thread_bytes: u64,
+}
+
+impl Division {
+    /// `None` if the buckets of even one thread need more memory.
+    fn of(rows: u64, bytes: u64, memory: u64, cores: usize) -> Option<Self> {
+        if rows > u64::from(u32::MAX) || rows.saturating_mul(PLACE_BYTES) > memory / 2 {
+            return None;
+        }
+        let mean = (bytes / rows.max(1)).max(1);
+        // Half of the memory is for the places, the other half for the buckets that are being arranged.
+        let bucket_memory = memory / 2 / COPIES;
+        let most_buckets_shift = u64::BITS - rows.div_ceil(MOST_BUCKETS).saturating_sub(1).leading_zeros();
+        let smallest_shift = most_buckets_shift.max(FEWEST_ROWS.ilog2());
+        let smallest_bucket = mean.saturating_mul(1 << smallest_shift);
+        let threads = (bucket_memory / smallest_bucket).clamp(1, to_u64(cores.max(1)));
+        let thread_bytes = bucket_memory / threads;
+        let wanted_rows = (BUCKET_BYTES.min(thread_bytes) / mean).max(FEWEST_ROWS);
+        let shift = smallest_shift.max(wanted_rows.ilog2());
+        let threads = usize::try_from(threads).unwrap_or(cores);
+        let fits = mean.saturating_mul(1 << shift) <= thread_bytes;
+        fits.then_some(Self { shift, threads, thread_bytes })
+    }
+
+    fn count(self, rows: u64) -> u64 {
+        rows.div_ceil(1 << self.shift)
+    }
+}
 
 /// The lines of all buckets.
 pub struct Buckets<'b> {
     lines: &'b PlainLines<'b>,
     form: &'b RowForm<'b>,
+    record_form: RecordForm,
     rows: u64,
-    /// A bucket has 2 to the power of this many rows.
-    shift: u32,
+    division: Division,
     part_rows: u64,
-    /// Bytes of lines that a thread may hold at once.
-    most: u64,
-    threads: usize,
+    /// A piece is written when its records have this size.
+    piece_bytes: u64,
     file: File,
     path: PathBuf,
     buckets: Vec<Bucket>,
@@ -67,6 +106,9 @@ struct Bucket {
     used: AtomicU64,
 }
 
+/// The pieces of all buckets that a thread fills.
+type Pieces = Vec<Piece>;
+
 impl<'b> Buckets<'b> {
     /// Buckets for all lines of a job, in the empty main file of the output; `None` if they need more memory than the job
     /// has.
@@ -76,27 +118,31 @@ impl<'b> Buckets<'b> {
         form: &'b RowForm<'b>,
         (file, path): (File, PathBuf),
     ) -> Option<Self> {
-        let (rows, memory) = (form.rows(), job.memory);
-        let threads = usable_cores();
+        let rows = form.rows();
+        let division = Division::of(rows, job.bytes, job.memory, usable_cores())?;
         let mean = (job.bytes / rows.max(1)).max(1);
-        // Half of the memory is for the places, the other half for the buckets that are being arranged.
-        let most = memory / 2 / COPIES / to_u64(threads);
-        let wanted = BUCKET_BYTES.min(most).max(job.bytes.div_ceil(MOST_BUCKETS)) / mean;
-        let mut shift = wanted.max(8).ilog2();
-        if rows.div_ceil(1 << shift) > MOST_BUCKETS {
-            shift += 1;
-        }
-        let fits = rows.saturating_mul(PLACE_BYTES) <= memory / 2 && mean << shift <= most;
-        if !fits || rows > u64::from(u32::MAX) {
-            return None;
-        }
-        let buckets = (0..rows.div_ceil(1 << shift)).map(|_| Bucket::default()).collect();
-        let part_rows = (PART_BYTES.min(most) / mean).max(1);
-        Some(Self { lines, form, rows, shift, part_rows, most, threads, file, path, buckets })
+        let count = division.count(rows);
+        Some(Self {
+            lines,
+            form,
+            record_form: RecordForm::new(&form.array_bits()),
+            rows,
+            division,
+            part_rows: (PART_BYTES.min(division.thread_bytes) / mean).max(1),
+            piece_bytes: (division.thread_bytes / count.max(1)).max(FEWEST_PIECE_BYTES),
+            file,
+            path,
+            buckets: (0..count).map(|_| Bucket::default()).collect(),
+        })
     }
 
     pub fn count(&self) -> u64 {
         to_u64(self.buckets.len())
+    }
+
+    /// How many threads may arrange buckets at the same time.
+    pub fn threads(&self) -> usize {
+        self.division.threads
     }
 
     /// Reads all lines, and moves each to its bucket. Calls `tell` with the number of lines of each part. Returns false
@@ -106,18 +152,36 @@ impl<'b> Buckets<'b> {
     /// Errors of reading, of writing and of `tell`; `Interrupted`.
     pub fn fill(&mut self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<bool> {
         let places = self.places(order)?;
+        let (largest, sizes) = self.line_bytes(&places)?;
         // Buckets of about the same size differ a little.
-        let (largest, sizes) = self.sizes(&places)?;
-        if largest > self.most + self.most / 4 {
+        let most = self.division.thread_bytes;
+        if largest > most + most / 4 {
             return Ok(false);
         }
         let mut start = 0;
-        for (bucket, size) in self.buckets.iter_mut().zip(sizes) {
-            (bucket.start, bucket.end) = (start, start + size);
-            start = bucket.end;
+        for number in 0..self.buckets.len() {
+            let end = start + self.most_bytes(to_u64(number), sizes[number]);
+            (self.buckets[number].start, self.buckets[number].end) = (start, end);
+            start = end;
         }
         expect_writes(&self.file, start);
-        self.in_threads(self.parts(), &|part| self.move_part(part, &places), tell)?;
+        let free: Mutex<Vec<Pieces>> = Mutex::default();
+        let taken = || free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let move_part = |part: u64, tell: &mut dyn FnMut(u64) -> Result<()>| {
+            interrupt::check()?;
+            let mut pieces =
+                taken().unwrap_or_else(|| self.buckets.iter().map(|_| Piece::default()).collect());
+            let rows = self.rows_of(part);
+            self.move_rows(rows.clone(), &places, &mut pieces)?;
+            free.lock().unwrap_or_else(PoisonError::into_inner).push(pieces);
+            tell(rows.end - rows.start)
+        };
+        threads::report(self.threads(), self.parts(), "a thread that moves lines", &move_part, tell)?;
+        for mut pieces in free.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            for (bucket, piece) in self.buckets.iter().zip(&mut pieces) {
+                self.write_piece(bucket, piece)?;
+            }
+        }
         Ok(true)
     }
 
@@ -127,7 +191,8 @@ impl<'b> Buckets<'b> {
     }
 
     fn rows_in(&self, bucket: u64) -> u64 {
-        self.rows.saturating_sub(bucket << self.shift).min(1 << self.shift)
+        let shift = self.division.shift;
+        self.rows.saturating_sub(bucket << shift).min(1 << shift)
     }
 
     fn rows_of(&self, part: u64) -> Range<u64> {
@@ -135,44 +200,39 @@ impl<'b> Buckets<'b> {
         start..self.rows.min(start + self.part_rows)
     }
 
-    /// Each of some rows of the input with its bucket, and its place in that bucket.
-    fn moves(
-        &self,
-        rows: Range<u64>,
-        places: &[AtomicU32],
-    ) -> Result<impl Iterator<Item = (u64, usize, u32)>> {
-        let places = &places[to_usize(rows.start, "a sample")?..to_usize(rows.end, "a sample")?];
-        let mask = (1u32 << self.shift) - 1;
-        Ok(rows.zip(places).map(move |(row, place)| {
-            let place = place.load(Ordering::Relaxed);
-            let bucket = usize::try_from(place >> self.shift).unwrap_or(usize::MAX);
-            (row, bucket, place & mask)
-        }))
+    /// The most bytes that the pieces of a bucket can take. Only the last one of each thread may be small.
+    fn most_bytes(&self, bucket: u64, line_bytes: u64) -> u64 {
+        let rows = self.rows_in(bucket);
+        let records = self.record_form.most_bytes(rows, line_bytes, 0);
+        let pieces = records / self.piece_bytes + to_u64(self.threads());
+        self.record_form.most_bytes(rows, line_bytes, pieces)
     }
 
-    /// The bytes of the lines in the largest bucket or part; for each bucket, the most that its pieces can take.
-    fn sizes(&self, places: &[AtomicU32]) -> Result<(u64, Vec<u64>)> {
-        let sizes: Vec<AtomicU64> = self.buckets.iter().map(|_| AtomicU64::new(0)).collect();
+    /// The bucket of a place in the output, and the place in that bucket.
+    fn split(&self, place: &AtomicU32) -> (usize, u32) {
+        let place = place.load(Ordering::Relaxed);
+        let bucket = usize::try_from(place >> self.division.shift).unwrap_or(usize::MAX);
+        (bucket, place & ((1u32 << self.division.shift) - 1))
+    }
+
+    /// The bytes of the lines in the largest bucket or part, and in each bucket.
+    fn line_bytes(&self, places: &[AtomicU32]) -> Result<(u64, Vec<u64>)> {
         let bytes_of = |part: usize| {
-            let mut bytes = 0;
-            for (row, bucket, _) in self.moves(self.rows_of(to_u64(part)), places)? {
-                let line = self.lines.line_bytes(row)?;
-                bytes += line;
-                sizes[bucket].fetch_add(line, Ordering::Relaxed);
+            let mut sizes = vec![0; self.buckets.len()];
+            for row in self.rows_of(to_u64(part)) {
+                let (bucket, _) = self.split(&places[to_usize(row, "a sample")?]);
+                sizes[bucket] += self.lines.line_bytes(row)?;
             }
-            Ok(bytes)
+            Ok(sizes)
         };
+        let mut sizes = vec![0; self.buckets.len()];
         let mut largest = 0;
-        in_order(to_usize(self.parts(), "the number of parts")?, bytes_of, |bytes| {
-            largest = largest.max(bytes);
+        in_order(to_usize(self.parts(), "the number of parts")?, bytes_of, |of_part: Vec<u64>| {
+            largest = largest.max(of_part.iter().sum());
+            sizes.iter_mut().zip(of_part).for_each(|(size, more)| *size += more);
             false
         })?;
-        let lines: Vec<u64> = sizes.into_iter().map(AtomicU64::into_inner).collect();
-        let largest = lines.iter().copied().fold(largest, u64::max);
-        let bits = self.form.array_bits();
-        let others =
-            |(number, lines): (u64, u64)| lines + most_bytes(self.rows_in(number), self.parts(), &bits);
-        Ok((largest, (0..).zip(lines).map(others).collect()))
+        Ok((sizes.iter().copied().fold(largest, u64::max), sizes))
     }
 
     /// For each row of the input, its place in the output.
@@ -184,9 +244,11 @@ impl<'b> Buckets<'b> {
             let mut rows = Vec::new();
             order.read(start..self.rows.min(start + PLACED), &mut rows)?;
             for (place, row) in (start..).zip(&rows) {
-                let at = usize::try_from(*row).ok().and_then(|row| places.get(row));
-                let at = at.ok_or_else(|| Error::invalid(format!("sample {row} of {}", self.rows)))?;
-                at.store(u32::try_from(place).unwrap_or(u32::MAX), Ordering::Relaxed);
+                let slot = usize::try_from(*row).ok().and_then(|row| places.get(row));
+                let slot = slot.ok_or_else(|| Error::invalid(format!("sample {row} of {}", self.rows)))?;
+                let place =
+                    u32::try_from(place).map_err(|_| Error::invalid("a place of more than 32 bits"))?;
+                slot.store(place, Ordering::Relaxed);
             }
             Ok(())
         };
@@ -194,31 +256,41 @@ impl<'b> Buckets<'b> {
         Ok(places)
     }
 
-    /// Moves the lines of a part of the input; returns their number.
-    fn move_part(&self, part: u64, places: &[AtomicU32]) -> Result<u64> {
-        let rows = self.rows_of(part);
+    /// Adds rows of the input to the pieces of their buckets, and writes those that are large enough.
+    fn move_rows(&self, rows: Range<u64>, places: &[AtomicU32], pieces: &mut Pieces) -> Result<()> {
         self.lines.read_ahead(rows.clone())?;
-        let mut moved: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
-        moved.resize_with(self.buckets.len(), Default::default);
-        for (row, bucket, place) in self.moves(rows.clone(), places)? {
-            let (rows, places) = &mut moved[bucket];
-            rows.push(row);
-            places.push(place);
-        }
-        for (bucket, (rows, places)) in self.buckets.iter().zip(moved) {
-            if rows.is_empty() {
-                continue;
+        let mut start = rows.start;
+        while start < rows.end {
+            let end = rows.end.min(start + GATHERED_ROWS);
+            let gathered = self.lines.gather(&(start..end).collect::<Vec<_>>(), self.form)?;
+            let places = &places[to_usize(start, "a sample")?..to_usize(end, "a sample")?];
+            for (i, place) in places.iter().enumerate() {
+                let (bucket, place) = self.split(place);
+                let piece = &mut pieces[bucket];
+                piece.push(&self.record_form, place, &gathered, i)?;
+                if to_u64(piece.record_bytes()) >= self.piece_bytes {
+                    self.write_piece(&self.buckets[bucket], piece)?;
+                }
             }
-            let piece = Piece { places, lines: self.lines.gather(&rows, self.form)? };
-            let bytes = piece.encode()?;
-            let length = to_u64(bytes.len());
-            let at = bucket.start + bucket.used.fetch_add(length, Ordering::Relaxed);
-            if at + length > bucket.end {
-                return Err(Error::invalid("more lines than there is room for in their part of the output"));
-            }
-            self.file.write_all_at(&bytes, at).map_err(|error| Error::io(&self.path, &error))?;
+            start = end;
         }
-        Ok(rows.end - rows.start)
+        Ok(())
+    }
+
+    /// Appends a piece to its bucket, and empties it.
+    fn write_piece(&self, bucket: &Bucket, piece: &mut Piece) -> Result<()> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let bytes = piece.finished();
+        let length = to_u64(bytes.len());
+        let at = bucket.start + bucket.used.fetch_add(length, Ordering::Relaxed);
+        if at + length > bucket.end {
+            return Err(Error::invalid("more lines than there is room for in their part of the output"));
+        }
+        self.file.write_all_at(bytes, at).map_err(|error| Error::io(&self.path, &error))?;
+        piece.clear();
+        Ok(())
     }
 
     /// The lines of a bucket in their order.
@@ -228,61 +300,44 @@ impl<'b> Buckets<'b> {
     pub fn arrange(&self, number: u64) -> Result<LineArrays> {
         let at = to_usize(number, "a bucket")?;
         let rows = to_usize(self.rows_in(number), "the lines of a bucket")?;
-        let bits = self.form.array_bits();
-        if let Some(next) = self.buckets.get(at + self.threads) {
+        if let Some(next) = self.buckets.get(at + self.threads()) {
             expect_reads(&self.file, next.start..next.start + next.used.load(Ordering::Relaxed));
         }
         let bucket = &self.buckets[at];
-        let mut bytes = vec![0; to_usize(bucket.used.load(Ordering::Relaxed), "the size of a bucket")?];
-        self.file.read_exact_at(&mut bytes, bucket.start).map_err(|error| Error::io(&self.path, &error))?;
-        let pieces = Piece::decode_all(&bytes, &bits)?;
-        drop(bytes);
-        arranged(&pieces, rows, &bits)
+        let mut pieces = vec![0; to_usize(bucket.used.load(Ordering::Relaxed), "the size of a bucket")?];
+        self.file.read_exact_at(&mut pieces, bucket.start).map_err(|error| Error::io(&self.path, &error))?;
+        self.record_form.arrange(&pieces, rows)
     }
 
     /// The size of all pieces.
-    pub fn piece_bytes(&self) -> u64 {
+    pub fn stored_bytes(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.used.load(Ordering::Relaxed)).sum()
     }
+}
 
-    /// Does `work` for the numbers below `count` on all threads. Calls `tell` with each of its results.
-    fn in_threads(
-        &self,
-        count: u64,
-        work: &(dyn Fn(u64) -> Result<u64> + Sync),
-        tell: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<()> {
-        let next = AtomicU64::new(0);
-        let stop = || next.store(count, Ordering::Relaxed);
-        thread::scope(|scope| {
-            let (sender, receiver) = channel();
-            let mut is_alone = true;
-            for _ in 0..self.threads {
-                let (sender, next) = (sender.clone(), &next);
-                let mover = move || {
-                    loop {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        if number >= count {
-                            return;
-                        }
-                        let work = || interrupt::check().and_then(|()| work(number));
-                        if sender.send(caught(work, "a thread that moves lines")).is_err() {
-                            return;
-                        }
-                    }
-                };
-                is_alone &= threads::start(scope, mover).is_none();
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    #[test]
+    fn memory_bounds_the_threads_and_not_the_data() {
+        let rows = 10_000_000;
+        let divided = |ratio: u64, cores| Division::of(rows, ratio * 256 * MB, 256 * MB, cores);
+        for cores in [1, 2, 16, 64, 1000] {
+            for ratio in [1, 2, 4, 16, 30] {
+                let division = divided(ratio, cores).unwrap();
+                let held = to_u64(division.threads) * division.thread_bytes * COPIES;
+                assert!(division.threads >= 1 && held <= 128 * MB, "{cores} {ratio}: {division:?}");
+                assert!(division.count(rows) <= MOST_BUCKETS);
             }
-            drop(sender);
-            if is_alone {
-                return (0..count).try_for_each(|number| {
-                    interrupt::check()?;
-                    tell(caught(|| work(number), "moving lines")?)
-                });
-            }
-            // The other threads do not notice an interrupt.
-            let outcome = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
-            outcome.inspect_err(|_| stop())
-        })
+        }
+        assert_eq!(divided(4, 2).unwrap().threads, 2);
+        assert!(divided(4, 64).unwrap().threads >= 8);
+        assert_eq!(divided(1000, 64), None);
+        // Their places alone would take more than half of the memory.
+        assert_eq!(Division::of(40_000_000, 1024 * MB, 256 * MB, 2), None);
     }
 }

@@ -16,12 +16,26 @@ use std::path::Path;
 const PART: u64 = 128 << 10;
 /// Samples that are looked at for each part, to divide the samples evenly.
 const TRIED: u64 = 32;
-/// Samples whose items are made at once.
+/// The fewest samples of a share, and those whose missing keys are sought at once.
 const BLOCK: u64 = 8192;
 /// Shares of the samples for each thread, so that all threads end at about the same time.
 const SHARES: u64 = 8;
 /// Bytes of an item, twice: while the items of a part are sorted, those of all shares are put together.
 const ITEM_BYTES: u64 = 32;
+
+/// A sample with its key, an integer that has the order of the keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct KeyedSample {
+    key: u64,
+    sample: u64,
+}
+
+/// Consecutive samples, sorted into parts of the output but not within them.
+struct Share {
+    parts: Vec<Vec<KeyedSample>>,
+    /// The number of samples without a key.
+    missing: u64,
+}
 
 /// The keys of samples.
 pub struct NumberKeys<'k, P> {
@@ -40,105 +54,112 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
     /// `Corrupt` for a column with too few cells; `Io` if the file with a long order cannot be written; `Interrupted`.
     pub fn sort(&self, folder: &Path, memory: u64) -> Result<(PositionList, u64)> {
         let parts = self.samples.div_ceil(PART).max(1);
-        let bounds = self.bounds(parts)?;
+        let first_items = self.first_items(parts)?;
         // A part may be somewhat larger than others.
         let at_once = to_usize((memory / ITEM_BYTES / (PART + PART / 2)).max(1), "the number of parts")?;
         let limit = usize::try_from(memory / 4).unwrap_or(usize::MAX);
         let mut list = PositionList::new(folder, limit, self.samples);
         let mut missing = 0;
-        for bounds in bounds.chunks(at_once) {
+        for (number, first) in first_items.chunks(at_once).enumerate() {
             interrupt::check()?;
-            let (shares, missing_keys) = self.collect(bounds)?;
-            missing = missing_keys;
+            let end = first_items.get((number + 1) * at_once);
+            let shares = self.collect(first, end)?;
+            missing = shares.iter().map(|share| share.missing).sum();
             append_sorted(&shares, &mut list)?;
+        }
+        if missing > 0 && !self.drops_missing {
+            self.append_missing(&mut list)?;
         }
         list.finish()?;
         Ok((list, missing))
     }
 
-    /// The ranges of items that divide the samples into parts of about the same size.
-    fn bounds(&self, parts: u64) -> Result<Vec<Range<u128>>> {
+    /// The first items of parts that divide the samples about evenly.
+    fn first_items(&self, parts: u64) -> Result<Vec<KeyedSample>> {
         let mut tried = Vec::new();
         if parts > 1 {
-            let mut one = Vec::new();
             for i in 0..parts * TRIED {
                 let sample = mix(i) % self.samples;
-                self.items(sample..sample + 1, &mut one)?;
-                tried.extend(one.first());
+                self.each_item(sample..sample + 1, &mut |item| tried.push(item), &mut |_| ())?;
             }
         }
         tried.sort_unstable();
         let step = usize::try_from(TRIED).unwrap_or(usize::MAX);
         let inner = tried.into_iter().skip(step).step_by(step);
-        let starts: Vec<u128> = std::iter::once(0).chain(inner).collect();
-        let ends = starts.iter().skip(1).copied().chain([u128::MAX]);
-        Ok(starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect())
+        Ok(std::iter::once(KeyedSample::default()).chain(inner).collect())
     }
 
-    /// For each share of the samples, the items within each of some consecutive bounds; and the number of samples
-    /// without a key.
-    fn collect(&self, bounds: &[Range<u128>]) -> Result<(Vec<Vec<Vec<u128>>>, u64)> {
-        let (Some(first), Some(last)) = (bounds.first(), bounds.last()) else { return Ok((Vec::new(), 0)) };
-        let all = first.start..last.end;
+    /// Appends the samples without a key.
+    fn append_missing(&self, list: &mut PositionList) -> Result<()> {
+        let mut missing = Vec::new();
+        let mut start = 0;
+        while start < self.samples {
+            interrupt::check()?;
+            let end = self.samples.min(start + BLOCK);
+            missing.clear();
+            self.each_item(start..end, &mut |_| (), &mut |sample| missing.push(sample))?;
+            list.extend(&missing)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// For each share of the samples, the items of some consecutive parts, which have these first items; `end` is the
+    /// first item after them.
+    fn collect(&self, first_items: &[KeyedSample], end: Option<&KeyedSample>) -> Result<Vec<Share>> {
+        let Some(start) = first_items.first() else { return Ok(Vec::new()) };
         let threads = usable_cores();
         let share = self.samples.div_ceil(SHARES * to_u64(threads)).max(BLOCK);
+        // A quarter more than the mean, so that few lists grow.
+        let mean = share / self.samples.div_ceil(PART).max(1);
+        let expected = to_usize(mean + mean / 4, "the items of a share")?;
         let items_of = |number: usize| {
-            let mut parts = vec![Vec::new(); bounds.len()];
-            let (mut items, mut missing) = (Vec::new(), 0);
-            let mut at = to_u64(number) * share;
-            let end = self.samples.min(at + share);
-            while at < end {
-                let next = end.min(at + BLOCK);
-                missing += self.items(at..next, &mut items)?;
-                for item in items.iter().filter(|item| all.contains(item)) {
-                    parts[bounds.partition_point(|bound| bound.end <= *item)].push(*item);
+            let empty = || Vec::with_capacity(expected);
+            let mut parts: Vec<_> = std::iter::repeat_with(empty).take(first_items.len()).collect();
+            let mut missing = 0;
+            let first = to_u64(number) * share;
+            let mut add = |item: KeyedSample| {
+                if item >= *start && end.is_none_or(|end| item < *end) {
+                    parts[first_items.partition_point(|first| *first <= item) - 1].push(item);
                 }
-                at = next;
-            }
-            Ok((parts, missing))
+            };
+            self.each_item(first..self.samples.min(first + share), &mut add, &mut |_| missing += 1)?;
+            Ok(Share { parts, missing })
         };
-        let (mut shares, mut missing) = (Vec::new(), 0);
-        let count = to_usize(self.samples.div_ceil(share), "the number of shares")?;
-        in_order(count, items_of, |(parts, missing_here)| {
-            shares.push(parts);
-            missing += missing_here;
+        let mut shares = Vec::new();
+        in_order(to_usize(self.samples.div_ceil(share), "the number of shares")?, items_of, |share| {
+            shares.push(share);
             false
         })?;
-        Ok((shares, missing))
+        Ok(shares)
     }
 
-    /// Replaces `items` with those of samples; returns how many have no key. An item is, from the highest bit: whether
-    /// the key is missing, the key, and the sample. So items have the order of the samples.
-    fn items(&self, samples: Range<u64>, items: &mut Vec<u128>) -> Result<u64> {
-        items.clear();
+    /// Passes each sample with a key to `see`, and the others to `see_missing`.
+    fn each_item(
+        &self,
+        samples: Range<u64>,
+        see: &mut impl FnMut(KeyedSample),
+        see_missing: &mut impl FnMut(u64),
+    ) -> Result<()> {
         let positions = samples.clone().map(|sample| (self.position)(sample));
-        let mut missing = 0;
-        let mut samples = samples.clone();
+        let mut samples = samples;
         self.column.each_number(positions, |key| {
-            let sample = u128::from(samples.next().unwrap_or_default());
-            let Some(key) = key else {
-                missing += 1;
-                if !self.drops_missing {
-                    items.push(1 << 127 | sample);
-                }
-                return;
-            };
-            let key = if self.is_descending { !key } else { key };
-            items.push(u128::from(key) << 63 | sample);
-        })?;
-        Ok(missing)
+            let sample = samples.next().unwrap_or_default();
+            match key {
+                Some(key) if self.is_descending => see(KeyedSample { key: !key, sample }),
+                Some(key) => see(KeyedSample { key, sample }),
+                None => see_missing(sample),
+            }
+        })
     }
 }
 
 /// Sorts each part, and appends its samples to `list`.
-fn append_sorted(shares: &[Vec<Vec<u128>>], list: &mut PositionList) -> Result<()> {
-    let parts = shares.first().map_or(0, Vec::len);
+fn append_sorted(shares: &[Share], list: &mut PositionList) -> Result<()> {
+    let parts = shares.first().map_or(0, |share| share.parts.len());
     let samples_of = |part: usize| {
-        let mut items: Vec<u128> = shares.iter().flat_map(|parts| &parts[part]).copied().collect();
-        items.sort_unstable();
-        #[allow(clippy::cast_possible_truncation)]
-        let samples = items.iter().map(|item| *item as u64 & (u64::MAX >> 1)).collect::<Vec<u64>>();
-        Ok(samples)
+        let items = shares.iter().flat_map(|share| &share.parts[part]).copied().collect();
+        Ok(sorted_by_key(items).into_iter().map(|item| item.sample).collect::<Vec<u64>>())
     };
     let mut appended = Ok(());
     in_order(parts, samples_of, |samples| {
@@ -146,4 +167,45 @@ fn append_sorted(shares: &[Vec<Vec<u128>>], list: &mut PositionList) -> Result<(
         appended.is_err()
     })?;
     appended
+}
+
+/// Sorts items by their keys, byte by byte from the lowest; those with the same key keep their order.
+fn sorted_by_key(mut items: Vec<KeyedSample>) -> Vec<KeyedSample> {
+    let Some(first) = items.first().copied() else { return items };
+    let differing_bits = items.iter().fold(0, |bits, item| bits | (item.key ^ first.key));
+    let mut sorted = vec![KeyedSample::default(); items.len()];
+    for byte in (0..8).filter(|byte| differing_bits.to_le_bytes()[*byte] != 0) {
+        let digit = |item: &KeyedSample| usize::from(item.key.to_le_bytes()[byte]);
+        let mut places = [0usize; 256];
+        items.iter().for_each(|item| places[digit(item)] += 1);
+        let mut start = 0;
+        for place in &mut places {
+            let count = *place;
+            *place = start;
+            start += count;
+        }
+        for item in &items {
+            let place = &mut places[digit(item)];
+            sorted[*place] = *item;
+            *place += 1;
+        }
+        std::mem::swap(&mut items, &mut sorted);
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_sorted_by_every_byte_of_their_keys_and_keep_their_order() {
+        for (bits, count) in [(0, 5), (8, 1000), (20, 3000), (64, 3000), (3, 2000), (64, 0)] {
+            let key = |sample: u64| mix(sample).checked_shr(64 - bits).unwrap_or_default() << (sample % 2);
+            let items: Vec<_> = (0..count).map(|sample| KeyedSample { key: key(sample), sample }).collect();
+            let mut expected = items.clone();
+            expected.sort();
+            assert_eq!(sorted_by_key(items), expected);
+        }
+    }
 }

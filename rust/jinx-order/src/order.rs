@@ -8,6 +8,8 @@ use std::ops::Range;
 /// The numbers of a view's samples, in a new order.
 #[derive(Debug)]
 pub enum Order {
+    /// The order of the view, which has this many samples.
+    Unchanged(u64),
     Shuffled(Permutation),
     Listed(PositionList),
 }
@@ -15,6 +17,7 @@ pub enum Order {
 impl Order {
     pub fn len(&self) -> u64 {
         match self {
+            Self::Unchanged(samples) => *samples,
             Self::Shuffled(permutation) => permutation.count(),
             Self::Listed(list) => list.len(),
         }
@@ -24,26 +27,21 @@ impl Order {
         self.len() == 0
     }
 
-    /// Replaces the contents of `found` with the samples at the places `range` of the output.
+    /// Replaces the contents of `out` with the samples at the places `range` of the output.
     ///
     /// # Errors
     /// `Invalid` past the end; `Io` if the file with a long order cannot be read.
     pub fn read(&self, range: Range<u64>, out: &mut Vec<u64>) -> Result<()> {
-        match self {
-            Self::Listed(list) => list.read(range, out),
-            Self::Shuffled(permutation) => {
-                if range.start > range.end || range.end > permutation.count() {
-                    return Err(Error::invalid(format!(
-                        "places {} to {} of {}",
-                        range.start,
-                        range.end,
-                        permutation.count()
-                    )));
-                }
-                out.clear();
-                permutation.extend(range, out);
-                Ok(())
-            }
+        if range.start > range.end || range.end > self.len() {
+            let what = format!("places {} to {} of {}", range.start, range.end, self.len());
+            return Err(Error::invalid(what));
         }
+        out.clear();
+        match self {
+            Self::Unchanged(_) => out.extend(range),
+            Self::Shuffled(permutation) => permutation.extend(range, out),
+            Self::Listed(list) => list.read(range, out)?,
+        }
+        Ok(())
     }
 }

@@ -79,7 +79,7 @@ impl PositionList {
         Ok(())
     }
 
-    /// Replaces the contents of `found` with the numbers in `range`.
+    /// Replaces the contents of `out` with the numbers in `range`.
     ///
     /// # Errors
     /// `Invalid` past the end; `Io` if the file cannot be read.

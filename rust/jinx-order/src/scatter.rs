@@ -309,5 +309,5 @@ pub fn file_bytes(path: &Path) -> u64 {
         .iter()
         .filter_map(|path| std::fs::metadata(path).ok())
         .map(|metadata| metadata.len())
-        .fold(to_u64(0), u64::saturating_add)
+        .sum()
 }

@@ -270,7 +270,9 @@ impl Sorter {
             drops_missing: self.drops_missing,
         };
         let (list, missing) = keys.sort(&self.folder, to_u64(self.memory))?;
-        (self.sorted, self.missing, self.next) = (Some(list), missing, samples);
+        self.sorted = Some(list);
+        self.missing = missing;
+        self.next = samples;
         Ok(true)
     }
 

@@ -32,6 +32,12 @@ impl Ordering {
         Self(Arc::new(Order::Shuffled(Permutation::new(samples, seed))))
     }
 
+    /// Keeps the order of `samples` samples.
+    #[staticmethod]
+    fn unchanged(samples: u64) -> Self {
+        Self(Arc::new(Order::Unchanged(samples)))
+    }
+
     fn __len__(&self) -> usize {
         usize::try_from(self.0.len()).unwrap_or(usize::MAX)
     }

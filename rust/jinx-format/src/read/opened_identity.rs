@@ -4,7 +4,7 @@ use crate::bases::hash_source;
 use crate::key::FormatVersion;
 use crate::read::shard::Shard;
 use jinx_core::error::Result;
-use jinx_core::io::{Identity, Source};
+use jinx_core::io::Source;
 use twox_hash::XxHash3_128;
 
 /// Bytes at either end of a file that its identity covers.

@@ -46,6 +46,10 @@ pub(super) enum IndexedType {
     Text,
 }
 
+impl IndexedType {
+    const COUNT: usize = 3;
+}
+
 /// How top-level values of a kind are indexed without being asked.
 pub(super) fn default_type(kind: &str) -> Option<IndexedType> {
     match kind {
@@ -84,9 +88,27 @@ pub struct ColumnBuilder {
     choice: ColumnChoice,
     directory: PathBuf,
     columns: Vec<IndexedColumn>,
-    /// By the address of the path, and the type in its lowest bits.
-    by_address: AddressMap<(usize, Arc<Path>)>,
+    /// By the address of the path.
+    by_address: AddressMap<PathColumns>,
     rows: u64,
+}
+
+/// The columns at one path.
+#[derive(Debug)]
+struct PathColumns {
+    /// While it is kept, no other path has its address.
+    _path: Arc<Path>,
+    /// The place in [`ColumnBuilder::columns`] by the type.
+    places: [Place; IndexedType::COUNT],
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Not looked for yet.
+    Unknown,
+    /// There is no such column.
+    None,
+    At(usize),
 }
 
 impl ColumnBuilder {
@@ -153,9 +175,11 @@ impl ColumnBuilder {
     }
 
     fn at(&mut self, path: &Arc<Path>, kind: IndexedType) -> Option<usize> {
-        let key = Arc::as_ptr(path).addr() | kind as usize;
-        if let Some((at, _)) = self.by_address.get(&key) {
-            return Some(*at).filter(|at| *at != usize::MAX);
+        let address = Arc::as_ptr(path).addr();
+        match self.by_address.get(&address).map(|columns| columns.places[kind as usize]) {
+            Some(Place::At(at)) => return Some(at),
+            Some(Place::None) => return None,
+            Some(Place::Unknown) | None => {}
         }
         let position = self.columns.iter().position(|column| column.kind == kind && column.path == *path);
         let at = position.or_else(|| {
@@ -181,7 +205,9 @@ impl ColumnBuilder {
         if self.by_address.len() >= MAX_REMEMBERED {
             self.by_address.clear();
         }
-        self.by_address.insert(key, (at.unwrap_or(usize::MAX), Arc::clone(path)));
+        let none = || PathColumns { _path: Arc::clone(path), places: [Place::Unknown; IndexedType::COUNT] };
+        let columns = self.by_address.entry(address).or_insert_with(none);
+        columns.places[kind as usize] = at.map_or(Place::None, Place::At);
         at
     }
 

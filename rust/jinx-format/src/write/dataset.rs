@@ -23,6 +23,7 @@ use jinx_core::value::Value;
 use std::path::Path;
 use std::sync::Arc;
 
+mod ordered;
 mod with_form;
 
 /// Sizes of a finished dataset.
@@ -141,6 +142,7 @@ impl DatasetWriter {
                 manifest,
                 journal,
                 refused,
+                is_complete: false,
             }))
         };
         Self::new(options, target)
@@ -193,6 +195,7 @@ impl DatasetWriter {
             next_shard,
             journal: None,
             refused: Vec::new(),
+            is_complete: false,
         }));
         Self::new(Arc::new(options), target)
     }

@@ -6,7 +6,7 @@ use crate::write::encode::EncodedRow;
 use crate::write::footer_text::room_for_names;
 use crate::write::journal::{Journal, RefusedRow};
 use crate::write::options::WriteOptions;
-use crate::write::pair::PairBuilder;
+use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::PlainPair;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
@@ -26,6 +26,8 @@ pub(super) struct DirectoryTarget {
     pub(super) journal: Option<Journal>,
     /// Rows that were left out; kept where a later run has to know them.
     pub(super) refused: Vec<RefusedRow>,
+    /// All rows are written: their shards were planned together.
+    pub(super) is_complete: bool,
 }
 
 pub(super) enum Publish {
@@ -94,6 +96,9 @@ impl DirectoryTarget {
 
     /// The current shard, started if there is none.
     pub(super) fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
+        if self.is_complete {
+            return Err(Error::invalid("all rows of this directory are written already"));
+        }
         if self.current.is_none() {
             let name = shard_name(self.next_shard);
             if let Publish::Append(append) = &mut self.publish {
@@ -108,22 +113,49 @@ impl DirectoryTarget {
 
     pub(super) fn finish_shard(&mut self, written: &mut Summary) -> Result<()> {
         let Some(pair) = self.current.take() else { return Ok(()) };
-        let number = self.next_shard;
-        let (summary, files) = pair.finish(i64::try_from(number).unwrap_or(-1))?;
+        let (summary, files) = pair.finish(i64::try_from(self.next_shard).unwrap_or(-1))?;
         files.publish()?;
+        self.add_shard(summary, written);
+        if let (Some(journal), Publish::Directory(work)) = (&self.journal, &mut self.publish) {
+            journal.write(&self.manifest.shards, &self.refused)?;
+            work.keep_work();
+        }
+        Ok(())
+    }
+
+    /// Whether no shard of this writer has rows.
+    pub(super) fn is_new(&self) -> bool {
+        self.current.is_none() && self.journal.is_none() && !self.is_complete
+    }
+
+    /// How many more shards a directory may have.
+    pub(super) fn free_shards(&self) -> usize {
+        MAX_SHARDS.saturating_sub(self.manifest.shards.len())
+    }
+
+    /// The numbers and main files of the next shards, before they are created.
+    pub(super) fn name_shards(&mut self, count: usize) -> Result<Vec<(u64, PathBuf)>> {
+        let numbers = (self.next_shard..).take(count);
+        let files = numbers.map(|number| {
+            let name = shard_name(number);
+            if let Publish::Append(append) = &mut self.publish {
+                append.add(&name)?;
+            }
+            Ok((number, self.directory.join(name)))
+        });
+        files.collect()
+    }
+
+    /// Lists the next shard, which is finished.
+    pub(super) fn add_shard(&mut self, summary: PairSummary, written: &mut Summary) {
         written.add(&summary);
         self.manifest.push(ShardEntry {
-            name: shard_name(number),
+            name: shard_name(self.next_shard),
             samples: summary.samples,
             bytes: summary.bytes,
             sidecar_bytes: summary.sidecar_bytes,
             id: summary.id,
         });
         self.next_shard += 1;
-        if let (Some(journal), Publish::Directory(work)) = (&self.journal, &mut self.publish) {
-            journal.write(&self.manifest.shards, &self.refused)?;
-            work.keep_work();
-        }
-        Ok(())
     }
 }

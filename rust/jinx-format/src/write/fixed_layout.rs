@@ -5,14 +5,15 @@
 //! main file:  lines of block 0 | lines of block 1 | ...
 //! sidecar:    header | index | checksums of lines | columns      each block writes its part of every array
 //! ```
+//! Small arrays lie in the footer, which is written at the end: they are collected in memory.
 
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
 use crate::write::array_hasher::ArrayHasher;
 use crate::write::columns::IndexedType;
 use crate::write::early_sync::EarlySync;
-use crate::write::row_form::{LineArrays, RowForm, UNIT_ROWS};
-use crate::write::sidecar_writer::SIDECAR_ARRAY_BYTES;
+use crate::write::row_form::{FormBlocks, LineArrays, RowForm, UNIT_ROWS};
+use crate::write::sidecar_writer::{SIDECAR_ARRAY_BYTES, inline_array};
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
@@ -27,27 +28,26 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use twox_hash::XxHash3_128;
 
-/// Makes the block with a number.
-pub type MakeBlock<'m> = dyn Fn(u64) -> Result<LineArrays> + Sync + 'm;
-
-/// Where an array lies in the sidecar.
+/// Where an array lies.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    offset: u64,
+    /// The offset in the sidecar; `None` for a small array, which lies in the footer.
+    offset: Option<u64>,
     length: u64,
     /// Bits of one row.
     bits: u64,
 }
 
-/// The sidecar's arrays: the index, the checksums of lines, and those of the columns.
+/// All arrays: the index, the checksums of lines, and those of the columns.
 #[derive(Debug)]
 pub(super) struct Layout {
     places: Vec<Place>,
+    /// Zero if all arrays lie in the footer.
     pub(super) sidecar_bytes: u64,
 }
 
 impl Layout {
-    /// `None` if an array is so small that it lies in the footer.
+    /// `None` if the sizes overflow.
     pub(super) fn of(form: &RowForm<'_>) -> Option<Self> {
         // The index has an entry more than rows.
         let mut sizes =
@@ -59,14 +59,17 @@ impl Layout {
             let width = to_u64(column.width());
             sizes.push((form.rows.checked_mul(width)?, 8 * width));
         }
-        let (mut places, mut end) = (Vec::with_capacity(sizes.len()), HEADER_BYTES);
+        let (mut places, mut sidecar_bytes) = (Vec::with_capacity(sizes.len()), 0);
         for (length, bits) in sizes {
-            let offset = end.next_multiple_of(ALIGNMENT);
+            let mut offset = None;
+            if length >= SIDECAR_ARRAY_BYTES {
+                let start = sidecar_bytes.max(HEADER_BYTES).checked_next_multiple_of(ALIGNMENT)?;
+                sidecar_bytes = start.checked_add(length)?;
+                offset = Some(start);
+            }
             places.push(Place { offset, length, bits });
-            end = offset.checked_add(length)?;
         }
-        let are_large = places.iter().all(|place| place.length >= SIDECAR_ARRAY_BYTES);
-        are_large.then_some(Self { places, sidecar_bytes: end })
+        Some(Self { places, sidecar_bytes })
     }
 }
 
@@ -83,7 +86,8 @@ pub(super) struct PlacedFiles<'f> {
     pub(super) form: &'f RowForm<'f>,
     pub(super) layout: &'f Layout,
     pub(super) main: File,
-    pub(super) side: File,
+    /// `None` if all arrays lie in the footer.
+    pub(super) side: Option<File>,
     pub(super) main_path: PathBuf,
     pub(super) side_path: PathBuf,
     /// Syncs of both files that begin while they are written; `None` if they are not synced.
@@ -97,7 +101,38 @@ struct Turns {
     rows: u64,
     main_len: u64,
     id: XxHash3_128,
-    hashes: Vec<ArrayHasher>,
+    arrays: Vec<Array>,
+}
+
+/// What is kept of an array.
+enum Array {
+    /// The hashes of one in the sidecar.
+    InSidecar(Box<ArrayHasher>),
+    /// The bytes of one in the footer.
+    InFooter(Vec<u8>),
+}
+
+impl Array {
+    fn at(place: &Place) -> Self {
+        match place.offset {
+            Some(_) => Self::InSidecar(Box::new(ArrayHasher::new(place.length))),
+            None => Self::InFooter(Vec::new()),
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        match self {
+            Self::InSidecar(hash) => hash.write(bytes),
+            Self::InFooter(array) => array.extend_from_slice(bytes),
+        }
+    }
+
+    fn finished(self, place: &Place) -> Result<ArrayRef> {
+        match self {
+            Self::InSidecar(hash) => hash.pointer(place.offset.unwrap_or_default(), place.length),
+            Self::InFooter(array) => inline_array(&array),
+        }
+    }
 }
 
 /// What was written.
@@ -115,40 +150,41 @@ struct Turn {
 }
 
 impl PlacedFiles<'_> {
-    /// Writes `count` blocks on `threads` threads. Calls `tell` with the number of rows of each.
+    /// Writes all blocks on `threads` threads. Calls `tell` with the number of rows of each.
     ///
     /// # Errors
     /// The error of the first block that cannot be made or written; errors of `tell`; `Interrupted`.
     pub(super) fn write(
         &self,
-        count: u64,
+        blocks: &FormBlocks<'_>,
         threads: usize,
-        make: &MakeBlock<'_>,
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Written> {
-        let mut hashes: Vec<_> =
-            self.layout.places.iter().map(|place| ArrayHasher::new(place.length)).collect();
-        hashes[0].write(&0u64.to_le_bytes());
+        let mut arrays: Vec<Array> = self.layout.places.iter().map(Array::at).collect();
+        arrays[0].append(&0u64.to_le_bytes());
         let turns =
-            Turns { next: 0, is_stopped: false, rows: 0, main_len: 0, id: XxHash3_128::new(), hashes };
+            Turns { next: 0, is_stopped: false, rows: 0, main_len: 0, id: XxHash3_128::new(), arrays };
         let turns = (Mutex::new(turns), Condvar::new());
         let number = AtomicU64::new(0);
         let work = |done: &mut dyn FnMut(u64) -> Result<()>| -> Result<()> {
             loop {
                 let block = number.fetch_add(1, Ordering::Relaxed);
-                if block >= count || lock(&turns.0).is_stopped {
+                if block >= blocks.count || lock(&turns.0).is_stopped {
                     return Ok(());
                 }
-                let lines = interrupt::check().and_then(|()| make(block));
+                let lines = interrupt::check().and_then(|()| (blocks.make)(block));
                 let Some((turn, lines)) = self.take_turn(&turns, block, lines)? else { return Ok(()) };
                 self.put(&turn, &lines).inspect_err(|_| stop(&turns))?;
                 done(to_u64(lines.ends.len()))?;
             }
         };
         let ended = |_| Err(Error::invalid("a thread that writes lines ended without a result"));
+        // A single block takes no thread.
+        let threads = threads.min(blocks.threads.unwrap_or(usize::MAX));
+        let threads = if blocks.count <= 1 || threads <= 1 { 0 } else { threads };
         let outcome = thread::scope(|scope| {
             let (sender, receiver) = channel();
-            let workers: Vec<_> = (0..threads.max(1))
+            let workers: Vec<_> = (0..threads)
                 .map_while(|_| {
                     let (sender, work, turns) = (sender.clone(), &work, &turns);
                     threads::start(scope, move || {
@@ -208,10 +244,10 @@ impl PlacedFiles<'_> {
         }
         let ends: Vec<[u8; 8]> = lines.ends.iter().map(|end| (start + end).to_le_bytes()).collect();
         let ends = ends.into_flattened();
-        turns.hashes[0].write(&ends);
+        turns.arrays[0].append(&ends);
         turns.id.write(&lines.arrays[0]);
-        for (hash, array) in turns.hashes[1..].iter_mut().zip(&lines.arrays) {
-            hash.write(array);
+        for (array, block) in turns.arrays[1..].iter_mut().zip(&lines.arrays) {
+            array.append(block);
         }
         turns.rows += rows;
         turns.main_len += to_u64(lines.lines.len());
@@ -228,25 +264,29 @@ impl PlacedFiles<'_> {
         let columns = lines.arrays.iter().map(|array| (turn.first_row, array));
         let mut bytes = 0;
         for (place, (row, array)) in self.layout.places.iter().zip(std::iter::once(index).chain(columns)) {
-            let offset = place.offset + row * place.bits / 8;
-            self.side.write_all_at(array, offset).map_err(|error| failed(&self.side_path, &error))?;
+            let (Some(start), Some(side)) = (place.offset, &self.side) else { continue };
+            let offset = start + row * place.bits / 8;
+            side.write_all_at(array, offset).map_err(|error| failed(&self.side_path, &error))?;
             bytes += array.len();
         }
         let Some(syncs) = &self.syncs else { return Ok(()) };
         let (main, side) = &mut *lock(syncs);
         main.wrote(&self.main, lines.lines.len(), &self.main_path)?;
-        side.wrote(&self.side, bytes, &self.side_path)
+        match &self.side {
+            Some(file) => side.wrote(file, bytes, &self.side_path),
+            None => Ok(()),
+        }
     }
 
     fn finished(&self, turns: Turns) -> Result<Arrays> {
-        let places = self.layout.places.iter().zip(turns.hashes);
-        let mut refs = places.map(|(place, hash)| hash.pointer(place.offset, place.length));
-        let missing = || Error::invalid("a column without its array");
-        let mut next = || refs.next().ok_or_else(missing)?;
+        let mut arrays = self.layout.places.iter().zip(turns.arrays);
+        let mut next = || match arrays.next() {
+            Some((place, array)) => array.finished(place),
+            None => Err(Error::invalid("a layout with fewer arrays than its form")),
+        };
         let (index, line_hash) = (next()?, next()?);
-        let mut columns = Vec::with_capacity(self.form.columns.len());
-        for column in &self.form.columns {
-            columns.push(ColumnInfo {
+        let columns = self.form.columns.iter().map(|column| {
+            Ok(ColumnInfo {
                 path: (*column.path).clone(),
                 kind: if column.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
                 dtype: column.dtype.name().to_owned(),
@@ -254,8 +294,9 @@ impl PlacedFiles<'_> {
                 validity: column.has_missing.then(&mut next).transpose()?,
                 offsets: None,
                 data: next()?,
-            });
-        }
+            })
+        });
+        let columns = columns.collect::<Result<_>>()?;
         Ok(Arrays { id: turns.id.finish_128(), index, line_hash, columns })
     }
 }

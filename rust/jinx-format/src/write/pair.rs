@@ -6,13 +6,13 @@ use crate::view::{Base, NewView, ViewInfo, count_samples};
 use crate::write::columns::{ArraySink, ColumnBuilder};
 use crate::write::early_sync::EarlySync;
 use crate::write::encode::{EncodedRow, RowEncoder};
-use crate::write::fixed_layout::{Arrays, Layout, MakeBlock, PlacedFiles};
+use crate::write::fixed_layout::{Arrays, Layout, PlacedFiles};
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
 use crate::write::line_block::LineBlock;
 use crate::write::options::WriteOptions;
 use crate::write::pair_files::PairFiles;
 use crate::write::plain_lines::PlainLines;
-use crate::write::row_form::RowForm;
+use crate::write::row_form::{FormBlocks, RowForm};
 use crate::write::sidecar_writer::{MAX_SLICES, Side, VALUE_BUFFER_BYTES};
 use crate::write::spool::Spool;
 use jinx_core::checked_math::to_u64;
@@ -330,14 +330,17 @@ impl PairBuilder {
     pub(super) fn place(
         &mut self,
         (form, layout): (&RowForm<'_>, &Layout),
+        blocks: &FormBlocks<'_>,
         threads: usize,
-        (count, make): (u64, &MakeBlock<'_>),
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         let is_synced = self.side.files.are_synced();
         let (main, main_path) = self.main_file()?;
-        let side = self.side.files.sidecar_file()?.try_clone();
-        let side = side.map_err(|error| Error::io(&self.side.path, &error))?;
+        let side = match layout.sidecar_bytes {
+            0 => None,
+            _ => Some(self.side.files.sidecar_file()?.try_clone()),
+        };
+        let side = side.transpose().map_err(|error| Error::io(&self.side.path, &error))?;
         let files = PlacedFiles {
             form,
             layout,
@@ -347,7 +350,7 @@ impl PairBuilder {
             side_path: self.side.path.clone(),
             syncs: is_synced.then(Mutex::default),
         };
-        let written = files.write(count, threads, make, tell)?;
+        let written = files.write(blocks, threads, tell)?;
         if let Some(syncs) = files.syncs {
             (self.main_sync, self.side.sync) = syncs.into_inner().unwrap_or_else(PoisonError::into_inner);
         }

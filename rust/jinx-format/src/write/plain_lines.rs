@@ -54,10 +54,10 @@ pub(super) struct PlainShard<'s> {
 
 /// A column of a shard whose values are all of one kind, or null.
 pub(super) struct PlainField {
-    path: Arc<Path>,
-    kind: &'static str,
+    pub(super) path: Arc<Path>,
+    pub(super) kind: &'static str,
     /// Whether rows without a value of this kind have null. Otherwise, they do not have the column.
-    has_null: bool,
+    pub(super) has_null: bool,
     /// The column's place in [`PlainLines::columns`], and its cells.
     pub(super) cells: Option<(usize, IndexedColumn)>,
 }
@@ -133,7 +133,9 @@ impl<'s> PlainLines<'s> {
                 }
             };
             let is_complete = count(field, kind).saturating_add(count(field, "null")) == shard.len();
-            if !is_complete && (has_null || cells.is_none()) {
+            // Without cells, nothing tells which rows have null or lack the column.
+            let is_known = if cells.is_some() { is_complete || !has_null } else { is_complete && !has_null };
+            if !is_known {
                 return Ok(None);
             }
             fields.push(PlainField { path, kind, has_null, cells });
@@ -157,6 +159,16 @@ impl<'s> PlainLines<'s> {
         self.len() == 0
     }
 
+    /// Bytes of all lines.
+    pub(super) fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.shard.footer_offset()).sum()
+    }
+
+    /// Whether no line is longer than the output may have it.
+    pub(super) fn are_short(&self) -> bool {
+        self.shards.iter().all(|shard| shard.has_lines_up_to(self.longest))
+    }
+
     /// The number of rows in a block.
     pub(super) fn block_rows(&self) -> usize {
         self.block
@@ -169,6 +181,22 @@ impl<'s> PlainLines<'s> {
     pub fn line_bytes(&self, row: u64) -> Result<u64> {
         let (shard, row) = self.locate(row)?;
         self.shards[shard].bounds(row).map(|(start, end)| end - start)
+    }
+
+    /// The lengths of the lines of `rows`; `None` if one of them may have another form in the output.
+    ///
+    /// # Errors
+    /// As [`Self::line_bytes`].
+    pub(super) fn lengths(&self, rows: &[u64]) -> Result<Option<Vec<u64>>> {
+        let mut lengths = Vec::with_capacity(rows.len());
+        for row in rows {
+            let length = self.line_bytes(*row)?;
+            if length == 0 || length > self.longest {
+                return Ok(None);
+            }
+            lengths.push(length);
+        }
+        Ok(Some(lengths))
     }
 
     /// The shard of a row, and the row's number in that shard.
@@ -345,7 +373,7 @@ impl PlainShard<'_> {
     }
 
     /// Whether the index ascends, and no line is empty or longer than `longest`.
-    pub(super) fn has_lines_up_to(&self, longest: u64) -> bool {
+    fn has_lines_up_to(&self, longest: u64) -> bool {
         let (bounds, _) = self.index.as_chunks::<8>();
         let mut bounds = bounds.iter().map(|bound| u64::from_le_bytes(*bound));
         let mut start = bounds.next().unwrap_or_default();
@@ -356,31 +384,6 @@ impl PlainShard<'_> {
         })
     }
 
-    /// The number of values in a column of the output.
-    pub(super) fn valid(&self, place: usize) -> Result<u64> {
-        match self.cells(place) {
-            None => Ok(0),
-            Some(NumberColumn { validity: None, .. }) => Ok(self.shard.len()),
-            Some(NumberColumn { validity: Some(bits), .. }) => set_bits(bits, self.shard.len()),
-        }
-    }
-
-    /// For each column and kind of value: the number of values.
-    pub(super) fn kinds(&self) -> Result<Vec<(&Arc<Path>, &'static str, u64)>> {
-        let mut kinds = Vec::new();
-        for field in &self.fields {
-            let valid = match &field.cells {
-                None => self.shard.len(),
-                Some((place, _)) => self.valid(*place)?,
-            };
-            kinds.push((&field.path, field.kind, valid));
-            if field.has_null && field.cells.is_some() {
-                kinds.push((&field.path, "null", self.shard.len() - valid));
-            }
-        }
-        Ok(kinds)
-    }
-
     /// The cells of this shard for a column of the output.
     pub(super) fn cells(&self, place: usize) -> Option<NumberColumn<'_>> {
         let mut columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
@@ -388,14 +391,6 @@ impl PlainShard<'_> {
         let validity = column.validity.as_deref();
         Some(NumberColumn { name: "", dtype: column.dtype, data: &column.data, validity })
     }
-}
-
-/// The number of set bits among the first `rows`.
-fn set_bits(bits: &[u8], rows: u64) -> Result<u64> {
-    let rows = to_usize(rows, "the number of samples")?;
-    let whole = bits.get(..rows / 8).unwrap_or_default();
-    let rest = bits.get(rows / 8).map_or(0, |byte| (byte & ((1u8 << (rows % 8)) - 1)).count_ones());
-    Ok(whole.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>() + u64::from(rest))
 }
 
 fn is_ours(footer: &Footer) -> bool {

@@ -3,17 +3,14 @@
 
 use crate::fields::{Fact, Path};
 use crate::read::columns::ColumnType;
-use crate::write::columns::{
-    ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, may_hold, narrowest, width,
-};
+use crate::write::columns::{ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, may_hold, width};
 use crate::write::encode::RowEncoder;
-use crate::write::line_block::kind_fact;
+use crate::write::form_facts::FormFacts;
 use crate::write::numeric_rows::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
 use crate::write::plain_lines::PlainLines;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::interrupt;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -56,14 +53,15 @@ impl ColumnForm<'_> {
     /// Appends the cells at `places`, after their validity if values are missing.
     fn gather(&self, places: &[(usize, u64)], arrays: &mut Vec<Vec<u8>>) -> Result<()> {
         if let [Some(source)] = self.sources.as_slice()
-            && source.dtype == self.dtype
             && source.validity.is_none()
         {
+            // A narrower integer has the low bytes of a wider one.
+            let from = width(source.dtype.name());
             let cells = match self.width() {
-                1 => copied::<1>(source.data, places),
-                2 => copied::<2>(source.data, places),
-                4 => copied::<4>(source.data, places),
-                _ => copied::<8>(source.data, places),
+                1 => low_bytes::<1>(source.data, from, places),
+                2 => low_bytes::<2>(source.data, from, places),
+                4 => low_bytes::<4>(source.data, from, places),
+                _ => low_bytes::<8>(source.data, from, places),
             };
             arrays.push(cells.ok_or_else(|| Error::corrupt("a column with fewer cells than samples"))?);
             return Ok(());
@@ -100,6 +98,15 @@ pub struct LineArrays {
     pub arrays: Vec<Vec<u8>>,
 }
 
+/// The rows of an output in blocks.
+pub struct FormBlocks<'m> {
+    pub count: u64,
+    /// Makes the block with a number.
+    pub make: &'m (dyn Fn(u64) -> Result<LineArrays> + Sync),
+    /// The most threads that may make blocks; `None` for those of the writer.
+    pub threads: Option<usize>,
+}
+
 impl<'l> RowForm<'l> {
     /// The form of all rows of `lines` in an order that begins with `first`, of [`FIRST_ROWS`] rows or all; `None` if it is
     /// not known before they are written.
@@ -112,25 +119,41 @@ impl<'l> RowForm<'l> {
         options: &WriteOptions,
         encoder: &mut RowEncoder,
     ) -> Result<Option<Self>> {
+        if !lines.are_short() {
+            return Ok(None);
+        }
+        Self::of_facts(lines, &FormFacts::of_all(lines)?, first, options, encoder)
+    }
+
+    /// The form of rows with these facts, of which none has a longer line than the output may have.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub(super) fn of_facts(
+        lines: &'l PlainLines<'_>,
+        facts: &FormFacts,
+        first: &[u64],
+        options: &WriteOptions,
+        encoder: &mut RowEncoder,
+    ) -> Result<Option<Self>> {
         if options.columns != ColumnChoice::Default || lines.columns.len() > MAX_COLUMNS {
             return Ok(None);
         }
-        for shard in &lines.shards {
-            interrupt::check()?;
-            if !shard.has_lines_up_to(lines.longest) {
-                return Ok(None);
-            }
-        }
-        let Some(columns) = columns_of(lines)? else { return Ok(None) };
-        let kinds = kinds_of(lines)?;
+        let Some(columns) = columns_of(lines, facts) else { return Ok(None) };
+        let kinds = facts.kinds(lines);
         let is_dropped = |column: &ColumnForm<'_>| {
-            let mut facts = kinds.iter().filter(|(fact, _)| fact.path == column.path);
-            !facts.all(|(fact, _)| may_hold(column.kind, false, fact.kind))
+            let mut kinds = kinds.iter().filter(|(fact, _)| fact.path == column.path);
+            !kinds.all(|(fact, _)| may_hold(column.kind, false, fact.kind))
         };
         if columns.iter().any(is_dropped) {
             return Ok(None);
         }
-        in_order_of(lines, first, columns, &kinds, encoder)
+        let Some((columns, kinds)) = in_order_of(lines, first, columns, &kinds, encoder)? else {
+            return Ok(None);
+        };
+        let units = BLOCK_BYTES / UNIT_ROWS / (lines.bytes() / lines.len().max(1)).max(1);
+        let block_rows = UNIT_ROWS * units.clamp(1, MAX_BLOCK_UNITS);
+        Ok(Some(Self { rows: facts.rows(), columns, kinds, block_rows }))
     }
 
     /// The number of arrays in [`LineArrays::arrays`].
@@ -158,14 +181,17 @@ impl<'l> RowForm<'l> {
     }
 }
 
+/// Columns, and the values of each kind, in the order of a footer.
+type InOrder<'l> = (Vec<ColumnForm<'l>>, Vec<(Fact, u64)>);
+
 /// The rows in which the first names and columns occur decide their order.
 fn in_order_of<'l>(
     lines: &PlainLines<'_>,
     first: &[u64],
-    columns: Vec<ColumnForm<'l>>,
+    mut columns: Vec<ColumnForm<'l>>,
     kinds: &[(Fact, u64)],
     encoder: &mut RowEncoder,
-) -> Result<Option<RowForm<'l>>> {
+) -> Result<Option<InOrder<'l>>> {
     let mut builder = ColumnBuilder::new(ColumnChoice::Default, PathBuf::new());
     let (mut ordered, mut seen) = (Vec::with_capacity(kinds.len()), HashSet::new());
     for row in first {
@@ -196,85 +222,23 @@ fn in_order_of<'l>(
     let rank = |column: &ColumnForm<'_>| {
         builder.names().position(|(path, kind)| *kind == column.kind && *path == column.path)
     };
-    let mut columns = columns;
     if columns.iter().any(|column| rank(column).is_none()) {
         return Ok(None);
     }
     columns.sort_by_key(rank);
-    let bytes: u64 = lines.shards.iter().map(|shard| shard.shard.footer_offset()).sum();
-    let units = BLOCK_BYTES / UNIT_ROWS / (bytes / lines.len().max(1)).max(1);
-    let block_rows = UNIT_ROWS * units.clamp(1, MAX_BLOCK_UNITS);
-    Ok(Some(RowForm { rows: lines.len(), columns, kinds: ordered, block_rows }))
+    Ok(Some((columns, ordered)))
 }
 
-/// The types of the columns with values; `None` if values of one have no common type.
-fn columns_of<'l>(lines: &'l PlainLines<'_>) -> Result<Option<Vec<ColumnForm<'l>>>> {
+/// The columns with values; `None` if values of one have no common type.
+fn columns_of<'l>(lines: &'l PlainLines<'_>, facts: &FormFacts) -> Option<Vec<ColumnForm<'l>>> {
     let mut forms = Vec::new();
     for (at, (path, kind)) in lines.columns.iter().enumerate() {
-        interrupt::check()?;
-        let sources: Vec<_> = lines.shards.iter().map(|shard| shard.cells(at)).collect();
-        let valid = lines.shards.iter().map(|shard| shard.valid(at)).sum::<Result<u64>>()?;
-        let is_all = |dtype| sources.iter().flatten().all(|source| source.dtype == dtype);
-        let dtype = if is_all(ColumnType::Bool) {
-            ColumnType::Bool
-        } else if is_all(ColumnType::Float64) {
-            ColumnType::Float64
-        } else {
-            let Some(dtype) = narrowest_of(&sources) else { return Ok(None) };
-            dtype
-        };
-        let has_missing = valid < lines.len();
-        if valid > 0 {
-            forms.push(ColumnForm { path: Arc::clone(path), kind: *kind, dtype, has_missing, sources });
-        }
+        let Some((dtype, values)) = facts.column(lines, at) else { continue };
+        let sources = lines.shards.iter().map(|shard| shard.cells(at)).collect();
+        let has_missing = values < facts.rows();
+        forms.push(ColumnForm { path: Arc::clone(path), kind: *kind, dtype: dtype?, has_missing, sources });
     }
-    Ok(Some(forms))
-}
-
-/// The type of a column with all integers of these. A missing one is stored as zero, which every type has.
-fn narrowest_of(sources: &[Option<NumberColumn<'_>>]) -> Option<ColumnType> {
-    let (mut min, mut max) = (0i128, 0i128);
-    macro_rules! widen {
-        ($kind:ty, $data:expr) => {{
-            let (cells, _) = $data.as_chunks();
-            let bounds = cells.iter().fold((0, 0), |(min, max): ($kind, $kind), cell| {
-                let value = <$kind>::from_le_bytes(*cell);
-                (min.min(value), max.max(value))
-            });
-            min = min.min(bounds.0.into());
-            max = max.max(bounds.1.into());
-        }};
-    }
-    for source in sources.iter().flatten() {
-        match source.dtype {
-            ColumnType::Int8 => widen!(i8, source.data),
-            ColumnType::Int16 => widen!(i16, source.data),
-            ColumnType::Int32 => widen!(i32, source.data),
-            ColumnType::Int64 => widen!(i64, source.data),
-            ColumnType::Uint8 => widen!(u8, source.data),
-            ColumnType::Uint16 => widen!(u16, source.data),
-            ColumnType::Uint32 => widen!(u32, source.data),
-            ColumnType::Uint64 => widen!(u64, source.data),
-            ColumnType::Bool | ColumnType::Float64 | ColumnType::Utf8 => return None,
-        }
-    }
-    ColumnType::from_name(narrowest(min, max)?)
-}
-
-/// A fact for each column and kind of value, with the number of values.
-fn kinds_of(lines: &PlainLines<'_>) -> Result<Vec<(Fact, u64)>> {
-    let mut kinds: Vec<(Fact, u64)> = Vec::new();
-    for shard in &lines.shards {
-        interrupt::check()?;
-        for (path, kind, values) in shard.kinds()?.into_iter().filter(|(_, _, values)| *values > 0) {
-            let is_same = |(fact, _): &&mut (Fact, u64)| fact.kind == kind && fact.path == *path;
-            match kinds.iter_mut().find(is_same) {
-                Some((_, count)) => *count += values,
-                None => kinds.push((kind_fact(path, kind), values)),
-            }
-        }
-    }
-    Ok(kinds)
+    Some(forms)
 }
 
 impl PlainLines<'_> {
@@ -328,14 +292,11 @@ fn touch(bytes: &[u8], first: u64, end: u64, width: u64) {
     std::hint::black_box(pages.fold(0, |sum: u8, byte| sum ^ byte));
 }
 
-/// The cells of `WIDTH` bytes at `places` of one shard.
-fn copied<const WIDTH: usize>(data: &[u8], places: &[(usize, u64)]) -> Option<Vec<u8>> {
-    let (cells, _) = data.as_chunks::<WIDTH>();
-    let last = places.iter().map(|(_, row)| *row).max().unwrap_or_default();
-    if last >= to_u64(cells.len()) {
-        return None;
-    }
-    let cell =
-        |row: u64| usize::try_from(row).ok().and_then(|row| cells.get(row)).copied().unwrap_or([0; WIDTH]);
-    Some(places.iter().map(|(_, row)| cell(*row)).collect::<Vec<_>>().into_flattened())
+/// The low `WIDTH` bytes of the cells at `places` of one shard, which have `from` bytes each.
+fn low_bytes<const WIDTH: usize>(data: &[u8], from: usize, places: &[(usize, u64)]) -> Option<Vec<u8>> {
+    let cell = |row: u64| {
+        let start = usize::try_from(row).ok()?.checked_mul(from)?;
+        data.get(start..)?.first_chunk::<WIDTH>().copied()
+    };
+    Some(places.iter().map(|(_, row)| cell(*row)).collect::<Option<Vec<_>>>()?.into_flattened())
 }

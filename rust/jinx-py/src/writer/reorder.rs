@@ -7,9 +7,9 @@ use crate::order::Ordering;
 use crate::progress::call_progress;
 use jinx_core::io::Scratch;
 use jinx_core::{Error, Result};
-use jinx_dataset::Rows;
-use jinx_dataset::shards::ShardRows;
-use jinx_dataset::shards::Shards;
+use jinx_dataset::shards::{ShardRows, Shards};
+use jinx_dataset::{ConcatRows, Dataset, Roots, Rows};
+use jinx_format::read::shard::Shard;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::plain_lines::PlainLines;
 use jinx_order::{Passes, Rewrite, Samples, rewrite};
@@ -36,11 +36,48 @@ impl Samples for ReorderedRows<'_> {
     }
 }
 
-/// Returns the JINX shards behind `rows`, if `rows` has exactly their columns.
-fn whole_shards(rows: Arc<dyn Rows>) -> Result<Option<Arc<Shards>>> {
-    let Ok(dataset) = rows.into_any().downcast::<ShardRows>() else { return Ok(None) };
+/// The files that the samples of a view lie in, and where they are in them; the view itself if it adds or hides columns.
+fn flattened(view: &Dataset) -> Result<Dataset> {
+    if is_dataset(&view.rows) || !view.rows.own_names().is_empty() {
+        return Ok(view.clone());
+    }
+    let positions = view.positions.as_ref().map(|positions| positions.to_vec());
+    let Roots { mut rows, positions } = Arc::clone(&view.rows).roots(positions)?;
+    if !rows.iter().all(|root| root.projection().is_whole()) {
+        return Ok(view.clone());
+    }
+    let rows: Arc<dyn Rows> = match rows.pop() {
+        None => return Ok(view.clone()),
+        Some(only) if rows.is_empty() => only,
+        Some(last) => {
+            rows.push(last);
+            Arc::new(ConcatRows::new(rows)?)
+        }
+    };
+    Ok(Dataset { rows, positions: positions.map(Arc::new) })
+}
+
+fn is_dataset(rows: &Arc<dyn Rows>) -> bool {
+    Arc::clone(rows).into_any().is::<ShardRows>()
+}
+
+/// The JINX shards behind `rows`; `None` if there are others, or `rows` do not have exactly their columns.
+fn whole_shards(rows: &Arc<dyn Rows>) -> Result<Option<Vec<Arc<Shards>>>> {
+    let any = Arc::clone(rows).into_any();
+    if let Some(concat) = any.downcast_ref::<ConcatRows>() {
+        let parts = concat.parts().iter().map(whole_shards).collect::<Result<Option<Vec<_>>>>()?;
+        return Ok(parts.map(|parts| parts.into_iter().flatten().collect()));
+    }
+    let Some(dataset) = any.downcast_ref::<ShardRows>() else { return Ok(None) };
     let is_whole = dataset.projection.is_whole() && !dataset.plain && !dataset.is_view();
-    if is_whole { dataset.shards.get().map(Some) } else { Ok(None) }
+    if is_whole { Ok(Some(vec![dataset.shards.get()?])) } else { Ok(None) }
+}
+
+/// The shards that have samples.
+fn with_samples(shards: &[Arc<Shards>]) -> Result<Vec<&Shard>> {
+    let numbered = shards.iter().flat_map(|shards| (0..shards.count()).map(move |i| (shards, i)));
+    let with_samples = numbered.filter(|(shards, i)| shards.samples(*i) > 0);
+    with_samples.map(|(shards, i)| shards.shard(i)).collect()
 }
 
 /// Writes the samples of a view in an order; returns the size of the temporary files in bytes. `plan` holds the number
@@ -64,11 +101,10 @@ pub fn reorder(
     let writer = state.open_writer().map_err(here)?;
     py.detach(|| {
         let scratch = Scratch::next_to(&target.path)?;
-        let shards = whole_shards(Arc::clone(&view.rows))?;
-        let live = shards.iter().flat_map(|shards| (0..shards.count()).map(move |i| (shards, i)));
-        let live = live.filter(|(shards, i)| shards.samples(*i) > 0);
-        let live = live.map(|(shards, i)| shards.shard(i)).collect::<Result<Vec<_>>>()?;
-        let lines = if live.is_empty() { None } else { PlainLines::of(&live, writer.options())? };
+        let view = flattened(view)?;
+        let whole = whole_shards(&view.rows)?.unwrap_or_default();
+        let shards = with_samples(&whole)?;
+        let lines = if shards.is_empty() { None } else { PlainLines::of(&shards, writer.options())? };
         let samples = ReorderedRows { rows: &*view.rows, lines };
         let positions = view.positions.as_ref().map(|positions| positions.as_slice());
         let job = Rewrite { samples: &samples, view: positions, order, bytes, memory, scratch: &scratch };

@@ -1,9 +1,8 @@
 //! Writes rows whose form is known to one pair.
 
 use super::{DatasetWriter, Target};
-use crate::write::fixed_layout::MakeBlock;
 use crate::write::plain_lines::PlainLines;
-use crate::write::row_form::RowForm;
+use crate::write::row_form::{FormBlocks, RowForm};
 use jinx_core::error::{Error, Result};
 use std::fs::File;
 use std::path::PathBuf;
@@ -31,14 +30,14 @@ impl DatasetWriter {
         }
     }
 
-    /// Writes all rows of a form, in blocks: their number, and what makes one. Tells the number of rows of each.
+    /// Writes all rows of a form. Calls `tell` with the number of rows of each block.
     ///
     /// # Errors
     /// Errors of making them and of `tell`; I/O errors. The writer is then broken.
     pub fn write_form(
         &mut self,
         form: &RowForm<'_>,
-        blocks: (u64, &MakeBlock<'_>),
+        blocks: &FormBlocks<'_>,
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         self.require_whole()?;
@@ -46,7 +45,7 @@ impl DatasetWriter {
         let Target::Pair(pair) = &mut self.target else { return Err(no_place()) };
         let layout = pair.layout_of(form).ok_or_else(no_place)?;
         self.is_broken = true;
-        pair.place((form, &layout), self.encoders.len(), blocks, tell)?;
+        pair.place((form, &layout), blocks, self.encoders.len(), tell)?;
         self.rows += form.rows();
         self.is_broken = false;
         Ok(())
