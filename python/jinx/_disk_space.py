@@ -3,13 +3,8 @@
 import errno
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from jinx import _core
 from jinx._sizes import natural_size
-
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
 
 
 def require_space(out: str, needed: int) -> None:
