@@ -63,7 +63,7 @@ def copy_all(
         if progress is not None:
             progress(samples, stored_bytes * samples // max(total, 1), None)
 
-    writer.inherit(dataset, [], None, untyped=False)
+    writer.inherit(dataset, [], [], None, untyped=False)
     unchanged = _core.Ordering.unchanged(len(dataset))
     plan = (None, stored_bytes, _COPY_MEMORY)
     _core.reorder(writer, dataset, unchanged, plan, None if progress is None else tell)
