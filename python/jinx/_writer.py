@@ -250,8 +250,8 @@ class Writer:
     def close(self) -> WriteResult:
         """Finish and publish the dataset; returns what was written.
 
-        Called again, it returns the same and does nothing. If a sample of the last batch cannot be stored, `close`
-        raises; called again, it publishes the others.
+        A second call does nothing and returns the same result. If a sample of the last batch cannot be stored, `close`
+        raises an error; a second call then publishes the other samples.
         """
         if self._done is None:
             self._done = WriteResult.of(self._path, self._core.close())

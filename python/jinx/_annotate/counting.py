@@ -71,12 +71,12 @@ class FunctionCounter:
     def __init__(self, dataset: "Dataset", function: Callable[[Any], Any], *, tokens: bool) -> None:
         self.dataset = dataset
         self.names = (TOKENS, "num_label_tokens") if tokens else (TOKENS,)
-        """What is counted of each sample at least."""
+        """What is always counted for each sample."""
         self._function = function
         self._tokens = tokens
 
     def count(self, start: int, stop: int) -> Block:
-        """As `TokenCounter.count`."""
+        """See `TokenCounter.count`."""
         import numpy as np
 
         results: list[dict[str, Any]] = []

@@ -90,8 +90,8 @@ def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | 
 def index() -> None:
     """Make and change files of positions, for `jinx select` and for MLDataForge.
 
-    OUT is a .npy file of uint64 as MLDataForge's, a .json file, or any other name for one position a line. Of a dataset
-    that can be read in place, the file also says which one it is.
+    OUT is a .npy file of uint64 as MLDataForge writes it, a .json file, or with any other name a text file with one
+    position a line. If the dataset can be read in place, the file also says which one it is.
     """
 
 
@@ -120,7 +120,7 @@ def identity(paths: tuple[str, ...], **options: Any) -> None:
 @click.option("--seed", type=COUNT, default=42, show_default=True, metavar="N", help="The same seed, the same order.")
 @_common
 def shuffle(paths: tuple[str, ...], seed: int, **options: Any) -> None:
-    """The positions of all samples of IN in a random order, which is MLDataForge's for this seed."""
+    """The positions of all samples of IN in a random order, the same as MLDataForge's for this seed."""
     _random(paths, seed, "shuffle all.jinx out.npy", options)
 
 

@@ -21,7 +21,7 @@ _FORMATS = {"jinx": "JINX", "jsonl": "plain JSON lines", "mds": "MDS"}
 def info(path: str, as_json: bool) -> None:
     """Say what is in PATH: samples, sizes, columns with types, compression, index, checksums.
 
-    Of a saved view also the datasets that it shows, and which columns are its own.
+    For a saved view, also the datasets that it shows, and which columns are its own.
     """
     from jinx._open import open
 

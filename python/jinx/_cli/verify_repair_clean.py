@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def verify(paths: tuple[str, ...], max_value_bytes: str | None, progress: str, as_json: bool) -> int:
     """Read everything and compare it with its checksums; exit with 1 when something does not match.
 
-    Other commands only compare what they read. Of MDS, only this command compares all hashes in the index.
+    Other commands only compare what they read. For MDS, only this command compares all hashes in the index.
     """
     from jinx._cli.progress import ProgressBar
     from jinx._files.verify import verify as check

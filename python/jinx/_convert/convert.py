@@ -230,7 +230,7 @@ class Conversion:
         return written if written.samples or settings.embed is None else self._without_files(inputs, written)
 
     def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:
-        """Without samples, keep the columns of the input, whose types are those of paths."""
+        """Convert no samples, without embedding files, so that the output at least has the columns of the input."""
         settings = self.settings
         if (
             settings.target not in {"jinx", "parquet"}

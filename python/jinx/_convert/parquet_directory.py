@@ -27,7 +27,7 @@ def write_parquet_directory(
     Args:
         dataset: All files get its schema.
         out: The directory; an existing one is replaced only if it holds nothing but Parquet files.
-        options: Those of a conversion; `shard_size` is about the bytes of a file, `split` the start of its name.
+        options: The options of a conversion; `shard_size` is the approximate size of a file, `split` starts its name.
         progress: Called with rows and bytes.
 
     Raises:

@@ -121,7 +121,7 @@ class ArrowColumn:
         return len(self.values)
 
     def numbers(self) -> tuple[str, bytes, bytes | None] | None:
-        """As `ArrayColumn.numbers`."""
+        """See `ArrayColumn.numbers`."""
         import numpy as np
 
         types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
@@ -281,7 +281,7 @@ def _without_views(values: Any) -> Any:
 
 
 def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
-    """Columns of a table by key."""
+    """Add the columns of a table, whose rows are matched to samples by a key."""
     import numpy as np
 
     keys, take = _table(table, on)

@@ -40,7 +40,7 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
     pandas = require("pandas", extra="pandas", what="to_pandas")
     chosen = _chosen(dataset, columns)
     names = column_names(chosen)
-    # Without columns, the number of samples is that of the index.
+    # If there are no columns, only the index tells the number of samples.
     return pandas.DataFrame(to_columns(to_list(chosen), names), index=pandas.RangeIndex(len(chosen)))
 
 
@@ -146,7 +146,7 @@ def _record_batches(dataset: Reader, batch_rows: int, *, mixed_json: bool) -> tu
         try:
             yield from reader
         except pyarrow.ArrowException:
-            # It has only the message of our error.
+            # pyarrow's exception has only the message of our error; raise our error itself.
             failure = take_stream_failure()
             if failure is None:
                 raise

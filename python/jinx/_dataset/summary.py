@@ -75,7 +75,7 @@ def schema(dataset: Reader) -> dict[str, str]:
         return {name: types[name] for name in names}
     stats = {entry["path"][0]: entry for entry in dataset._path_stats() if len(entry["path"]) == 1}
     if dataset._transforms or not stats:
-        # An empty selection has the types of its files.
+        # If no sample is selected, the types are those in the files.
         seen = dataset if len(dataset) or dataset._transforms else dataset._derive(indices=None)
         if not len(seen) and not dataset._transforms:
             found = dict(seen._column_types()) if names else {}

@@ -172,9 +172,9 @@ def _in_bytes(progress: Progress | None, samples: int, stored: int) -> Callable[
 
 
 def _sidecar_values(dataset: Dataset) -> tuple[int, Path] | None:
-    """About how many bytes of a sample lie in sidecars, and the largest of these.
+    """About how many bytes of a sample lie in sidecars, and the path of the largest sidecar.
 
-    None for other formats, and if the file has gone since it was opened.
+    None for formats other than JINX, and if the file is gone since it was opened.
     """
     roots = dataset._roots()[0]
     if any(root.kind != "jinx" for root in roots):

@@ -152,7 +152,7 @@ class Packs:
 
     @property
     def seed(self) -> int | None:
-        """Of the order of samples and packs; None: they keep theirs."""
+        """The seed for the order of samples and packs; None if they were not shuffled."""
         return self.config.seed
 
     @property

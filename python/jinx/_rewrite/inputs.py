@@ -105,7 +105,7 @@ def openable(path: str, split: str | None, input_format: str | None) -> Dataset 
     """
     inputs = find_inputs([path], input_format)
     if inputs.format in {"jinx", "mds"}:
-        # With the format named, other files in the directory are left out.
+        # If the format is given, files of other formats in the directory are ignored.
         is_chosen = input_format == "jinx" and os.path.isdir(path) and not has_manifest(path)  # noqa: PTH112
         return open(inputs.files if is_chosen else path, split=split)
     if inputs.format == "jsonl" and all(map(_is_plain, inputs.files)):

@@ -92,7 +92,7 @@ class Output:
         return "" if is_directory else f".{kind}"
 
     def named(self, split: str) -> "Output":
-        """The same with the name of a split, which JINX files keep."""
+        """This output with the name of a split, which only JINX files store."""
         is_jinx = self.options.get("output_format", "jinx") == "jinx" and not self.view
         return replace(self, options={**self.options, "split": split}) if is_jinx else self
 

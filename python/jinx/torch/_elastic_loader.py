@@ -127,7 +127,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         return (batch for batch in super().__iter__() if batch is not None)
 
     def _batches(self, schedule: Any) -> Iterator[list[list[int]]]:
-        """With the first packs again where a rank has none."""
+        """The batches of a schedule; where this rank has no pack, one of the first packs is used again."""
         for step, packs in enumerate(super()._batches(schedule)):
             if self._pads and len(self._plan):
                 shift = self.rank * len(packs) + step

@@ -30,7 +30,8 @@ class TrainingSample:
     Attributes:
         position: Which sample of the dataset it is.
         input_ids: int64 of shape (tokens,).
-        labels: int64 of shape (tokens,): the id itself where it counts in the loss, otherwise -100. The model shifts.
+        labels: int64 of shape (tokens,): the id itself where it counts in the loss, otherwise -100. The model shifts
+            them.
         images: Its images.
         positions: int64 of shape (tokens,) or (axes, tokens): what `position_fn` returned; None: 0, 1, 2, ...
     """

@@ -180,7 +180,7 @@ class Loader:
         """Let the next iteration resume after the last batch that the loop received from the saved loader.
 
         Raises:
-            InvalidError: It is not the state of such a loader, or this loader has other arguments.
+            InvalidError: It is not the state of a `Loader`, or this loader has other arguments.
             MismatchError: The state belongs to another dataset, or to another order of its samples.
         """
         self._require_state(state)
@@ -195,7 +195,7 @@ class Loader:
         return identity_of(self.dataset)
 
     def _require_state(self, state: Any) -> None:
-        """Refuse a state that `state_dict` of such a loader did not return."""
+        """Refuse a state that `state_dict` of a `Loader` with the same arguments did not return."""
         saved: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
         if set(saved) != _MEMBERS or saved["version"] != _VERSION:
             raise InvalidError(

@@ -177,7 +177,7 @@ class Dataset:
             **options: As for `export`.
 
         Warns:
-            BadRowsWarning: As `export`.
+            BadRowsWarning: As for `export`.
         """
         import atexit
         import shutil
@@ -241,7 +241,7 @@ class Dataset:
         return taken_samples
 
     def show(self, count: int = 5) -> "SampleTable":
-        """As `take`, as a table for a notebook or a prompt; in a script, use `print(ds.show())`."""
+        """Like `take`, but as a table for a notebook or a prompt; in a script, use `print(ds.show())`."""
         return SampleTable(self.take(count))
 
     def to_pandas(self, columns: str | Iterable[str] | None = None, **options: Any) -> Any:

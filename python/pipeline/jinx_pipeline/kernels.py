@@ -389,7 +389,7 @@ class LanguageModelTrainer:
         self._trainer = _kernels.LanguageModelTrainer(order, unit)
 
     def add(self, texts: Any) -> None:
-        """Count the n-grams of texts, of which each line is a sentence."""
+        """Count the n-grams of texts. Each line of a text is a sentence."""
         self._trainer.add(_table(texts))
 
     def arpa(self) -> bytes:

@@ -1,8 +1,8 @@
 """Models behind Ray Serve, for operators: `ctx.model("captioner", served)` calls the application.
 
 If a replica dies, its requests are sent again, and no sample fails. If the application asks to wait, the request is
-repeated after that time. Only if this happens repeatedly, the block goes back to the queue, without a strike; its
-earlier answers are then requested again.
+repeated after that time. If this happens too often, the block goes back to the queue, without a strike, and its
+earlier answers are later requested again.
 """
 
 import time
@@ -17,9 +17,9 @@ from jinx_pipeline.optional import require
 
 # The number of concurrent requests of a worker: as many as one replica of Serve processes at a time by default.
 _AT_ONCE = 5
-# A request with which so many replicas died is to blame.
+# A request is to blame if this many replicas died with it.
 _DEATHS = 3
-# For each request, a worker itself waits at least so often and for so long.
+# For each request, a worker itself waits at least this many times and this long.
 _WAITS = 4
 _PATIENCE_SECONDS = 5.0
 _ANSWER_SECONDS = 600.0

@@ -139,7 +139,7 @@ pub fn copy_mds(
 struct Copier<'s> {
     samples: &'s MdsSamples,
     encoder: SampleEncoder,
-    /// The columns of the last sample's shard, and where those to keep are among them.
+    /// The columns of the last sample's shard, and the indices of those to keep.
     known: Option<(Arc<Columns>, Vec<usize>)>,
 }
 

@@ -128,9 +128,9 @@ pub fn run<T: RowTarget>(
 /// What became of a row.
 enum RowOutcome {
     Encoded,
-    /// By the condition that the caller gave.
+    /// Left out by the condition that the caller gave.
     NotSelected,
-    /// Left out for what is wrong with it.
+    /// Left out because of an error in it.
     Rejected(Error),
 }
 

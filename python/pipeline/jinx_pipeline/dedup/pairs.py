@@ -76,17 +76,17 @@ def _first_of_equals(keys: "Sequence[npt.NDArray[Any]]", places: "Positions") ->
 
 
 def clustered(count: int, tables: Sequence[pa.Table]) -> pa.Table:
-    """The clusters of samples that pairs connect: each sample except the first of its cluster, with the first one.
+    """The clusters of samples that pairs connect, as pairs of the first sample of a cluster and each other sample.
 
     Memory is one byte for each sample, and about 30 more for each sample in a pair.
 
     Args:
         count: The number of samples.
-        tables: Tables of `equal_pairs`. The first sample of a cluster is the one with the least rank, and among equal
-            ranks or without ranks the one with the least position.
+        tables: Tables of `equal_pairs`. The first sample of a cluster is the one with the lowest rank. If ranks are
+            equal or missing, it is the one with the lowest position.
 
     Returns:
-        As `equal_pairs`, without ranks.
+        A table like that of `equal_pairs`, without ranks.
     """
     is_member = np.zeros(count, np.bool_)
     for table in tables:

@@ -24,12 +24,12 @@ from jinx_pipeline.worker.map_work import row_of
 from jinx_pipeline.worker.work import Work
 
 TICK_SECONDS = 0.5
-# After so many workers that die before their first task, the run stops, unless other workers are alive.
+# The run stops after this many workers died before their first task, unless other workers are alive.
 _FAILED_STARTS = 5
 # More attempts if a node is short of memory, which may last some minutes.
 _FAILED_STARTS_FOR_MEMORY = 12
-# After so many consecutive tasks with few rows that fail with an error of the machine, the machine is to blame. A task
-# with bad rows fails twice, and so do the tasks into which it is divided.
+# The machine is to blame after this many consecutive tasks of at most this many rows failed with an error that it may
+# have caused. A task with bad rows fails twice, and so do the tasks into which it is divided.
 _UNFIT_TASKS, _UNFIT_ROWS = 16, 8
 # The delay after the first failed start, which doubles each time, and its maximum.
 _RESTART_SECONDS, _MAX_RESTART_SECONDS = 0.1, 30.0
@@ -37,7 +37,7 @@ _RESTART_SECONDS, _MAX_RESTART_SECONDS = 0.1, 30.0
 # libraries takes less.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
 # Commits are synced and reported no more often than this. To spend at most a fifth of the time on a slow disk, the
-# next sync comes after so many times the duration of the last one.
+# next sync waits for this many times the duration of the last one.
 _REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND = 0.1, 4.0
 # After this long without an event, what the run waits for is reported.
 _QUIET_SECONDS = 60.0

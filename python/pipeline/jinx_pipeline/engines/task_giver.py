@@ -22,7 +22,7 @@ class TaskGiver:
     """The tasks that workers have.
 
     A worker has up to two tasks: the current one, and the next one, so that it does not wait for the driver in between.
-    Only the current task is to blame when it dies.
+    If the worker dies, only the current task is to blame.
 
     Args:
         scheduler: Decides which tasks run.

@@ -35,7 +35,7 @@ class WorkerPool:
         pool_of: The pool of each worker.
         starting: Workers that have not been ready yet, with the time when they were started.
         idle: Workers without a task, by pool, in the order in which they became idle.
-        single: Workers with one task, by pool; they may be sent a next one.
+        single: Workers with one task, by pool; each may be sent a second one.
         double: Workers with two tasks, by pool.
         assignments: The tasks of each worker, in the order in which it runs them.
         unwanted: Workers with cancelled tasks, with the time when to kill them.

@@ -9,7 +9,7 @@ _MANY_OPENS = 10_000
 _FEW_BYTES = 65_536
 # The maximum number of files that a merge task has open at the same time.
 _MERGED_FILES = 256
-# To split partitions, a task holds the keys of one kind in memory, at this size.
+# A task that splits partitions holds the keys of one kind in memory; each key takes this many bytes.
 _BYTES_PER_KEY = 64
 
 

@@ -19,7 +19,7 @@ Kind = Literal["source", "map", "merge", "look", "decide", "join", "pack"]
 # Digits of an id: enough for a million nodes without a collision.
 _DIGITS: Final = 12
 _PREFIX_CHARACTERS: Final = 24
-# After so many failures of a task whose rows cannot be left out, the run stops.
+# The run stops after this many failures of a task whose rows cannot be left out.
 _FATAL_STRIKES: Final = 5
 # Kinds of nodes that write outputs.
 WRITERS: Final[tuple[Kind, ...]] = ("join", "pack")
@@ -106,7 +106,7 @@ class PlanGraph:
         return [node for node in self.nodes if node.kind == "map" and node.output is not None]
 
     def origin(self, node_id: str) -> PlanNode:
-        """The source or decision whose blocks a node has."""
+        """The source or decision that the blocks of a node come from."""
         node = self[node_id]
         while node.reads:
             node = self[node.reads[0].node]

@@ -69,18 +69,18 @@ class Input:
 
     @cached_property
     def bytes(self) -> int:
-        """As `bytes_of`; this opens every shard."""
+        """See `bytes_of`; this opens every shard."""
         return bytes_of(jinx.open(self.path).info())
 
 
 def bytes_of(info: DatasetInfo) -> int:
-    """The bytes of a dataset's files; of the base of a view, only the share of the rows that it selects."""
+    """The bytes of a dataset's files; the base of a view counts in proportion to the rows that the view selects."""
     shown = sum(base.bytes * base.selected // max(base.samples, 1) for base in info.bases)
     return info.bytes + info.sidecar_bytes + shown
 
 
 def find_inputs(recipe: Recipe, inputs_dir: Path, convert: Convert) -> list[Input]:
-    """As `find_input`, for all sources; errors name the place of the source in the recipe."""
+    """Like `find_input`, but for all sources; errors name the place of the source in the recipe."""
     inputs: list[Input] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):

@@ -125,7 +125,7 @@ def make_plan(
 
 
 def pools_of_plan(recipe: Recipe, plan: Plan) -> dict[str, Resources]:
-    """As `pools_of`, with the resources that the nodes of a plan combine."""
+    """Like `pools_of`, but with the resources that the nodes of a plan combine."""
     needs = [node_resources(recipe, node) for node in plan.graph.nodes if node.pool is not None]
     return {**pools_of(recipe), **{resources.pool: resources for resources in needs}}
 
@@ -158,7 +158,7 @@ def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None
 
     Args:
         recipe: The recipe.
-        lacks: Returns what the machines have, if none has these resources; None: one has them.
+        lacks: Returns a message about what the machines have if none has these resources, or None if one has them.
         columns: Columns of the input; None: it has no samples, so columns are not checked.
 
     Raises:

@@ -114,7 +114,7 @@ def _is_measured(recipe: Recipe, operator: Operator) -> bool:
 
 
 def findings_from(data: Mapping[str, Any]) -> Findings:
-    """Findings from JSON, as `asdict` gives them."""
+    """Findings from the JSON form of what `asdict` returned."""
     operators = {int(place): Measured(**fields) for place, fields in data["operators"].items()}
     return Findings(operators, data["start_bytes"])
 

@@ -193,7 +193,7 @@ class OpenSource:
         return positions if self._rows is None else self._rows[self.local(positions)]
 
     def other_ids(self, positions: "Positions") -> list[str] | None:
-        """As `ids`; None if the ids are the positions."""
+        """The ids of samples, or None if they are just the positions."""
         return None if self._rows is None else self.ids(positions)
 
     def ids(self, positions: "Positions") -> list[str]:

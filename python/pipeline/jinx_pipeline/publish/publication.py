@@ -105,7 +105,7 @@ class Publication:
         return output.join_tasks() if node.kind == "join" else output.pack_tasks()
 
     def committed(self, node: PlanNode, block: int) -> None:
-        """Note that a task of such a node is committed and on disk."""
+        """Note that a task of a node that writes the output is committed and on disk."""
         if self._staged is not None:
             self._staged.committed(node.kind, block)
 
@@ -149,7 +149,7 @@ class Publication:
         begun = self._pending()
         if begun is None:
             before = self.ledger.published
-            # Without `overwrite`, only this is replaced, and nothing that appears meanwhile.
+            # Without `overwrite`, only the output that is at the path now may be replaced, not one that appears later.
             replaces = None if before is None else identity_of(self.export)
             is_append = before is not None and self.first_block > 0
             begun = Publishing(self.generation, self.first_block, blocks, self.rows, is_append, replaces)

@@ -130,7 +130,7 @@ class StagedFile(StagedOutput):
         return Tasks(work, {0: 1}, self._source("pack", parts, base))
 
     def complete(self) -> Path | None:
-        """As `staged`."""
+        """The temporary path of the output, which is already complete."""
         return self.staged()
 
     def staged(self) -> Path | None:

@@ -30,8 +30,8 @@ FUSED = {"general_fused_op", "fused_sequential_batch_op"}
 def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
     """Read a recipe; paths in it are relative to the working directory.
 
-    No code is run and no file is opened that it names: `resolve` (or `Run`) loads the operators of `custom_operators`
-    later.
+    Code that the recipe names is not run, and files that it names are not opened: `resolve` (or `Run`) loads the
+    operators of `custom_operators` later.
 
     Args:
         path: A YAML file.
@@ -45,7 +45,7 @@ def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
 
 
 def recipe_of(data: Mapping[str, Any], **overrides: Any) -> Recipe:
-    """As `read_recipe`, from a dict of the same form."""
+    """Like `read_recipe`, but from a dict of the same form."""
     return _Checker(None).recipe(located(data, Place()), overrides)
 
 

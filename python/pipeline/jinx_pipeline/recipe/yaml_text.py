@@ -50,7 +50,7 @@ def read_yaml(path: Path) -> Located:
 
 
 def parse_yaml(text: str, file: str | None = None) -> Located:
-    """As `read_yaml`, for a string; errors name `file`."""
+    """Like `read_yaml`, but for a string; errors name `file`."""
     try:
         loader = yaml.SafeLoader(text)
     except yaml.reader.ReaderError as error:
@@ -108,7 +108,7 @@ class _Reader:
         if self._values > MAX_VALUES:
             raise RecipeError([(node_place, f"more than {MAX_VALUES:,} values; do aliases repeat each other?")])
         if depth > MAX_DEPTH:
-            # Without the path, which would be as long.
+            # The message leaves out the path, which would be as long as the nesting is deep.
             raise RecipeError([(Place(self._file, node_place.line), f"nested more than {MAX_DEPTH} deep")])
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, node_place, depth)

@@ -64,7 +64,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
 
 
 def _has_ids(root: _core.Rows) -> bool:
-    """Whether all files have an id; the placeholder for a missing id contains `-`, and does not cover a sidecar."""
+    """Whether all files have an id. One without has a placeholder with `-`, which says nothing about its sidecar."""
     return not any("-" in identity for _, identity in root.identities())
 
 

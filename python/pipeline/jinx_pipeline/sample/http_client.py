@@ -20,7 +20,7 @@ _MAX_REDIRECTS: Final = 10
 
 
 class HttpError(OSError):
-    """There is no answer.
+    """A request got no answer.
 
     Attributes:
         is_unreachable: The connection was refused, or the host does not exist.

@@ -16,7 +16,7 @@ def from_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
-    """Messages in Alpaca's layout; `input` is split off if the sample has it as a column."""
+    """Messages in Alpaca's layout; the text of a column `input` is cut from the end of the instruction."""
     columns, question, answer = _pairs(sample)
     addition = columns.get("input")
     if isinstance(addition, str) and addition and question.endswith(f"\n{addition}"):

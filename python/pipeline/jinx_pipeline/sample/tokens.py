@@ -35,7 +35,7 @@ def only_medium(text: str, role: "Role", number: int, roles: "Roles") -> str:
 
 
 def chunks(text: str, role: "Role", roles: "Roles") -> Iterator[tuple[str, range]]:
-    """The chunks of a text, each with the numbers of its media of a role; empty chunks are left out."""
+    """The chunks of a text that are not empty, each with the numbers of the media of this role that it contains."""
     start = 0
     for chunk in text.split(roles.chunk_end):
         stop = start + count_tokens(chunk, role, roles)

@@ -144,7 +144,7 @@ class NodeQueue:
             self.allowed += 1
 
     def pause(self, until: float) -> None:
-        """Begin no task until a time, and half as many at a time afterwards."""
+        """Start no task before `until`, and then run only half as many at a time as now."""
         if not self.paused_until:  # only once for all tasks that were running
             self.allowed = max(len(self.running) // 2, 1)
         self.paused_until = max(self.paused_until, until)

@@ -75,8 +75,8 @@ class Verdict:
     """The scheduler's answer to a receipt or a lost lease.
 
     Attributes:
-        accepted: Whether it counts. If not, another attempt was first, or the task was divided; the files of the
-            attempt must be removed.
+        accepted: Whether the receipt or the failure counts. If not, another attempt was first, or the task was divided;
+            the files of the attempt must be removed.
         losers: The other leases of the task, if they are obsolete; their workers may stop.
         quarantined: The row that is given up.
     """

@@ -92,7 +92,7 @@ class PartWriter(ABC):
         self.abort()
 
     def _attempt(self, batch: Batch, call: Callable[[Batch], T]) -> list[tuple[Batch, T]]:
-        """As `Chain.attempt`; the first call has no time limit, since a disk may be slow."""
+        """Like `Chain.attempt`, but the first call has no time limit, since a disk may be slow."""
         self._chain.begin(WRITING)
         try:
             return [(batch, call(batch))]
@@ -111,14 +111,14 @@ class RowsWriter(PartWriter):
         self._ahead = 0
 
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
-        """As `PartWriter.add`."""
+        """See `PartWriter.add`."""
         self._ahead = 0
         written = [part for part, _ in self._attempt(_numbered(batch), self._write)]
         if table is not None and written:
             self._tables.append(_rows_of(table, written))
 
     def close(self) -> WriteResult | None:
-        """As `PartWriter.close`."""
+        """See `PartWriter.close`."""
         if self._writer is None or not self._writer.samples:
             return None
         self._chain.begin(WRITING)
@@ -127,7 +127,7 @@ class RowsWriter(PartWriter):
         return self._writer.close()
 
     def abort(self) -> None:
-        """As `PartWriter.abort`."""
+        """See `PartWriter.abort`."""
         if self._writer is not None:
             self._writer.abort()
 
@@ -193,7 +193,7 @@ class ViewWriter(PartWriter):
         self._values = HeldColumns(self._path.parent)
 
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
-        """As `PartWriter.add`."""
+        """See `PartWriter.add`."""
 
         def whole_columns(part: Batch) -> Columns:
             return self._columns.whole(part, self._columns.of(part))
@@ -202,7 +202,7 @@ class ViewWriter(PartWriter):
             self._hold(part, columns, table)
 
     def close(self) -> WriteResult | None:
-        """As `PartWriter.close`."""
+        """See `PartWriter.close`."""
         self._complete()
         while self._held:
             self._chain.begin(WRITING)
@@ -219,7 +219,7 @@ class ViewWriter(PartWriter):
         return None
 
     def abort(self) -> None:
-        """As `PartWriter.abort`."""
+        """See `PartWriter.abort`."""
         self._values.close()
 
     def _hold(self, batch: Batch, columns: Columns, table: "pa.Table | None") -> None:
@@ -301,7 +301,7 @@ class ViewWriter(PartWriter):
         # First, so that what a base which is a view has of its own can be told from what is written here.
         names = [ROW, *own, *(name for name, is_needed in marks.items() if is_needed)]
         view = self._base.select(rows)
-        # A part never has the path of an input.
+        # `write_view` does not check that the path is not that of an input; the path of a part never is.
         return write_view(view.drop_columns(dropped) if dropped else view, str(path), names, own_columns())
 
 

@@ -68,7 +68,7 @@ class ProbeWork:
     label: str = "probe"
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`; `busy_with` is called with the place of each operator in the recipe."""
+        """See `Work.run`; `busy_with` is called with the place of each operator in the recipe."""
         del task  # the rows are chosen from all
         rows = worker.sources.get(source)
         start = resident_bytes()

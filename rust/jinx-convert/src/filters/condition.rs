@@ -56,7 +56,7 @@ impl Condition {
     /// Fails for a path that rows with these names cannot have.
     ///
     /// # Errors
-    /// `Invalid`, with the names that come near.
+    /// `Invalid`, with similar names.
     pub(crate) fn check_names(&self, columns: &[String]) -> Result<()> {
         let is_known = |name: &str| columns.iter().any(|other| other == name);
         let paths = self.expression.paths();
@@ -66,10 +66,10 @@ impl Condition {
         }
     }
 
-    /// Fails for a path that no row had; without rows nothing is known.
+    /// Fails for a path that no row had. If there were no rows, it accepts all paths.
     ///
     /// # Errors
-    /// `Invalid`, with the names that come near.
+    /// `Invalid`, with similar names.
     pub(crate) fn check(&self) -> Result<()> {
         let missing = |(_, found): &(_, &AtomicBool)| !found.load(Ordering::Relaxed);
         let path = self.expression.paths().iter().zip(&self.found).find(missing);
@@ -90,7 +90,7 @@ impl Condition {
         }
     }
 
-    /// Notes a name in a dict, in case that a path is never found.
+    /// Notes a name in a dict, for the error if a path is never found.
     fn note_other(&self, above: &[&str], name: &str) {
         if self.found.iter().all(|found| found.load(Ordering::Relaxed)) {
             return;
@@ -119,18 +119,19 @@ fn unknown<'a>(path: &PathText, columns: impl Iterator<Item = &'a str> + Clone) 
 struct Picked<'c> {
     condition: &'c Condition,
     slots: Vec<Option<Slot>>,
-    /// The dicts on the way to the value at hand, and at last a list or dict that is a value asked for.
+    /// The open containers around the current value: dicts that paths lead through, and last perhaps a list or
+    /// dict that is itself the value of a path.
     open: Vec<OpenContainer>,
-    /// Containers inside these that hold nothing asked for.
+    /// How many more containers are open inside those of `open`; no path leads into them.
     ignored: usize,
-    /// The paths that go through the value at hand, and those that end there.
+    /// The paths that lead through the current value, and those that end at it.
     through: Vec<usize>,
     ends: Vec<End>,
 }
 
 struct Slot {
     value: Cell<'static>,
-    /// Why there is none is an error of its own.
+    /// An error says why the value has no length.
     length: Result<u64>,
     is_exact: bool,
 }
@@ -165,7 +166,7 @@ impl<'c> Picked<'c> {
         }
     }
 
-    /// Begins any value; says whether it is asked for.
+    /// Begins any value; returns whether a path ends at it.
     fn begin(&mut self) -> bool {
         if self.ignored > 0 {
             return false;

@@ -143,7 +143,7 @@ impl Compressor {
     /// An encoder of zstd frames.
     ///
     /// # Errors
-    /// `Invalid` for a level zstd does not have, `Limit` without memory.
+    /// `Invalid` for a level zstd does not have, `Limit` if there is not enough memory.
     pub fn zstd(level: i32) -> Result<Self> {
         check_level(level)?;
         let mut context = CCtx::try_create().ok_or_else(|| Error::limit("no memory for a zstd encoder"))?;
@@ -160,7 +160,7 @@ impl Compressor {
     /// One frame of all of `input`.
     ///
     /// # Errors
-    /// `Limit` without memory.
+    /// `Limit` if there is not enough memory.
     pub fn compress(&mut self, input: &[u8]) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.compress_into(input, &mut out)?;
@@ -170,7 +170,7 @@ impl Compressor {
     /// Like [`Self::compress`], replacing what `out` holds and keeping its memory.
     ///
     /// # Errors
-    /// `Limit` without memory.
+    /// `Limit` if there is not enough memory.
     pub fn compress_into(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         reserve(out, compress_bound(input.len()))?;

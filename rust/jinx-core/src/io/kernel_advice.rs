@@ -21,7 +21,7 @@ pub fn expect_reads(file: &File, range: Range<u64>) {
     }
 }
 
-/// These bytes of a file will be read soon. Here the system takes no such advice.
+/// These bytes of a file will be read soon. Does nothing: this system takes no such advice.
 #[cfg(not(target_os = "linux"))]
 pub fn expect_reads(_: &File, _: Range<u64>) {}
 
@@ -46,6 +46,6 @@ pub fn expect_writes(file: &File, length: u64) {
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length);
 }
 
-/// The first `length` bytes of a file will be written. Here the system takes no such advice.
+/// The first `length` bytes of a file will be written. Does nothing: this system takes no such advice.
 #[cfg(not(target_os = "linux"))]
 pub fn expect_writes(_: &File, _: u64) {}

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Gives a file a second name; of a symbolic link, makes one that leads to the same file.
+/// Gives a file a second name. If it is a symbolic link, the second name is another link to the same file.
 pub fn give_name(ops: &dyn FileOps, file: &Path, name: &Path) -> io::Result<()> {
     if !is_link(file)? {
         return ops.link(file, name);

@@ -48,7 +48,7 @@ impl PairWriter {
         Self::begin_on(Arc::new(RealOps), main, overwrite, Box::new(identity))
     }
 
-    /// As [`PairWriter::begin`], through `ops`.
+    /// Like [`PairWriter::begin`], but with file operations through `ops`.
     ///
     /// # Errors
     /// As [`PairWriter::begin`].
@@ -254,7 +254,8 @@ impl PairWriter {
         if self.sidecar.is_none() {
             self.remove_there(&self.paths.sidecar_temp)?;
         }
-        // Only a replacement makes second names; for a new name, a large directory need not be listed.
+        // Second names are only made when a file is replaced. A new file has none, so that the directory, which may
+        // be large, need not be listed.
         if self.paths.main_exists()? {
             for second in self.paths.garbage(&*self.identity)? {
                 self.remove_there(&second)?;

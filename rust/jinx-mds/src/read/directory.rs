@@ -253,7 +253,7 @@ impl Directory {
         slot.shard.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A shard, opened if it is not.
+    /// A shard, which is opened if it is not open yet.
     ///
     /// # Errors
     /// Errors of its entry in the index or of its file.

@@ -69,7 +69,7 @@ class Capacity(Mapping[str, int]):
         # ... and the remaining room is for the pool that has work first.
         for pool in without_gpu:
             counts[pool] += sum(how_many(node, self._needs[pool]) for node in nodes)
-        # Without room, one worker is requested nevertheless: it starts when others are idle.
+        # If there is no room, one worker is requested anyway: it starts when others are idle.
         return {pool: (self._fixed if pool in without_gpu else None) or max(counts[pool], 1) for pool in self._needs}
 
     def _fill_in_turns(self, node: dict[str, float], pools: Sequence[str]) -> Counter[str]:

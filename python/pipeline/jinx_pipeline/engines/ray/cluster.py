@@ -15,7 +15,7 @@ _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 60.0
 # The interval for asking the cluster for its nodes.
 _LOOK_SECONDS = 0.5
-# How long the end of a run waits for the thread that asks.
+# How long the end of a run waits for the thread that asks the cluster.
 _END_SECONDS = 2.0
 
 
@@ -70,7 +70,7 @@ class RayCluster:
 
     def _draining(self) -> set[str]:
         with suppress(AttributeError, self.ray.exceptions.RayError):
-            # Ray has no public function for this; its own training library does the same. Not available by `ray://`.
+            # Ray has no public function for this; its own training library does the same. Not available over `ray://`.
             return set(self.ray._private.state.state.get_draining_nodes())
         return set()
 

@@ -28,13 +28,13 @@ _NODE_LABEL = "ray.io/node-id"
 _NODE_IN_TEXT = re.compile(r"\bID: ([0-9a-f]{56})\b")
 # How long an unreachable worker may take to answer: it may be working on a block.
 _PROBE_SECONDS = 60.0
-# An unreachable node gets no new worker for so long, unless its state is known earlier.
+# An unreachable node gets no new worker for this long, unless its state is known earlier.
 _SUSPECT_SECONDS = 30.0
 # The same for a node that is short of memory.
 _REST_SECONDS = 5.0
 # When the avoided nodes change, a worker that has waited for longer than this is requested again.
 _PATIENCE_SECONDS = 2.0
-# A source with at most so many paths is small: a path has at most 4 KiB.
+# A source is small if it has at most this many paths: a path has at most 4 KiB.
 _FEW_PATHS = 16
 
 
@@ -77,7 +77,7 @@ Kind = tuple[tuple[tuple[str, float], ...], bool, int]
 
 @dataclass
 class ActorReserve:
-    """Actors between two runs; the next call of an actor that has died meanwhile fails.
+    """Actors that are kept between two runs. If one has died in the meantime, its next call fails.
 
     Attributes:
         handles: The handles of the actors, by kind.
@@ -242,7 +242,7 @@ class RayWorkers:
         return self._sources[source]
 
     def takes_ahead(self, worker: str) -> bool:
-        """Whether its node is not being drained."""
+        """Whether a busy worker may be sent its next task: not if its node is being drained."""
         return self._actors[worker].node not in self._leaving
 
     def stop(self, worker: str, attempt: int) -> None:

@@ -298,7 +298,7 @@ class Batch:
         return named
 
     def opened(self) -> Self:
-        """The batch with `is_open`, for operators that may add a column only to some samples."""
+        """The batch with `is_open` set, for operators that may add a column to only some samples."""
         opened = self.with_stats({}, "")
         opened.is_open = True
         return opened

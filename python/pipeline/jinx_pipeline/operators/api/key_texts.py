@@ -20,7 +20,7 @@ def key_texts(columns: Sequence[Sequence[Any]], count: int) -> list[str]:
 
 
 def present_key_texts(columns: Sequence[Sequence[Any]], count: int) -> list[str | None]:
-    """As `key_texts`, but None if a part of the key is missing."""
+    """Like `key_texts`, but None if a part of the key is missing."""
     texts = key_texts(columns, count)
     missing = [any(value is None or value != value for value in key) for key in zip(*columns, strict=True)]  # noqa: PLR0124 - NaN
     return [None if is_missing else text for is_missing, text in zip(missing, texts, strict=True)]

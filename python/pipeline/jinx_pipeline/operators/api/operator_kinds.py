@@ -159,7 +159,7 @@ class Selector(Operator):
         """
 
     def order(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> Chunks:
-        """As `select`, in chunks."""
+        """The result of `select`, in chunks."""
         return whole(self.chosen(columns, count, ctx))
 
     def run(self, batch: Batch, ctx: Context) -> Batch:

@@ -95,12 +95,12 @@ def checked(cls: type[Any], operator: str, parameters: Mapping[str, Any]) -> dic
 
 
 def check_bounds(operator: Any, low: str, high: str) -> None:
-    """Refuse two parameters between which no number lies.
+    """Refuse a lower and an upper bound if no number lies between them.
 
     Args:
         operator: The operator.
-        low: The parameter with the smallest number.
-        high: The parameter with the largest number.
+        low: The name of the parameter with the lower bound.
+        high: The name of the parameter with the upper bound.
 
     Raises:
         ParameterError: No number lies between them.

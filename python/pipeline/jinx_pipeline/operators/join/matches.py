@@ -1,4 +1,4 @@
-"""Finds the rows of another dataset with the keys of samples."""
+"""Finds the rows of another dataset that have the same keys as the samples."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

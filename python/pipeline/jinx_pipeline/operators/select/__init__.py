@@ -1,1 +1,1 @@
-"""Operators that choose samples from all samples."""
+"""Operators that look at all samples to choose which to keep."""

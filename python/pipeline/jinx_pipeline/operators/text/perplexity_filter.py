@@ -1,4 +1,4 @@
-"""perplexity_filter."""
+"""A filter for the perplexity of texts under a language model."""
 
 from pathlib import Path
 from typing import Any, Literal

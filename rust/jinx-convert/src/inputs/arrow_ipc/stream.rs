@@ -52,7 +52,7 @@ impl Stream {
             Some(word) => Some(word),
             None => self.word()?,
         };
-        // A stream may just end, or with a length of zero; before 2019, lengths had no marker.
+        // A length of zero ends a stream, and so does the end of the file. Before 2019, lengths had no marker.
         let length = match word {
             Some(CONTINUES) => self.word()?,
             other => other,
