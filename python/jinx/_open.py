@@ -117,12 +117,16 @@ def _view(file: Dataset, again: Callable[[], Dataset], base: "Bases", options: d
 
 
 def _open(path: Source | Sequence[Source], split: str | None, **options: Any) -> Dataset:
+    location = _location(path, split)
     try:
-        return Dataset(location=_location(path, split), split=split, **options)
+        return Dataset(location=location, split=split, **options)
     except CorruptFileError as error:
-        if error.path is not None:
+        damaged = "" if error.path is None else os.fsdecode(error.path)
+        opened = [location] if isinstance(location, str) else location
+        # The sidecar of a file that was opened is no foreign file.
+        if damaged and (damaged in opened or not damaged.endswith(".binx")):
             # An interrupted writer leaves rows without a footer, or an empty file: the first error says so.
-            explain_foreign(os.fsdecode(error.path), except_for=("a JSON Lines file", "an empty file"))
+            explain_foreign(damaged, except_for=("a JSON Lines file", "an empty file"))
         raise
 
 

@@ -85,8 +85,11 @@ impl BaseOpener {
                     Err(error) => return Err(error),
                 }
             }
-            require_readable(base, &self.view)?;
-            Err(wrong.unwrap_or_else(|| missing(base, &self.view, &places)))
+            match wrong {
+                Some(error) => return Err(error),
+                None => require_readable(base, &self.view)?,
+            }
+            Err(missing(base, &self.view, &places))
         })
     }
 
