@@ -159,8 +159,8 @@ impl<'b> Buckets<'b> {
             return Ok(false);
         }
         let mut start = 0;
-        for number in 0..self.buckets.len() {
-            let end = start + self.most_bytes(to_u64(number), sizes[number]);
+        for (number, size) in sizes.into_iter().enumerate() {
+            let end = start + self.most_bytes(to_u64(number), size);
             (self.buckets[number].start, self.buckets[number].end) = (start, end);
             start = end;
         }

@@ -72,8 +72,10 @@ pub fn save_view(view: &Path, base: &Path, kind: BaseKind, positions: &[u64], ha
         _ => (None, ids[0].1.clone()),
     };
     let entry = Base {
-        path: base.strip_prefix(view.parent().unwrap()).unwrap().to_str().unwrap().to_owned(),
-        hint: base.to_str().unwrap().to_owned(),
+        path: Some(base.strip_prefix(view.parent().unwrap()).unwrap().to_str().unwrap().to_owned()),
+        hint: Some(base.to_str().unwrap().to_owned()),
+        location: None,
+        version: None,
         kind,
         id,
         num_samples: rows.files().samples,

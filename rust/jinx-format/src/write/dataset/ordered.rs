@@ -7,6 +7,7 @@ use crate::write::planned_shards::{PlannedShards, ShardLimits, divide};
 use crate::write::row_form::{FIRST_ROWS, FormBlocks, RowForm};
 use crate::write::row_order::RowOrder;
 use jinx_core::error::Result;
+use std::iter;
 
 impl DatasetWriter {
     /// Whether the rows go to a directory of shards.
@@ -94,7 +95,7 @@ impl DatasetWriter {
             return Ok(false);
         }
         let places = if has_one_file && order.has_all {
-            if lines.are_short() { Some(vec![0..order.len]) } else { None }
+            lines.are_short().then(|| iter::once(0..order.len).collect())
         } else {
             divide(lines, order, limits)?
         };
