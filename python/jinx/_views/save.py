@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,7 +71,14 @@ def write(
 
 
 def write_rows_of(
-    base: Reader, rows: Any, dataset: Reader, target: str, *, place: str, meta: Mapping[str, Any] | None
+    base: Reader,
+    rows: Any,
+    dataset: Reader,
+    target: str,
+    *,
+    place: str,
+    meta: Mapping[str, Any] | None,
+    unhidden: Collection[str] = (),
 ) -> WriteResult:
     """As `write`, for the samples of several views over one base: the file names the base once.
 
@@ -82,6 +89,7 @@ def write_rows_of(
         target: The file.
         place: Where the file will be moved to, from where it finds its base.
         meta: As for `save`.
+        unhidden: Columns of the base that the view does not hide, although `dataset` does not have them.
     """
     import numpy as np
 
@@ -90,7 +98,7 @@ def write_rows_of(
         rows = np.frombuffer(positions, dtype="<u8")[rows]
     is_whole = len(rows) == sum(root.samples for root in roots) and bool((rows == np.arange(len(rows))).all())
     beneath = roots, None if is_whole else np.asarray(rows, dtype="<u8").tobytes(), dataset._roots()[2]
-    writer = _writer(dataset, target, beneath, overwrite=True, meta=meta, place=place)
+    writer = _writer(dataset, target, beneath, overwrite=True, meta=meta, place=place, unhidden=unhidden)
     with _aborted_on_error(writer):
         _write_own(writer, dataset)
         return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
@@ -104,6 +112,7 @@ def _writer(
     overwrite: bool,
     meta: Mapping[str, Any] | None,
     place: str | None = None,
+    unhidden: Collection[str] = (),
 ) -> _core.Writer:
     """A writer for the own columns of a view; `beneath` says on which files, at which positions, and which columns."""
     roots, positions, own = beneath
@@ -129,7 +138,7 @@ def _writer(
             "bases": json.dumps([base["entry"] for base in bases], ensure_ascii=False),
             "indexes": [base["line_offsets"] for base in bases],
             "positions": positions,
-            "drop": _hidden(dataset, roots, own),
+            "drop": [name for name in _hidden(dataset, roots, own) if name not in unhidden],
             "num_samples": len(dataset),
         },
     )

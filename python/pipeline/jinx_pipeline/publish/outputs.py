@@ -1,12 +1,12 @@
 """Writes outputs that are one file or not JINX, from all parts in the order of the input."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.worker.own_values import copy_rows, has_column
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Rows whose own columns are read at a time.
 _COPIED_ROWS = 1000
@@ -68,11 +71,14 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     dataset = source.dataset
     rows = np.fromiter(dataset.column(ROW), dtype=np.int64, count=len(dataset))
     view = without_private(dataset)
+    of_base: list[str] = []
     if not source.is_even:
         # A view has its own columns for all rows: that of a row of the base is written too, and that of a row without
         # one is null.
         own = [name for name in source.own_columns() if name in view.column_names]
-        shown = [name for name in own if _is_shown(source, name)]
+        changed = _changed_in_some_row(source)
+        of_base = [name for name in own if name not in changed and name not in base._roots()[2]]
+        shown = [name for name in own if name not in of_base and _is_shown(source, name)]
         view = view.drop_columns([name for name in own if name not in shown])
         view = view.with_columns({name: partial(_value, name) for name in shown})
     if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
@@ -82,14 +88,31 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     planned = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
     meta = {**kept_meta(view), **planned}
     place = str(Path(export.path).absolute())
-    return write_rows_of(base, rows, view, str(target), place=place, meta=meta)
+    hidden = [name for name in base.column_names if name not in view.column_names and name not in of_base]
+    # Parts hide a column also where only rows that were dropped later had it, which depends on blocks.
+    missing = [name for name in hidden if not _has_any(base, rows, name)]
+    return write_rows_of(base, rows, view, str(target), place=place, meta=meta, unhidden=[*of_base, *missing])
 
 
 def _is_shown(source: OpenSource, name: str) -> bool:
     """Whether any row has a column, of which the base may say so only of rows that remain no more."""
+    return any(any(has_column(source, chunk, name)) for chunk in _chunks(source))
+
+
+def _changed_in_some_row(source: OpenSource) -> set[str]:
+    """The columns of which some row has another value than the base, or none."""
+    return {name for chunk in _chunks(source) for name, has_own in source.has_own(chunk).items() if has_own.any()}
+
+
+def _chunks(source: OpenSource) -> "Iterator[npt.NDArray[np.int64]]":
     rows = len(source.dataset)
-    chunks = (np.arange(first, min(first + _COPIED_ROWS, rows)) for first in range(0, rows, _COPIED_ROWS))
-    return any(any(has_column(source, chunk, name)) for chunk in chunks)
+    return (np.arange(first, min(first + _COPIED_ROWS, rows)) for first in range(0, rows, _COPIED_ROWS))
+
+
+def _has_any(base: "jinx.Dataset", rows: "npt.NDArray[np.int64]", name: str) -> bool:
+    """Whether any of these rows of the base has a column."""
+    chunks = (base.select(rows[first : first + _COPIED_ROWS]) for first in range(0, len(rows), _COPIED_ROWS))
+    return any(name in sample for chunk in chunks for sample in chunk)
 
 
 def _value(name: str, sample: Mapping[str, Any]) -> Any:

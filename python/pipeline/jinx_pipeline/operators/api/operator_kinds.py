@@ -37,8 +37,10 @@ class Mapper(Operator):
         """The columns that changed, each with a value for each sample; empty if nothing changed."""
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        changed = batch.with_columns(self.process(batch, ctx))
-        return changed if self.writes else changed.opened()
+        columns = self.process(batch, ctx)
+        if not self.writes:
+            return batch.with_columns(columns).opened()
+        return batch.with_columns({name: batch.with_absent(name, values) for name, values in columns.items()})
 
 
 class TextMapper(Mapper):
