@@ -271,3 +271,29 @@ def test_json_lines_without_a_line_are_intact(tmp_path, suffix):
     for name, problems in ((f"none.{suffix}", 0), ("none.jinx", 1)):
         (tmp_path / name).touch()
         assert len(jinx.verify(tmp_path / name)) == problems
+
+
+def test_an_empty_selection_is_saved_if_a_column_has_no_arrow_type(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"id": i, "array": np.zeros(2, dtype)} for i, dtype in enumerate(["i4", "f8"]))
+    none = jinx.open(tmp_path / "in.jinx").filter("id > 100")
+    jinx.select(none, tmp_path / "selected.jinx")
+    jinx.select(none, tmp_path / "shards", shard_size=100)
+    jinx.shuffle(none, tmp_path / "shuffled.jinx", seed=1)
+    for out in ("selected.jinx", "shards", "shuffled.jinx"):
+        # No schema can hold arrays of several types.
+        assert jinx.open(tmp_path / out).column_names == ["id"]
+    none.save(tmp_path / "view.jinx")
+    assert set(jinx.open(tmp_path / "view.jinx").column_names) == {"id", "array"}
+    result = jinx.split(tmp_path / "in.jinx", tmp_path / "parts", fractions={"none": 0.01, "all": 0.99})
+    assert [part.samples for part in result.parts] == [0, 2]
+
+
+def test_a_directory_whose_manifest_lists_no_shards_is_an_empty_dataset(tmp_path, lines, vectors):
+    empty = vectors / "1_1" / "folder_empty"
+    assert jinx.open(empty).info().shards == 0
+    assert list(jinx.stream(empty)) == []
+    assert jinx.shuffle(empty, tmp_path / "shuffled", seed=1).samples == 0
+    assert jinx.select(empty, tmp_path / "selected.jinx").samples == 0
+    assert jinx.split(empty, tmp_path / "parts", count=2).samples == 0
+    assert jinx.concat([empty, lines], tmp_path / "joined.jinx").samples == 5

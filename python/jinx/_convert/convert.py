@@ -101,6 +101,8 @@ def stream(
 
     def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
         inputs = find_inputs(files, input_format)
+        if not inputs.files:
+            return iter(())
         # Each file is opened when its turn comes; the working directory may have changed by then.
         if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
             return _of_views(inputs.files, names, where)

@@ -65,9 +65,10 @@ def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:
     if format is not None and format not in NAMES:
         raise ValueError(f"format {format!r} is not known; use one of {', '.join(NAMES)}")
     entries = [entry for path in paths for entry in _inputs_of(path, format)]
-    if not entries:
+    if not paths:
         raise ValueError("nothing to convert: the list of paths is empty")
-    formats = sorted({kind for _, kind in entries})
+    # The manifest of a directory may list no shards.
+    formats = sorted({kind for _, kind in entries}) or ["jinx"]
     if len(formats) > 1:
         raise ValueError(f"the inputs have different formats ({', '.join(formats)}); convert them one by one")
     for path, _ in entries:
@@ -93,7 +94,8 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
     if os.path.isdir(path):  # noqa: PTH112
         files = files_in(path, format)
         # The order of shards is that of their dataset.
-        return files if files[0][1] == "jinx" else sorted(files, key=lambda entry: natural_key(entry[0]))
+        is_jinx = all(kind == "jinx" for _, kind in files)
+        return files if is_jinx else sorted(files, key=lambda entry: natural_key(entry[0]))
     if os.path.lexists(path):
         return [(path, format or format_of(path) or _by_content(path))]
     matches = expand_pattern(path)

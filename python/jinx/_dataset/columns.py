@@ -32,8 +32,26 @@ def column_names(dataset: Reader) -> list[str]:
 
 
 def schema_if_empty(dataset: Reader) -> str | None:
-    """The Arrow schema in a file without samples, which alone knows the columns; None for any other file."""
-    return dataset._schema_text() if not len(dataset) and column_names(dataset) else None
+    """The Arrow schema in a file without samples, which alone knows the columns; None for any other file.
+
+    Columns whose values have no common Arrow type, such as arrays of several types, are left out.
+    """
+    names = column_names(dataset)
+    if len(dataset) or not names:
+        return None
+    try:
+        return dataset._schema_text()
+    except MismatchError:
+        typed = [name for name in names if _has_arrow_type(dataset, name)]
+        return dataset._derive(columns=typed)._schema_text() if typed else None
+
+
+def _has_arrow_type(dataset: Reader, name: str) -> bool:
+    try:
+        dataset._derive(columns=[name])._schema_text()
+    except MismatchError:
+        return False
+    return True
 
 
 def column(dataset: Reader, name: str) -> Any:

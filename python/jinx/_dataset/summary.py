@@ -62,7 +62,7 @@ def path_of(dataset: Reader) -> str:
         return paths[0]
     import os
 
-    directories = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - str in, str out
+    directories = {os.path.dirname(path) for path in paths} or {""}  # noqa: PTH120 - str in, str out
     where = directories.pop() if len(directories) == 1 else os.path.commonpath(list(directories))
     return f"{where or '.'} ({len(paths)} shards)"
 
