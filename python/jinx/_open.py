@@ -124,7 +124,7 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
     except CorruptFileError as error:
         damaged = "" if error.path is None else os.fsdecode(error.path)
         opened = [location] if isinstance(location, str) else location
-        # A file that opens belongs to JINX, and so does its sidecar.
+        # Only an opened file may be foreign, not its sidecar.
         if damaged and (damaged in opened or not damaged.endswith(".binx")):
             # An interrupted writer leaves rows without a footer, or an empty file: the first error reports this.
             explain_foreign(damaged, except_for=("a JSON Lines file", "an empty file"))

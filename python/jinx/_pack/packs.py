@@ -32,7 +32,7 @@ class LeftOut:
     Attributes:
         empty: Samples without tokens.
         oversize: Samples over a budget.
-        truncated: Samples whose first tokens only are in a pack.
+        truncated: Samples that are cut to their first tokens.
         filtered: Samples in packs that `PackPlan.only` left out.
     """
 
@@ -236,8 +236,7 @@ class Packs:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the plan, for JSON: its config, and hashes of the sizes and of the datasets'
-        samples."""
+        """Everything that determines the plan, for JSON: its config, and hashes of the sizes and samples."""
         config = self.config.to_dict()
         config["weights"] = None if config["weights"] is None else list(config["weights"])
         return {

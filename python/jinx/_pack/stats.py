@@ -26,7 +26,7 @@ class PackStats(Result):
         dropped_empty: Samples without tokens, which are in no pack, even if they have images.
         dropped_oversize: Samples over a budget, which are in no pack.
         dropped_filtered: Samples in packs that `only` left out.
-        truncated: Samples whose first tokens only are in a pack.
+        truncated: Samples that are cut to their first tokens.
         packs_without_images: The number of packs without images; None if images are not counted.
     """
 
