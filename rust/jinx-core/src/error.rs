@@ -30,7 +30,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether it is about the data, not about the machine or the caller.
+    /// Whether the error is about the data, not about the machine or the caller.
     pub fn is_about_data(self) -> bool {
         matches!(self, Self::Corrupt | Self::Truncated | Self::Limit | Self::Unsupported | Self::Mismatch)
     }
@@ -138,7 +138,7 @@ impl Error {
         self
     }
 
-    /// Forgets the sample, for a caller that knows it by another number.
+    /// Removes the sample number, for a caller that uses other numbers.
     #[must_use]
     pub fn without_sample(mut self) -> Self {
         self.0.sample = None;

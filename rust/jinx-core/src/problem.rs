@@ -1,4 +1,4 @@
-//! What a check of a whole dataset finds, and where.
+//! The problems that a check of a whole dataset finds, and their places.
 
 use crate::checked_math::to_u64;
 use crate::error::{Cause, Error};

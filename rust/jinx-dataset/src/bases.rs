@@ -48,7 +48,7 @@ impl BaseOpener {
     /// Where base `i` is. A damaged base is found, too.
     ///
     /// # Errors
-    /// As [`BaseOpener::open`], except for damage.
+    /// The errors of [`BaseOpener::open`], except for damage.
     pub fn find(&self, i: usize) -> Result<PathBuf> {
         let look = |base: &Base, shard: &Shard, path: &Path| match self.at(base, i, shard, path) {
             Err(error) if !is_damage(&error) => Err(error),

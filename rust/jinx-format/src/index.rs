@@ -88,10 +88,10 @@ impl Array {
         }
     }
 
-    /// As [`Array::entries`], for each of `rows`; neighbours are read together.
+    /// Like [`Array::entries`], for each of `rows`; neighbours are read together.
     ///
     /// # Errors
-    /// As [`Array::entries`].
+    /// The errors of [`Array::entries`].
     pub fn many<const N: usize>(&self, rows: &[u64], side: Option<&Source>) -> Result<Vec<[u64; N]>> {
         let (Self::Sidecar { .. }, Some(side)) = (self, side) else {
             return rows.iter().map(|row| self.entries(*row, side)).collect();

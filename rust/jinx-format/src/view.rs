@@ -290,7 +290,7 @@ impl NewView {
 }
 
 impl ViewInfo {
-    /// As [`NewView::canonical`].
+    /// Like [`NewView::canonical`].
     pub fn canonical(&self) -> Vec<u8> {
         canonical(self.bases.iter(), &self.drop)
     }

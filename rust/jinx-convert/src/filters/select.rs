@@ -34,10 +34,10 @@ impl Selection {
         Self::without(columns, &[], rename)
     }
 
-    /// As [`Selection::new`], with columns to leave out.
+    /// Like [`Selection::new`], with columns to leave out.
     ///
     /// # Errors
-    /// As [`Selection::new`]; `Invalid` when a column is both kept and left out.
+    /// The errors of [`Selection::new`]; `Invalid` when a column is both kept and left out.
     pub fn without(
         columns: Option<&[String]>,
         drop: &[String],

@@ -52,23 +52,24 @@ impl DirectoryWriter {
         Self::begin_with(target, overwrite, Contents::Jinx)
     }
 
-    /// As [`DirectoryWriter::begin`], for another kind of dataset.
+    /// Like [`DirectoryWriter::begin`], for another kind of dataset.
     pub fn begin_with(target: &Path, overwrite: bool, contents: Contents) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), target, overwrite, contents)
     }
 
-    /// As [`DirectoryWriter::begin`], in the work directory that an interrupted writer left, if there is one.
+    /// Like [`DirectoryWriter::begin`], in the work directory that an interrupted writer left, if there is
+    /// one.
     ///
     /// # Errors
-    /// As [`DirectoryWriter::begin`].
+    /// The errors of [`DirectoryWriter::begin`].
     pub fn resume(target: &Path, overwrite: bool) -> Result<Self> {
         Self::resume_on(Arc::new(RealOps), target, overwrite)
     }
 
-    /// As [`DirectoryWriter::resume`], through `ops`.
+    /// Like [`DirectoryWriter::resume`], through `ops`.
     ///
     /// # Errors
-    /// As [`DirectoryWriter::begin`].
+    /// The errors of [`DirectoryWriter::begin`].
     pub fn resume_on(ops: Arc<dyn FileOps>, target: &Path, overwrite: bool) -> Result<Self> {
         Self::start(ops, target, overwrite, Contents::Jinx, Left::Keep)
     }
@@ -78,10 +79,10 @@ impl DirectoryWriter {
         self.owns_work = false;
     }
 
-    /// As [`DirectoryWriter::begin_with`], through `ops`.
+    /// Like [`DirectoryWriter::begin_with`], through `ops`.
     ///
     /// # Errors
-    /// As [`DirectoryWriter::begin`].
+    /// The errors of [`DirectoryWriter::begin`].
     pub fn begin_on(
         ops: Arc<dyn FileOps>,
         target: &Path,

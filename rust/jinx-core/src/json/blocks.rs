@@ -69,7 +69,7 @@ impl Vectors for Lanes {
     }
 }
 
-/// As [`Block`], of 16 bytes.
+/// Like [`Block`], of 16 bytes.
 struct Lane {
     quotes: u16,
     backslashes: u16,

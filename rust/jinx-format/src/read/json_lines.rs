@@ -49,7 +49,7 @@ impl Shard {
     /// Opens a main file or a JSON Lines file.
     ///
     /// # Errors
-    /// As [`Shard::open`] and [`Shard::open_plain`].
+    /// The errors of [`Shard::open`] and [`Shard::open_plain`].
     pub fn open_any(path: &Path, options: &OpenOptions) -> Result<Self> {
         let is_jinx = path.extension().is_some_and(|ext| ext == "jinx");
         let source = Source::open_from(&options.base, path, Access::Pread)?;

@@ -49,10 +49,11 @@ impl Shard {
         Self::open_with(path, &|path| options.source(path), options)
     }
 
-    /// As [`Shard::open`], with `open` for every file, which may be anywhere: see [`jinx_core::io::Blocks`].
+    /// Like [`Shard::open`], with `open` for every file, which may be anywhere: see
+    /// [`jinx_core::io::Blocks`].
     ///
     /// # Errors
-    /// As [`Shard::open`].
+    /// The errors of [`Shard::open`].
     pub fn open_with(path: &Path, open: OpenFile<'_>, options: &OpenOptions) -> Result<Self> {
         let mut seen = String::new();
         loop {
@@ -431,10 +432,10 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// As [`Shard::fetch`], without a copy where the bytes are in memory.
+    /// Like [`Shard::fetch`], without a copy where the bytes are in memory.
     ///
     /// # Errors
-    /// As [`Shard::fetch`].
+    /// The errors of [`Shard::fetch`].
     pub fn fetch_shared(&self, pointer: &Pointer) -> Result<Bytes> {
         self.check_pointer(pointer)?;
         let bytes = self.side()?.read(pointer.offset, pointer.length)?;
@@ -442,10 +443,10 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// As [`Shard::fetch`], into memory of the stored length.
+    /// Like [`Shard::fetch`], into memory of the stored length.
     ///
     /// # Errors
-    /// As [`Shard::fetch`].
+    /// The errors of [`Shard::fetch`].
     pub fn fetch_into<'o>(&self, pointer: &Pointer, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         self.check_pointer(pointer)?;
         if to_u64(out.len()) != pointer.length {

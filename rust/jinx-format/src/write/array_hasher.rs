@@ -52,7 +52,7 @@ impl ArrayHasher {
     /// The array's entry in the footer.
     ///
     /// # Errors
-    /// As [`inline_array`].
+    /// The errors of [`inline_array`].
     pub(crate) fn pointer(self, offset: u64, length: u64) -> Result<ArrayRef> {
         let chunk = self.chunks.as_ref().map(|chunks| chunks.size);
         let xs = self.chunks.map(|chunks| inline_array(&chunks.finish()).map(Box::new)).transpose()?;

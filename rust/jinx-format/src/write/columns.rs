@@ -152,7 +152,7 @@ impl ColumnBuilder {
     /// Adds the cells of rows, in the order of the columns.
     ///
     /// # Errors
-    /// As [`Self::add_row`].
+    /// The errors of [`Self::add_row`].
     pub(super) fn add_block(&mut self, columns: &[BlockColumn], rows: u64) -> Result<()> {
         for BlockColumn { path, kind, cells } in columns.iter().filter(|column| column.has_values()) {
             let Some(at) = self.at(path, *kind) else { continue };

@@ -60,7 +60,7 @@ impl PairBuilder {
     /// `path` is the final name of the main file; spools lie next to it.
     ///
     /// # Errors
-    /// As [`room_for_names`].
+    /// The errors of [`room_for_names`].
     pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Result<Self> {
         Ok(Self::with_room(path, files, options, room_for_names(options)?))
     }
@@ -104,7 +104,7 @@ impl PairBuilder {
     /// Changes what the footer will say of the rows in addition to what they hold: schema, media, split and meta.
     ///
     /// # Errors
-    /// As [`room_for_names`]; nothing has changed then.
+    /// The errors of [`room_for_names`]; nothing has changed then.
     pub fn set_options(&mut self, options: &Arc<WriteOptions>) -> Result<()> {
         self.stats.set_media(&options.media, room_for_names(options)?)?;
         self.options = Arc::clone(options);
@@ -171,7 +171,7 @@ impl PairBuilder {
     /// Checks that a reader accepts the pair with these rows.
     ///
     /// # Errors
-    /// As [`Self::admit`].
+    /// The errors of [`Self::admit`].
     pub(super) fn admit_block(&self, block: &LineBlock) -> Result<()> {
         let facts: Vec<Fact> = block.kinds.iter().map(|(fact, _)| fact.clone()).collect();
         self.stats.admit(&facts, block.ends.first().copied().unwrap_or_default())
@@ -188,7 +188,7 @@ impl PairBuilder {
     /// Appends rows.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// The errors of [`Self::write`].
     pub(super) fn write_block(&mut self, block: &LineBlock) -> Result<()> {
         self.require_open()?;
         self.flush_lines()?;
@@ -209,7 +209,7 @@ impl PairBuilder {
     /// Appends rows whose lines are copied where the pair has the same ones; `encoder` encodes the others.
     ///
     /// # Errors
-    /// Those of reading, of [`Self::admit`] and of [`Self::write`].
+    /// The errors of reading, of [`Self::admit`] and of [`Self::write`].
     pub fn write_lines(
         &mut self,
         lines: &PlainLines<'_>,
@@ -241,7 +241,7 @@ impl PairBuilder {
     /// Passes all values to the system, and keeps none of their memory.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// The errors of [`Self::write`].
     pub fn flush_values(&mut self) -> Result<()> {
         self.side.flush()
     }

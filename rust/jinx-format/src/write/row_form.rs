@@ -128,7 +128,7 @@ impl<'l> RowForm<'l> {
     /// The form of rows with these facts, of which none has a longer line than the output may have.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// The errors of [`Self::of`].
     pub(super) fn of_facts(
         lines: &'l PlainLines<'_>,
         facts: &FormFacts,

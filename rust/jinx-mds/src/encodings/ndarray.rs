@@ -22,10 +22,10 @@ pub fn parse(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8]) -> Result
     parse_head(dtype, shape, data, to_u64(data.len()))
 }
 
-/// As [`parse`], from the beginning of a value of `total` bytes; 506 bytes are enough.
+/// Like [`parse`], from the beginning of a value of `total` bytes; 506 bytes are enough.
 ///
 /// # Errors
-/// As [`parse`].
+/// The errors of [`parse`].
 pub fn parse_head(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8], total: u64) -> Result<ArrayHead> {
     let cut = || Error::corrupt("an array that ends inside its header");
     let mut start = 0;

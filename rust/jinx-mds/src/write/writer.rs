@@ -96,10 +96,10 @@ impl Writer {
         Self::create_on(Arc::new(RealOps), target, settings)
     }
 
-    /// As [`Writer::create`], through `ops`.
+    /// Like [`Writer::create`], through `ops`.
     ///
     /// # Errors
-    /// As [`Writer::create`].
+    /// The errors of [`Writer::create`].
     pub fn create_on(ops: Arc<dyn FileOps>, target: &Path, settings: Settings) -> Result<Self> {
         let mut columns = Vec::new();
         for (name, encoding) in &settings.columns {
