@@ -105,7 +105,7 @@ pub(crate) fn open_sidecar(
     }))
 }
 
-/// Where the sidecar may be, in search order.
+/// The possible paths of the sidecar, in search order.
 fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]> {
     let name = plain_component(&info.name, "the sidecar's name");
     let named = path.with_file_name(name.map_err(|error| error.in_file(path))?);

@@ -22,7 +22,8 @@ use jinx_core::value::{TreeBuilder, Value};
 use std::io::{Cursor, Read};
 
 impl Shard {
-    /// The value or the length at `path` in sample `i`; `None` where there is no value, `Measure::None` for null.
+    /// The value or the length at `path` in sample `i`; `None` if there is no value, `Measure::None` for
+    /// null.
     ///
     /// # Errors
     /// `Mismatch` for a value that is neither number, bool nor string, or has no length; errors of the row.

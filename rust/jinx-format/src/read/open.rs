@@ -61,8 +61,8 @@ pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
     entries(path)?.into_iter().collect()
 }
 
-/// Like [`resolve`], with an error of its own for each shard that is missing or has another size than the
-/// manifest says.
+/// Like [`resolve`], with a separate error for each shard that is missing or differs in size from the
+/// manifest.
 ///
 /// # Errors
 /// The errors of [`resolve`], for errors of the directory.
@@ -164,7 +164,7 @@ fn nothing_in(directory: &Path) -> Result<Error> {
     Ok(Error::mismatch(what).in_file(directory))
 }
 
-/// What a directory, or one in it, holds that can be converted. A JSON object may be a note next to the data.
+/// The convertible data in a directory or its subdirectories. A JSON object may be a note next to the data.
 fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
     let mut note = None;
     for entry in std::fs::read_dir(directory).ok()?.flatten() {

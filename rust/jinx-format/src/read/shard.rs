@@ -30,7 +30,7 @@ pub struct Shard {
     footer_offset: u64,
     pub(super) index: Array,
     line_hash: Option<Array>,
-    /// Of a saved view with positions.
+    /// For a saved view with positions.
     positions: Option<Array>,
     /// Which of the positions were compared with their checksums.
     pub(super) checked_positions: OnceLock<Option<ChunkChecks>>,
@@ -208,7 +208,7 @@ impl Shard {
         place.map(|place| self.open_array(place, self.footer.num_samples, "positions")).transpose()
     }
 
-    /// Of a saved view: which sample of its bases, as one sequence, its sample `i` is.
+    /// For a saved view: the position of its sample `i` in its bases, as one sequence.
     ///
     /// # Errors
     /// `Invalid` past the end; `Corrupt` for a position that the bases do not have, and from `Verify::Full` on for
@@ -231,7 +231,7 @@ impl Shard {
         Ok(position)
     }
 
-    /// Where each line begins and the last one ends, as little-endian u64.
+    /// The start of each line and the end of the last one, as little-endian u64.
     ///
     /// # Errors
     /// I/O errors of the sidecar.
@@ -312,7 +312,7 @@ impl Shard {
         self.header.as_ref()
     }
 
-    /// Where line `i` lies in the main file, its newline included.
+    /// The place of line `i` in the main file, including its newline.
     ///
     /// # Errors
     /// `Invalid` past the end, `Corrupt` when the index does not ascend inside the data area.
@@ -375,7 +375,8 @@ impl Shard {
         Some(self.line_hash.as_ref()?.bytes(self.side.as_ref()))
     }
 
-    /// Of a saved view's base of plain JSON lines: where each line begins and the last one ends, as little-endian u64.
+    /// For a saved view's base of plain JSON lines: the start of each line and the end of the last one, as
+    /// little-endian u64.
     ///
     /// # Errors
     /// `Corrupt` for an array that does not match its checksum, `Truncated` outside the sidecar.

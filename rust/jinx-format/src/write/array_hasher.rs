@@ -22,7 +22,7 @@ struct ChunkHasher {
     current: XxHash3_64,
     /// Bytes that the current chunk lacks.
     missing: u64,
-    /// Of complete chunks.
+    /// The checksums of complete chunks.
     sums: Vec<u8>,
 }
 

@@ -47,7 +47,7 @@ impl Summary {
 
 /// A dataset being written. Nothing is visible under the target's name until `close`.
 pub struct DatasetWriter {
-    /// As the caller gave them; `options` adds what the sources of copies say.
+    /// The options of the caller; `options` adds facts from the sources of copies.
     given: Arc<WriteOptions>,
     options: Arc<WriteOptions>,
     sources: Sources,

@@ -65,7 +65,7 @@ impl PairBuilder {
         Ok(Self::with_room(path, files, options, room_for_names(options)?))
     }
 
-    /// As `new`, where the bytes that are left for names of columns are known.
+    /// Like `new`, if the remaining bytes for names of columns are known.
     pub fn with_room(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>, room: u64) -> Self {
         let directory = match path.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
@@ -282,7 +282,7 @@ impl PairBuilder {
     fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
         let id = self.id(view.as_deref())?;
-        // A view without columns of its own has no rows, and an index of none.
+        // A view without own columns has no rows, and an empty index.
         let is_rowless = view.is_some() && self.rows == 0;
         let index_bytes = if is_rowless { 0 } else { (self.rows + 1) * 8 };
         let index = {
@@ -305,7 +305,7 @@ impl PairBuilder {
         Ok((Arrays { id, index, line_hash, columns }, view))
     }
 
-    /// Where rows of this form go, if nothing is written yet, and the footer has room for their names.
+    /// The places of rows of this form, if nothing is written yet, and the footer has room for their names.
     pub(super) fn layout_of(&self, form: &RowForm<'_>) -> Option<Layout> {
         let is_new = self.rows == 0 && self.side.len == 0 && self.side.allowed && self.options.view.is_none();
         let facts: Vec<Fact> = form.kinds.iter().map(|(fact, _)| fact.clone()).collect();

@@ -133,7 +133,7 @@ impl<'s> PlainLines<'s> {
                 }
             };
             let is_complete = count(field, kind).saturating_add(count(field, "null")) == shard.len();
-            // Without cells, nothing tells which rows have null or lack the column.
+            // Without cells, it is unknown which rows have null or lack the column.
             let is_known = if cells.is_some() { is_complete || !has_null } else { is_complete && !has_null };
             if !is_known {
                 return Ok(None);

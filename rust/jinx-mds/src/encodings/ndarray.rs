@@ -10,7 +10,7 @@ use jinx_core::npy::data_len;
 pub struct ArrayHead {
     pub dtype: Dtype,
     pub shape: Vec<u64>,
-    /// Where the data begins.
+    /// The start of the data.
     pub start: usize,
 }
 

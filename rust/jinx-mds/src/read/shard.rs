@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a shard's bytes are.
+/// The source of a shard's bytes.
 #[derive(Debug)]
 enum ShardData {
     File(Source),
@@ -45,7 +45,7 @@ pub struct Row {
     spans: Arc<ColumnSpans>,
 }
 
-/// Where the columns of one sample are in its shard.
+/// The places of the columns of one sample in its shard.
 #[derive(Debug)]
 pub struct ColumnSpans {
     /// Number in the shard.
@@ -173,7 +173,7 @@ impl Shard {
         }
     }
 
-    /// Where sample `i` lies, as stored.
+    /// The place of sample `i`, as stored.
     ///
     /// # Errors
     /// `Corrupt` when its offsets are not ascending inside the shard.
@@ -278,7 +278,7 @@ impl Row {
         Self { shard: Arc::clone(shard), spans: Arc::new(spans) }
     }
 
-    /// A row from its parts, of which a caller may have kept the spans alone.
+    /// A row from its parts, for a caller that only kept the spans.
     pub fn from_parts(shard: Arc<Shard>, spans: Arc<ColumnSpans>) -> Self {
         Self { shard, spans }
     }

@@ -24,7 +24,7 @@ pub const DEFAULT_SIZE_LIMIT: u64 = 1 << 26;
 pub struct Settings {
     /// Names and encodings; samples hold them sorted by name.
     pub columns: BTreeMap<String, String>,
-    /// As the index names it; see [`Compression::parse`].
+    /// The name of the compression in the index; see [`Compression::parse`].
     pub compression: Option<String>,
     /// Algorithms, sorted.
     pub hashes: Vec<String>,
@@ -314,7 +314,7 @@ impl Writer {
     }
 }
 
-/// What was written.
+/// The result of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     pub samples: u64,
