@@ -23,39 +23,39 @@ PACKER_VERSION: int
 """Changes whenever the same request gives another plan."""
 
 class JinxError(Exception):
-    """The base of all errors of jinx; `path`, `sample` and `column` give the place, or None if they do not apply."""
+    """The base of all errors of jinx; `path`, `sample` and `column` say where, None where they do not apply."""
 
     path: str | None
     sample: int | None
     column: str | None
 
 class CorruptFileError(JinxError, ValueError):
-    """A file has bytes that no writer produces, or a checksum does not match."""
+    """Bytes that no writer produces, or a checksum that does not match."""
 
 class TruncatedFileError(CorruptFileError):
-    """A file ends too early."""
+    """A file ends before what it announces."""
 
 class LimitError(JinxError, ValueError):
-    """A limit for untrusted input was exceeded."""
+    """A cap on untrusted input was met."""
 
 class UnsupportedError(JinxError, NotImplementedError):
-    """A file needs a feature that this build does not support."""
+    """A file that needs what this build does not know."""
 
 class MismatchError(JinxError, ValueError):
-    """Files do not belong together, or a value does not fit a schema."""
+    """Files that do not belong together, or a value that does not fit a schema."""
 
 class InvalidError(JinxError, ValueError):
-    """An argument or a value cannot be used."""
+    """An argument or a value that cannot be used."""
 
 class InternalError(JinxError, RuntimeError):
     """A bug in jinx: please report it. A writer that raised it publishes nothing."""
 
 class PanicError(InternalError):
-    """Rust code has panicked."""
+    """A panic in Rust."""
 
 @final
 class LazyDict(MutableMapping[str, Any]):  # registered with collections.abc.MutableMapping, not derived from it
-    """One sample: a mutable mapping whose values are read and decoded on first access.
+    """One sample: a mutable mapping whose values are read and decoded when they are first touched.
 
     Its repr, `len`, `in` and `keys` decode nothing. Changes stay in this object; the file never changes. It pickles,
     and `isinstance(sample, collections.abc.Mapping)` holds, but it is not a `dict`: see `to_dict`.
@@ -80,9 +80,9 @@ class LazyDict(MutableMapping[str, Any]):  # registered with collections.abc.Mut
     def items(self) -> ItemsView[str, Any]:
         """A live view of (name, value) pairs; each value is decoded when it is reached."""
     def get(self, key: str, default: Any = None, /) -> Any:
-        """The value of a column, or `default` if the sample has no such column."""
+        """The value of a column, or `default` where the sample has no such column."""
     def pop(self, key: str, /, *default: Any) -> Any:
-        """Remove a column and return its value, or the default if the sample has no such column."""
+        """Remove a column and return its value, or the default where the sample has no such column."""
     def popitem(self) -> tuple[str, Any]:
         """Remove the last column and return its name and value."""
     def setdefault(self, key: str, default: Any = None, /) -> Any:
@@ -92,15 +92,15 @@ class LazyDict(MutableMapping[str, Any]):  # registered with collections.abc.Mut
     def clear(self) -> None:
         """Remove all columns."""
     def copy(self) -> Self:
-        """A shallow copy that shares the decoded values and stays lazy."""
+        """A shallow copy that shares what is decoded and stays lazy."""
     def length(self, key: str) -> int:
         """Elements of a list or dict, characters of a string, bytes of a binary value, rows of an array; counted
-        without decoding (except for torch tensors). Raises `TypeError` if the value has no length.
+        without decoding (except for torch tensors). `TypeError` for what has no length.
         """
     def materialize(self) -> Self:
         """Read and decode every column now; returns the sample itself."""
     def to_dict(self) -> dict[str, Any]:
-        """All columns, decoded, as a plain dict, for functions such as `json.dumps` that only take dicts."""
+        """All columns, decoded, as a plain dict: for what takes only that class, such as `json.dumps`."""
     def raw(self) -> bytes:
         """The sample's JSON line as it is stored."""
 
