@@ -104,7 +104,7 @@ impl Error {
         Self::new(Cause::Invalid, what)
     }
 
-    /// The caller's own code failed, with an error that [`Error::foreign`] gives back.
+    /// The code of the caller failed, with an error that [`Error::foreign`] gives back.
     pub fn of_caller(error: impl Any + Send + Sync) -> Self {
         let mut interrupted = Self::interrupted();
         interrupted.0.foreign = Some(ForeignError(Arc::new(error)));

@@ -62,7 +62,7 @@ fn each_block(
     Ok(())
 }
 
-/// The `path` and `hint` of a base; `None`: as they are.
+/// The `path` and `hint` of a base; `None`: unchanged.
 pub type NewPlaces = Option<(String, String)>;
 
 /// Replaces the `path` and `hint` of bases of the saved view with this id. The id stays, so the sidecar does, too.

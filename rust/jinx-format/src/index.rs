@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
 use std::ops::Range;
 
-/// An array in memory, which a map of the sidecar is, or in the sidecar.
+/// An array in memory (also in a map of the sidecar), or in the sidecar.
 #[derive(Debug)]
 pub enum Array {
     Memory(Bytes),

@@ -33,7 +33,7 @@ pub use zstd::Compressor;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     Zstd,
-    /// Also what `pigz` writes.
+    /// Also the format of `pigz`.
     Gzip,
     Brotli,
     Bzip2,

@@ -62,7 +62,7 @@ pub trait Blocks: Debug + Send + Sync {
     /// Whether reading the byte at `offset` would not wait. When in doubt, `false`.
     fn is_cached(&self, offset: u64) -> bool;
 
-    /// These ranges will be read soon: they may be fetched now. Never waits for them, never fails.
+    /// These ranges will be read soon: they may be fetched now. This neither waits nor fails.
     fn will_need(&self, ranges: &[Range<u64>]);
 
     /// All bytes, if they are mapped into memory.

@@ -5,10 +5,11 @@
 //! new               rename .NAME.tmp to NAME
 //! replace           exchange .NAME.tmp and NAME, then remove .NAME.tmp, which is the old one now
 //! ```
-//! Where the file system cannot exchange two names, the old directory first moves to `.NAME.tmp.old`. NAME is then
-//! absent for a moment or, after a crash, until the next writer begins: that case is not atomic. The lock lies next to
-//! the work directory, not in it, because the exchange replaces the work directory. The lock of a writer of
-//! `Contents::Anything` has content: only then is a work directory that it leaves removed with all that is in it.
+//! Where the file system cannot exchange two names, the old directory first moves to `.NAME.tmp.old`. NAME is
+//! then absent for a moment or, after a crash, until the next writer begins: that case is not atomic. The
+//! lock lies next to the work directory, not in it, because the exchange replaces the work directory. Only
+//! the lock of a writer of `Contents::Anything` has content. With such a lock, a leftover work directory is
+//! removed with everything in it.
 
 use super::directory_contents::Contents;
 use super::directory_paths::{DirectoryPaths, not_only_ours, remove_dataset, remove_marked_work};

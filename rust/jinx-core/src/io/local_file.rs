@@ -108,7 +108,7 @@ impl LocalFile {
         map.get(start..end).ok_or_else(|| self.shrunk(range.start))
     }
 
-    /// The bytes in the map, where that is all there is.
+    /// The bytes in the map, if the whole file is mapped.
     fn only_mapped(&self, range: &Range<u64>) -> Result<Option<&[u8]>> {
         match (&self.handle, &self.map) {
             (Handle::Released, Some(map)) => self.mapped(map, range).map(Some),

@@ -81,7 +81,7 @@ impl Lock {
                 continue;
             }
             if metadata.nlink() > 1 {
-                // This inode has another name: leave the content to it.
+                // This inode has another name, which owns the content.
                 drop(lock);
                 continue;
             }

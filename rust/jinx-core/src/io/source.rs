@@ -24,7 +24,7 @@ pub fn base_of(paths: &[PathBuf]) -> PathBuf {
 #[derive(Debug)]
 pub struct Source {
     blocks: Box<dyn Blocks>,
-    /// As it was given, for messages.
+    /// The path as it was given, for messages.
     path: PathBuf,
     length: u64,
     map: Option<Bytes>,
@@ -116,7 +116,7 @@ impl Source {
         self.named(self.blocks.read_vec(range))
     }
 
-    /// The `length` bytes from `offset` on, without a copy where they are in memory.
+    /// The `length` bytes from `offset` on, without a copy if they are in memory.
     ///
     /// # Errors
     /// The errors of [`Source::read_vec`].
@@ -136,8 +136,8 @@ impl Source {
         self.named(self.blocks.read_many(ranges))
     }
 
-    /// Like [`Source::read`], for bytes that are used at once: borrowed from the map where there is one,
-    /// which costs nothing, not even the count of references that threads would contend for.
+    /// Like [`Source::read`], for bytes that are used at once: borrowed from the map if there is one, which
+    /// costs nothing, not even the count of references that threads would contend for.
     ///
     /// # Errors
     /// The errors of [`Source::read`].
@@ -154,7 +154,8 @@ impl Source {
         offset < self.length && self.blocks.is_cached(offset)
     }
 
-    /// These ranges will be read soon. What lies outside the file is ignored, because reading it will say so.
+    /// These ranges will be read soon. Ranges outside the file are ignored, because reading them reports the
+    /// error.
     pub fn will_need(&self, ranges: &[Range<u64>]) {
         let inside = ranges.iter().map(|range| range.start..range.end.min(self.length));
         let inside: Vec<_> = inside.filter(|range| range.start < range.end).collect();

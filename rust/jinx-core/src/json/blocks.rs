@@ -50,7 +50,7 @@ pub fn scanned<S: Scan>(scan: S) -> S::Found {
     scan.scan::<Lanes>()
 }
 
-/// What every processor has.
+/// The instructions that every processor has.
 pub struct Lanes;
 
 impl Vectors for Lanes {
