@@ -18,7 +18,8 @@ from jinx._core import (
     __version__,
 )
 
-# Spelt out instead of imported: `typing` is not needed to open a file, and importing jinx stays cheap.
+# `TYPE_CHECKING` is defined here instead of imported: opening a file does not need `typing`, and importing jinx stays
+# cheap.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx import errors, mds, torch

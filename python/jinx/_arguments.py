@@ -10,7 +10,7 @@ _MOST_WORKERS = 1024
 
 
 def require_type(name: str, value: Any, kind: Any) -> None:
-    """Refuse a value of another type, or of none of several (`str | None`).
+    """Refuse a value of another type; `str | None` allows several types.
 
     Raises:
         TypeError: The value has another type.

@@ -113,36 +113,37 @@ class Batches:
     ) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> list[tuple[int, Any]]:
-        """For each sample of the next batch its index, and the sample or the error that reading it gave."""
+        """For each sample of the next batch its index, and the sample or the error of reading it."""
 
 @final
 class Positions:
-    """Of the samples that a filter has found, for `_derive(indices=...)` of the same dataset."""
+    """Positions of the samples that a filter found, for `_derive(indices=...)` of the same dataset."""
 
 @final
 class Rows:
-    """What a dataset is read from; `_derive(rows=...)` makes a dataset of it."""
+    """The source of a dataset's samples; `_derive(rows=...)` makes a dataset from it."""
 
     @property
     def kind(self) -> Literal["jinx", "jsonl", "mds", "memory", "view"]: ...
     @property
     def paths(self) -> list[str]:
-        """Absolute."""
+        """The absolute paths."""
     @property
     def samples(self) -> int: ...
     def lists_columns(self) -> bool:
-        """Whether the column names are all there are; otherwise only samples tell."""
+        """Whether the column names are complete; if not, only the samples show all names."""
     def whole(self) -> Rows:
         """The same rows with the columns that a view hides."""
     def identities(self) -> list[tuple[int, str]]:
-        """(samples, identity) of every file: its id, or for a file without one size, time and a hash of its ends."""
+        """(samples, identity) of every file: its id; or for a file without an id its size, time and a hash of its
+        ends."""
     def base_ids(self) -> list[tuple[int, str]]:
-        """(samples, id) of every file as a saved view names it; MismatchError if one without an id was changed."""
+        """(samples, id) of every file as a saved view names it; MismatchError if a file without an id was changed."""
     def content_hash(self, file: int) -> str:
         """xxh3-128 of a main file or a file of JSON lines as it was opened, as 32 hex digits."""
     def column_names(self) -> list[str]: ...
     def line_offsets(self, file: int) -> bytes:
-        """Of plain JSON lines: where each line of a file begins and where the last one ends, as little-endian u64."""
+        """For plain JSON lines: the start of each line of a file and the end of the last one, as little-endian u64."""
 
 @disjoint_base
 class Reader:
@@ -190,10 +191,10 @@ class Reader:
         definition: Any = ...,
         options: Mapping[str, Any] = ...,
     ) -> Self:
-        """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
-        relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or None for all samples in
-        order. `rows` replaces the shards, `definition` says what Python makes these rows of, and `options` how they
-        were opened if not as the present ones were."""
+        """The same shards under another view; arguments that are not given stay unchanged. `indices` are positions
+        over all shards (not relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or
+        None for all samples in order. `rows` replaces the shards, `definition` says what Python makes these rows of,
+        and `options` how they were opened if not as the present ones were."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
@@ -205,29 +206,29 @@ class Reader:
     def _transforms(self) -> list[Callable[[Any], Any]]: ...
     @property
     def _definition(self) -> Any:
-        """What a view with columns of its own, or of several datasets, is made of; None for files alone."""
+        """The definition of a view with own columns or over several datasets; None for plain files."""
     def _hides(self, name: str) -> bool: ...
     def _schema_text(self) -> str: ...
     def _column_types(self) -> list[tuple[str, str]]:
-        """The columns of the Arrow schema, and what their values are for Python."""
+        """The columns of the Arrow schema, and their Python types."""
     def _is_saved_view(self) -> bool:
         """Whether the only file is a saved view whose bases are not open."""
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
-        """The files beneath all views, the positions of the view's samples in them (little-endian u64, or None for all
-        in order), and the columns that the files do not have."""
+        """The files below all views, the positions of the view's samples in these files (little-endian u64, or None
+        for all in order), and the columns that the files do not have."""
     @property
     def _options(self) -> dict[str, Any]:
         """The keyword arguments of the constructor as they were given, without `decoders`."""
     @property
     def _shard_paths(self) -> list[str]:
-        """Absolute, so that they lead to the same files from another working directory or process."""
+        """The absolute paths, which stay valid in another working directory or process."""
     @property
     def _shard_names(self) -> list[str]:
         """The paths as they were given."""
     def _identities(self) -> list[tuple[int, str]]:
-        """(samples, id) of every shard; the id is "" where a file has none."""
+        """(samples, id) of every shard; the id is "" if a file has none."""
     def _reopened(self, *, verify: str = ..., value_head: int = ...) -> Rows:
-        """The same rows from files that are opened again with other options, and must be the same."""
+        """The same rows, from the same files opened again with other options; changed files are refused."""
     def _base_len(self) -> int: ...
     def _close(self) -> None:
         """Close the files for all views, iterators and samples over them."""
@@ -237,27 +238,29 @@ class Reader:
     ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:
         """(dtype, data, validity bitmap, utf8 offsets) over all shards, before the view; None if a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
-        """The same by reading rows, in parallel, without decoding media; in view order. Says too whether any sample
-        has something at the path, be it null."""
+        """The same as from the index, but read from rows, in parallel, in view order, without decoding media. Also
+        returns whether any sample has a value at the path, even null."""
     def _filter(
         self, expression: str, paths: Sequence[Sequence[str]], kinds: Sequence[Sequence[str]], limit: int | None = None
     ) -> tuple[Positions, list[bool]]:
-        """The positions over all shards of the samples of the view that an expression
-        selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
-        names, `kinds` what the files say of the values at each."""
+        """The positions over all shards of the samples of the view that an expression selects, at most `limit`; and
+        for each path of the expression, whether no sample has it. `paths` are these paths as names, and `kinds` the
+        kinds of values at each path according to the files."""
     def _fingerprints(self, paths: Sequence[Sequence[str]] | None = None) -> bytes:
-        """Of each sample of the view 16 bytes: a hash of all it holds, however stored, or of what is at `paths`; 0
-        for samples that lack a value at one of them."""
+        """16 bytes for each sample of the view: a hash of all its values, or of the values at `paths`, however they
+        are stored; 0 for samples without a value at one of the paths."""
     def _sizes(self) -> bytes:
-        """Of each sample of the view about how many bytes it takes in a JINX file, as little-endian u64."""
+        """For each sample of the view, the approximate number of bytes that it takes in a JINX file, as
+        little-endian u64."""
     def _footer(self, shard: int) -> str:
-        """A shard's footer as JSON text; what 1.1 has added is absent or null for 1.0 files."""
+        """A shard's footer as JSON text; members that 1.1 added are absent or null for 1.0 files."""
     def _stored_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _facts(self) -> str | None:
-        """What the footers of all files say together, as JSON; None if these are not JINX files without views."""
+        """The combined facts of the footers of all files, as JSON; None unless these are JINX files without views."""
     def _assume(self, facts: str) -> None:
-        """Take what `_facts` has said of the same files, perhaps in another process, so that none is opened for it."""
+        """Use the result of `_facts` for the same files, perhaps from another process, so that no file is opened for
+        it."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
         """An `arrow_array_stream` PyCapsule over the view."""
@@ -283,18 +286,18 @@ class MdsShard:
         allow_unsafe_types: bool | Sequence[str] | None = None,
     ) -> Self: ...
     def get(self, i: int) -> dict[str, Any]:
-        """Sample `i`, decoded. FileNotFoundError when the file is gone, IndexError for a sample it does not have."""
+        """Sample `i`, decoded. FileNotFoundError when the file is gone, IndexError if there is no such sample."""
     def data(self, i: int) -> bytes:
         """The bytes of sample `i`, decompressed."""
     def decode(self, data: bytes) -> dict[str, Any]:
         """A sample's bytes, decoded."""
     def close(self) -> bool: ...
     def is_stale(self) -> bool:
-        """Whether the file is open although it was removed or replaced."""
+        """Whether the open file was removed or replaced."""
 
 @final
 class MdsWriter:
-    """Writes samples whose values are bytes already to an MDS directory; `jinx.mds.MDSWriter` encodes them."""
+    """Writes samples with encoded values to an MDS directory; `jinx.mds.MDSWriter` encodes them."""
 
     def __new__(
         cls,
@@ -344,16 +347,16 @@ class Writer:
         max_value_bytes: int | None = None,
         view: dict[str, Any] | None = None,
     ) -> Self:
-        """`meta` and `media` are JSON. `view` makes the file a saved view: bases (JSON), indexes (of each base the line
-        offsets or None), positions (bytes or None), drop (names), num_samples."""
+        """`meta` and `media` are JSON. `view` makes the file a saved view: bases (JSON), indexes (for each base, the
+        line offsets or None), positions (bytes or None), drop (names), num_samples."""
     def write(self, sample: Mapping[str, Any]) -> None: ...
     def write_many(self, samples: Any) -> None: ...
     def inherit(
         self, reader: Reader, hidden: Sequence[str], replaced: Sequence[str], own: object | None, untyped: bool
     ) -> bool:
-        """Takes over what a dataset's files say of its columns but the `hidden` ones: schema, media, split, meta. `own`
-        is an Arrow stream whose schema is that of the caller's columns, but for those that are `untyped`. Says whether
-        the datasets so far disagree on a schema."""
+        """Takes over schema, media, split and meta from a dataset's files, except for `hidden` columns. `own` is an
+        Arrow stream with the schema of the caller's columns, except `untyped` ones. Returns whether the datasets so
+        far have different schemas."""
     def copy(
         self,
         reader: Reader,
@@ -364,7 +367,8 @@ class Writer:
         own_only: bool,
     ) -> None:
         """Copies samples at positions over all shards (little-endian u64) as they are stored, without the `hidden`
-        columns, and with those in `own` and in the Arrow stream `table`. `own_only`: only columns that files lack."""
+        columns, but with the columns in `own` and in the Arrow stream `table`. `own_only`: only columns that files
+        lack."""
     def close(self) -> dict[str, int]: ...
     def abort(self) -> None: ...
     @property
@@ -414,9 +418,9 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON, made by `_convert.options`. Files are
-    shards of a directory one by one; `progress(rows, bytes_read, total_bytes)` is called about ten times a second and
-    may raise. Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
+    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON, made by `_convert.options`. Each file
+    becomes a shard of a directory; `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may
+    raise. Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
     """
 
 def convert_arrow(
@@ -462,7 +466,7 @@ def expression_paths(expression: str) -> list[str]:
     """The paths in a condition, as they are written; InvalidError with the place where it does not parse."""
 
 def sniff(path: str) -> tuple[str, str | None]:
-    """What a file is by its first and last bytes ("a Parquet file", "a JINX file", ...), and the command to run."""
+    """The kind of a file by its first and last bytes ("a Parquet file", "a JINX file", ...), and the command to run."""
 
 def read_schema(path: str) -> str:
     """A Parquet file's Arrow schema as base64 of its IPC message."""
@@ -515,7 +519,7 @@ class NewDirectory:
 
 @final
 class NewFile:
-    """A file with `data` under a hidden name, which `commit` gives its own; one of that name is replaced."""
+    """A file with `data` under a hidden name; `commit` gives it its final name and replaces an existing file."""
 
     def __new__(cls, path: str, data: bytes) -> Self: ...
     def commit(self) -> None: ...
@@ -523,7 +527,7 @@ class NewFile:
 
 @final
 class SeenFingerprints:
-    """A set of at most `limit` fingerprints of 16 bytes; `add` says of each with 1 or 0 whether it is new."""
+    """A set of at most `limit` fingerprints of 16 bytes; `add` returns 1 for each new fingerprint, otherwise 0."""
 
     def __new__(cls, limit: int) -> Self: ...
     def add(self, fingerprints: bytes) -> bytes: ...
@@ -534,11 +538,11 @@ def move_directory(source: str, target: str, overwrite: bool) -> None: ...
 def remove_pair(main: str) -> None: ...
 def remove_directory(directory: str) -> None: ...
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], lengths: str | None) -> Rows:
-    """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
-    name. `lengths` says as JSON text how those of them that are lengths were counted."""
+    """Datasets as one sequence, with columns from Python (`column[i]`, `column.numbers()`) that hide stored columns
+    of the same name. `lengths` is JSON text with the settings of the lengths among these columns."""
 
 def lengths_after(lengths: str, replaced: Sequence[str]) -> str | None:
-    """How lengths were counted (JSON text) after columns of the samples were replaced; None if none is left."""
+    """The settings of lengths (JSON text) after columns of the samples were replaced; None if no length is left."""
 
 def join(parts: Sequence[Reader]) -> Rows | None:
     """The rows of several datasets as one, which share the open files; None unless all are JINX files, or all are JSON
@@ -548,32 +552,34 @@ def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
     """A saved view over its bases."""
 
 def view_footer(path: str) -> str | None:
-    """What a saved view says, as JSON text: id, num_samples, rows, base, drop, has_positions; None for other files."""
+    """The content of a saved view's footer, as JSON text: id, num_samples, rows, base, drop, has_positions; None for
+    other files."""
 
 def open_view_footer(file: Reader) -> str | None:
-    """As `view_footer`, for the file of a view that is open."""
+    """Like `view_footer`, for the open file of a view."""
 
 def open_base(file: Reader, view: str, base: int, places: Sequence[str] | None) -> Rows:
-    """A base of a saved view, from the first of `places` that has it or from where the view says. `view` is the path of
-    the view, and `file` its open file.
+    """A base of a saved view, from the first of `places` that has it, or from the path in the view. `view` is the path
+    of the view, and `file` its open file.
 
     MismatchError if no place has the base, or another dataset is there.
     """
 
 def find_base(file: Reader, view: str, base: int) -> str:
-    """Where a base of a saved view is; a damaged one is found, too."""
+    """The path of a base of a saved view; a damaged base is found too."""
 
 def base_candidates(base: str, view: str) -> list[str]:
-    """Where a base may be on this machine, in the order of search; `base` is its entry in the view's footer as JSON."""
+    """The possible paths of a base on this machine, in the order of search; `base` is its entry in the view's footer
+    as JSON."""
 
 def directory_id(names: Sequence[str], identities: Sequence[tuple[int, str]]) -> str:
     """The id of the first shards of a directory; it does not change when shards are added."""
 
 def view_line_offsets(file: Reader, base: int) -> bytes:
-    """The line offsets that a view keeps of a base of plain JSON lines; see `Rows.line_offsets`."""
+    """The line offsets that a view keeps for a base of plain JSON lines; see `Rows.line_offsets`."""
 
 def view_set_paths(path: str, id: str, places: str) -> None:
-    """Rewrites where the bases of the saved view with this id are; `places` is a JSON list of [path, hint] or null.
+    """Rewrites the paths of the bases of the saved view with this id; `places` is a JSON list of [path, hint] or null.
 
     MismatchError if another dataset has the name.
     """
@@ -596,9 +602,9 @@ def pack(
     epoch: int,
     threads: int,
 ) -> tuple[bytes, bytes, tuple[int, int, int]]:
-    """The packs of an epoch: offsets and positions as little-endian u32, and how many samples are empty, too large and
-    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, how many of them this epoch takes, how
-    many all epochs before took, modulo the samples).
+    """The packs of an epoch: offsets and positions as little-endian u32, and the numbers of empty, too large and
+    truncated samples. `sizes` are arrays of u32, tokens first; `sources` are (samples, the number that this epoch
+    takes, the number that earlier epochs took modulo the samples).
     """
 
 def step_order(count: int, seed: int, epoch: int, window: int) -> list[int]:

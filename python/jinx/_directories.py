@@ -11,9 +11,10 @@ from jinx._convert.formats import FORMATS, format_of
 
 MANIFEST = "jinx.json"
 _INDEX_OF_MDS = "index.json"
-# Of Hugging Face `datasets`, and the manifests of JINX and MDS directories below this one.
+# Notes of Hugging Face `datasets`, and the manifests of JINX and MDS directories in subdirectories.
 _NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", MANIFEST, _INDEX_OF_MDS}
-# A directory with both of either pair holds the unfinished work of a pipeline; the second one is of earlier versions.
+# A directory with both files of a pair holds the unfinished work of a pipeline; the second pair is from earlier
+# versions.
 _OF_WORK = ({"CURRENT", "lock"}, {"journal.jsonl", "lock"})
 
 
@@ -25,8 +26,8 @@ def has_manifest(directory: str) -> bool:
 def files_in(directory: str, format: str | None = None) -> list[tuple[str, str]]:
     """The files of a directory's dataset and their formats, in no order.
 
-    With a manifest these are its shards. Without one they are all files of a known format in the directory and below.
-    Files of other suffixes, hidden files and directories, working directories of pipelines, and the notes that
+    If there is a manifest, these are its shards; otherwise, all files of a known format in the directory and below.
+    Files with other suffixes, hidden files and directories, working directories of pipelines, and the notes that
     Hugging Face `datasets` keeps with its data do not count.
 
     Args:
@@ -64,7 +65,7 @@ def refuse_mixed(directory: str) -> None:
     """Refuse a directory of JINX files that also holds data which would not be read.
 
     Raises:
-        ValueError: As `files_in`.
+        ValueError: See `files_in`.
     """
     if has_manifest(directory):
         return
@@ -105,12 +106,12 @@ def _refuse_endless(path: str) -> None:
 
 
 def _raise(error: OSError) -> NoReturn:
-    """Raise the error of a directory that cannot be listed: it may hold data, so it is never left out silently."""
+    """Raise the error of a directory that cannot be listed: it is never left out silently, since it may hold data."""
     raise error
 
 
 def _without_notes(names: Sequence[str]) -> list[str]:
-    """The names without hidden ones, and those that `datasets` keeps next to its data: notes, results of `map`."""
+    """The names, except hidden files and files that `datasets` keeps next to its data: notes, results of `map`."""
     has_caches = "dataset_info.json" in names
     return [
         name
@@ -120,7 +121,7 @@ def _without_notes(names: Sequence[str]) -> list[str]:
 
 
 def _refuse_deeper(directory: str, files: Sequence[tuple[str, str]]) -> None:
-    """Refuse JINX files in subdirectories: only those at the top are read.
+    """Refuse JINX files in subdirectories: only files at the top level are read.
 
     Raises:
         ValueError: A subdirectory holds JINX files.
@@ -135,7 +136,7 @@ def _refuse_deeper(directory: str, files: Sequence[tuple[str, str]]) -> None:
 
 
 def _examples(directory: str, files: Sequence[tuple[str, str]]) -> str:
-    """A file of each format by name, and how many more there are: `jsonl: a.jsonl and 3 more, jinx: b.jinx`."""
+    """For each format, the name of one file and the number of others: `jsonl: a.jsonl and 3 more, jinx: b.jinx`."""
     by_format: dict[str, list[str]] = {}
     for path, kind in sorted(files):
         by_format.setdefault(kind, []).append(os.path.relpath(path, directory))

@@ -18,7 +18,7 @@ def require_space(out: str, needed: int) -> None:
         needed: Bytes that will be written, temporary files included.
 
     Raises:
-        OSError: There is less room (`errno.ENOSPC`).
+        OSError: There is not enough room (`errno.ENOSPC`).
     """
     free = free_bytes(out)
     if needed > free:
@@ -27,7 +27,7 @@ def require_space(out: str, needed: int) -> None:
 
 
 def unpacked_bytes(files: Iterable[str | os.PathLike[str]]) -> int:
-    """About how many bytes are in files: of `.gz` and `.zst` those that they unpack to, if the file says so."""
+    """The approximate number of bytes in files; for `.gz` and `.zst` the unpacked bytes, if the file records them."""
     return sum(max(os.path.getsize(file), _said_by(file)) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
 
 
@@ -39,7 +39,7 @@ def _said_by(file: str | os.PathLike[str]) -> int:
                 opened.seek(-4, os.SEEK_END)  # the size modulo 2**32
                 return int.from_bytes(opened.read(4), "little")
             return _said_by_frame(opened.read(18)) if name.endswith((".zst", ".zstd")) else 0
-    except OSError:  # too short; reading it says what is wrong
+    except OSError:  # the file is too short; reading it reports the error
         return 0
 
 
@@ -56,7 +56,7 @@ def _said_by_frame(head: bytes) -> int:
 
 def free_bytes(path: str) -> int:
     """Bytes that can be written to the file system that holds `path`, or will hold it."""
-    # Links of directories are followed to the disk on which the file will be; a link in its own place is replaced.
+    # Links to directories are followed to the disk that will hold the file; a link at `path` itself will be replaced.
     is_directory = os.path.isdir(path)  # noqa: PTH112 - str in
     directory = os.path.realpath(path if is_directory else os.path.dirname(os.path.abspath(path)))  # noqa: PTH100, PTH120
     while not os.path.exists(directory):  # noqa: PTH110 - str in, str out

@@ -46,31 +46,32 @@ def open(
     Args:
         path: A `.jinx` file, a directory of shards, a pattern such as `"shard-*.jinx"`, or a list of these. A plain
             `.jsonl` file works too; one scan builds its index. So does an MDS directory (one with `index.json`).
-        lazy: Samples are mappings whose values are decoded when they are touched; False gives plain dicts.
+        lazy: Samples are mappings whose values are decoded on access; False gives plain dicts.
         io: `"mmap"` maps the files into memory, `"pread"` never does, `"auto"` maps local files.
-        verify: What is compared with its checksum when it is read. `"full"`: rows, values and columns, so that nothing
-            damaged is returned. `"rows"`: not the values in the sidecar, which may come back damaged. `"none"`: not the
-            rows either. MDS has hashes of whole shards only: `"full"` compares those of shards that are compressed as
-            files, if the index has them; see `jinx.mds.RamReader`. JINX 1.0 and JSON lines have no checksums.
-        decode: True decodes images and audio when they are touched; a dict names columns and kinds, e.g.
-            `{"image": "numpy"}`. By default media are bytes, and MDS columns have the type that they declare (False:
-            bytes there too). See `Dataset.decode`.
+        verify: The data to compare with checksums when they are read. `"full"`: rows, values and columns, so that
+            nothing damaged is returned. `"rows"`: not the values in the sidecar, which may come back damaged. `"none"`:
+            not the rows either. MDS has hashes of whole shards only: `"full"` compares those of shards that are
+            compressed as files, if the index has them; see `jinx.mds.RamReader`. JINX 1.0 and JSON lines have no
+            checksums.
+        decode: True decodes images and audio on access; a dict names columns and kinds, e.g. `{"image": "numpy"}`. By
+            default media are bytes, and MDS columns have the type that they declare (False: bytes there too). See
+            `Dataset.decode`.
         split: Only the shards of this split, or the subdirectory of that name. A single file of another split is empty.
         columns: Only these columns; see `Dataset.select_columns`.
         encoding: The encoding of binary values in rows, for 1.0 files that do not say: `"a85"`, `"b64"`, `"hex"`.
-        max_value_bytes: The largest decoded value; 2 GiB if not given.
+        max_value_bytes: The largest decoded value; by default 2 GiB.
         markers: JSON lines: read markers such as `{"$bytes": "AA=="}` in every row, also in rows that do not begin with
             `"$jinx": 1`; see `convert`.
-        cache: MDS: the directory that keeps decoded shards for random access, if they are compressed as files; a
-            temporary directory if not given. `"memory"` keeps two at a time in memory.
+        cache: MDS: the directory that keeps decoded shards for random access, if they are compressed as files; by
+            default a temporary directory. `"memory"` keeps two shards at a time in memory.
         allow_unsafe_types: MDS: True, or names of columns, to load pickles, which may run any code.
-        base: Saved views: where the datasets that it shows are now, a path for each of them; by default where the view
-            says. None refuses views, which may name any file that you can read.
+        base: Saved views: the current path of each dataset that the view shows; by default the paths in the view. None
+            refuses views, which may name any file that you can read.
 
     Raises:
-        FileNotFoundError: The file does not exist; the message names the nearest one.
+        FileNotFoundError: The file does not exist; the message names the nearest path.
         CorruptFileError: The file is damaged.
-        UnsupportedError: It is not a JINX file; the message holds the command that converts it.
+        UnsupportedError: The file is not a JINX file; the message has the command that converts it.
         ValueError: A directory without a manifest holds files of several formats; the message names them.
     """
     if split is not None:
@@ -102,7 +103,7 @@ def open(
 
 
 def _view(file: Dataset, again: Callable[[], Dataset], base: "Bases", options: dict[str, Any]) -> Dataset:
-    """The view whose file is open; a writer may be replacing it: then it is opened again."""
+    """The view whose file is open. If a writer has replaced the file meanwhile, it is opened again."""
     from jinx._views.bases import read_view
     from jinx._views.open import open_view
 
@@ -123,9 +124,9 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
     except CorruptFileError as error:
         damaged = "" if error.path is None else os.fsdecode(error.path)
         opened = [location] if isinstance(location, str) else location
-        # The sidecar of a file that was opened is no foreign file.
+        # Only an opened file may be foreign, not its sidecar.
         if damaged and (damaged in opened or not damaged.endswith(".binx")):
-            # An interrupted writer leaves rows without a footer, or an empty file: the first error says so.
+            # An interrupted writer leaves rows without a footer, or an empty file: the first error reports this.
             explain_foreign(damaged, except_for=("a JSON Lines file", "an empty file"))
         raise
 
@@ -168,13 +169,13 @@ def _files(path: str, split: str | None) -> list[str]:
 
 def look(path: str) -> os.stat_result | None:
     """The status of a path, or None if nothing is there; a failing file system is an error, not a missing file."""
-    for stat_of in (os.stat, os.lstat):  # a dangling link exists, too
+    for stat_of in (os.stat, os.lstat):  # a dangling link also exists
         try:
             return stat_of(path)
         except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
             continue
         except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:  # a pattern may be longer than a name
+            if error.errno != errno.ENAMETOOLONG:  # a pattern may be longer than a file name may be
                 raise
     return None
 
@@ -204,11 +205,11 @@ def missing(path: str) -> OSError:
         return FileNotFoundError(f"{path}: no file matches this pattern")
     try:
         entries = os.listdir(directory or ".")  # noqa: PTH208
-        # Hidden ones are notes and locks, ours too.
+        # Hidden files are notes and locks, including our own.
         near = hint(name, [entry for entry in entries if name.startswith(".") or not entry.startswith(".")])
     except FileNotFoundError:
         return FileNotFoundError(f"{path}: no such file; the directory {directory} does not exist either")
-    except OSError as error:  # the name is too long, a part of it is a file, or may not be read
+    except OSError as error:  # the name is too long, or a parent is a file or not readable
         return OSError(error.errno, error.strerror, path)
     return FileNotFoundError(f"{path}: no such file{near}")
 
@@ -221,7 +222,7 @@ def explain_foreign(path: str, *, except_for: Sequence[str] = ()) -> None:
         except_for: Kinds of files for which to return as well.
 
     Raises:
-        UnsupportedError: It has another format.
+        UnsupportedError: The file has another format.
     """
     kind, advice = _core.sniff(path)
     if kind in {"a JINX file", "not a format that jinx knows", *except_for}:

@@ -9,18 +9,18 @@ def require(module: str, *, extra: str, what: str, distribution: str = "jinx-dat
 
     Args:
         module: The module's dotted name, e.g. `"PIL.Image"`.
-        extra: The extra that brings it.
-        what: What needs it, as the start of a sentence.
-        distribution: Whose extra it is.
+        extra: The extra that installs it.
+        what: The feature that needs it, as the start of a sentence.
+        distribution: The distribution with this extra.
 
     Raises:
-        ImportError: It is not installed; the message holds the command to run.
+        ImportError: The package is not installed; the message has the command to run.
     """
     try:
         return import_module(module)
     except ImportError as error:
         root = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != root:
-            raise  # it is installed, but something it needs is not
+            raise  # the package is installed, but a package that it needs is not
         message = f"{what} needs {root}, which is not installed: pip install '{distribution}[{extra}]'"
         raise ImportError(message, name=root) from error

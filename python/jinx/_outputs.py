@@ -7,7 +7,7 @@ from typing import Any
 
 from jinx._core import Reader
 
-_SIDECAR = b"\x89BINX\r\n\x1a"  # how a sidecar begins
+_SIDECAR = b"\x89BINX\r\n\x1a"  # the first bytes of a sidecar
 
 
 def output_name(out: str | os.PathLike[str]) -> str:
@@ -29,7 +29,7 @@ def writable_name(name: str) -> str:
     """The name of an output as a string, which the file system can store.
 
     Raises:
-        ValueError: The name has lone surrogates other than those that stand for bytes of names.
+        ValueError: The name has lone surrogates, except those that represent undecodable bytes.
     """
     try:
         os.fsencode(name)
@@ -42,7 +42,7 @@ def positions_name(out: str | os.PathLike[str]) -> str:
     """The name of a file of positions as a string.
 
     Raises:
-        ValueError: The name is empty, or that of a dataset or sidecar.
+        ValueError: The name is empty, or is the name of a dataset or sidecar.
     """
     name = output_name(out)
     if name.lower().endswith((".jinx", ".binx")):
@@ -64,13 +64,13 @@ def refuse_existing(path: str) -> None:
     """Refuse an existing output, which is replaced only when the caller asks for it.
 
     Raises:
-        FileExistsError: The output exists, or a file with the name of its sidecar that is not ours.
+        FileExistsError: The output exists, or a foreign file has the name of its sidecar.
     """
     advice = "replace it with overwrite=True (--overwrite), or choose another name"
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists; {advice}")
     sidecar = f"{path.removesuffix('jinx')}binx"
-    # A sidecar without its main file is what a killed process left; any other file is somebody's.
+    # A sidecar without its main file is a leftover of a killed process; any other file belongs to the user.
     if path.endswith(".jinx") and os.path.lexists(sidecar) and not _is_sidecar(sidecar):
         raise FileExistsError(f"{sidecar} exists, and is not a sidecar of JINX; {advice}")
 
@@ -92,7 +92,7 @@ def refuse_input(out: str, inputs: Iterable[str]) -> None:
     target, target_status = os.path.realpath(out), _status(out)
     for path in _with_sidecars(inputs):
         real, input_status = os.path.realpath(path), _status(path)
-        # Two names of one file, too.
+        # This also finds two names of one file.
         is_same = (
             target_status is not None and input_status is not None and os.path.samestat(target_status, input_status)
         )
@@ -114,12 +114,12 @@ def _with_sidecars(paths: Iterable[str]) -> Iterator[str]:
 def refuse_within(out: str, sources: Any) -> None:
     """Refuse an output that would become part of an input the next time that input is read.
 
-    A directory stands for the files in it and below, without hidden ones, and a pattern for those it matches. A dataset
-    that is open stands for the directory whose files it shows.
+    A directory stands for the files in it and below, without hidden ones, and a pattern stands for its matches. A
+    dataset that is open stands for the directory whose files it shows.
 
     Args:
         out: The output, a file or a directory.
-        sources: A path or pattern, a dataset, or a sequence in which these may be; anything else is no input of files.
+        sources: A path or pattern, a dataset, or a sequence of these; other inputs have no files.
 
     Raises:
         ValueError: The output would become part of an input.
@@ -132,12 +132,12 @@ def refuse_within(out: str, sources: Any) -> None:
     given: Sequence[Any] = sources if several else [sources]  # pyright: ignore[reportUnknownVariableType]
     for source in given:
         if isinstance(source, Reader):
-            # A directory with a list of its shards holds nothing else.
+            # A directory with a manifest only consists of the listed shards.
             folders = {os.path.dirname(path) for path in source._shard_paths}  # noqa: PTH120
             for folder in sorted(folders):
                 if os.path.exists(os.path.join(folder, "jinx.json")):  # noqa: PTH110, PTH118
                     _refuse_in_directory(out, target, folder)
-        # An empty name is not that of this directory; opening it says so.
+        # An empty name does not mean the current directory; opening it reports the error.
         elif isinstance(source, str | bytes | os.PathLike) and os.fspath(source):
             _refuse_in_named(out, target, os.fsdecode(source))  # pyright: ignore[reportUnknownArgumentType] - any path
 
@@ -146,7 +146,7 @@ def _refuse_in_named(out: str, target: str, source: str) -> None:
     if "://" in source:
         return
     is_pattern = any(wildcard in source for wildcard in "*?[") and not os.path.lexists(source)
-    # A file that the pattern matches already is an input itself.
+    # A file that already matches the pattern is an input itself.
     is_hidden = os.path.basename(target).startswith(".")  # noqa: PTH119
     if is_pattern and not is_hidden and not os.path.lexists(out) and PurePath(target).match(_real_pattern(source)):
         raise ValueError(f"{out} would be one of the inputs {source}; write it elsewhere")
@@ -155,7 +155,7 @@ def _refuse_in_named(out: str, target: str, source: str) -> None:
 
 
 def _real_pattern(pattern: str) -> str:
-    """A pattern in the real directory, as far as its directory is no pattern itself."""
+    """A pattern in the real directory, unless its directory is a pattern too."""
     folder, name = os.path.split(os.path.abspath(pattern))  # noqa: PTH100
     return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 
@@ -168,7 +168,7 @@ def _refuse_in_directory(out: str, target: str, directory: str) -> None:
 
 
 def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) -> str:
-    """The name of a file of positions, a second output apart from the first one.
+    """The name of a file of positions, which is a second output.
 
     Args:
         file: The file of positions.

@@ -17,7 +17,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult(Result):
-    """What `convert`, `Writer.close` and `merge` wrote.
+    """The output of `convert`, `Writer.close` or `merge`.
 
     Attributes:
         path: The output.
@@ -37,12 +37,12 @@ class WriteResult(Result):
 
     @classmethod
     def of(cls, path: str, done: Mapping[str, int]) -> "WriteResult":
-        """Make a result of the numbers that the core returned."""
+        """Make a result from the numbers that the core returned."""
         counts = {name: done.get(name, 0) for name in ("bytes", "sidecar_bytes", "skipped")}
         return cls(path, done["rows"], done.get("shards", 1), **counts)
 
     def plus(self, other: "WriteResult") -> "WriteResult":
-        """Both together, under the path of the first."""
+        """The sum of two results, under the path of the first."""
         return WriteResult(
             self.path,
             self.samples + other.samples,
@@ -55,7 +55,7 @@ class WriteResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class OrderResult(Result):
-    """What `shuffle` and `sort` wrote.
+    """The output of `shuffle` or `sort`.
 
     Attributes:
         path: The output.
@@ -84,7 +84,7 @@ class OrderResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class SplitResult(Result):
-    """What `split` wrote.
+    """The output of `split`.
 
     Attributes:
         path: The directory of the parts.
@@ -101,7 +101,7 @@ class SplitResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class DedupResult(Result):
-    """What `dedup` kept and wrote.
+    """The output of `dedup`.
 
     Attributes:
         path: The output.
@@ -124,13 +124,13 @@ class DedupResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class CompactResult(Result):
-    """What `compact` wrote.
+    """The output of `compact`.
 
     Attributes:
         path: The output.
         samples: Samples in it.
         shards: Its files of samples; sidecars do not count.
-        shards_before: Those of the input.
+        shards_before: The files of samples of the input.
         bytes: Bytes of all files, sidecars included.
         sidecar_bytes: Bytes of the sidecars.
     """
@@ -166,13 +166,13 @@ class Problem(Result):
 
 @dataclass(frozen=True, slots=True)
 class RepairResult(Result):
-    """What `repair` saved.
+    """The result of `repair`.
 
     Attributes:
         samples: Samples in the file, damaged ones included.
         kept: Samples that are intact.
         lost: One entry for each loss: `line`, `bytes` and `reason`.
-        damage: What else is wrong with the file.
+        damage: Other damage of the file.
         out: The new file; None for a dry run.
     """
 
@@ -189,11 +189,11 @@ class ColumnInfo(Result):
 
     Attributes:
         name: Its name.
-        type: What it holds, in words: `"str"`, `"bytes (image/jpeg)"`, `"float or None"`.
+        type: Its type in words: `"str"`, `"bytes (image/jpeg)"`, `"float or None"`.
         counts: How many values of each kind there are.
         binary_values: Values that are stored as bytes.
-        stored_bytes: Bytes they take.
-        decoded_bytes: Bytes they have when decompressed.
+        stored_bytes: Bytes that these values take.
+        decoded_bytes: Bytes of these values after decompression.
     """
 
     name: str
@@ -211,7 +211,7 @@ class IndexedInfo(Result):
     Attributes:
         path: Its name, or its dotted path.
         kind: `"value"` or `"length"`.
-        dtype: Of the numbers; `"utf8"` for strings.
+        dtype: The dtype of the numbers; `"utf8"` for strings.
     """
 
     path: str
@@ -224,14 +224,14 @@ class BaseInfo(Result):
     """A dataset that a saved view shows.
 
     Attributes:
-        path: Where it is now.
+        path: Its current path.
         kind: `"pair"` (one `.jinx` file), `"directory"` (of shards), `"mds"` or `"jsonl"`.
         id: The id by which the view knows it.
         samples: Its samples.
-        selected: How many of them the view shows; one that it shows twice counts once.
+        selected: The number of its samples that the view shows; a sample that is shown twice counts once.
         bytes: Bytes of all its files, sidecars included.
-        location: The URL by which the view also names it.
-        version: The ETag or revision there when the view was saved.
+        location: Its URL, if the view has one.
+        version: The ETag or revision at the URL when the view was saved.
     """
 
     path: str
@@ -246,27 +246,27 @@ class BaseInfo(Result):
 
 @dataclass(frozen=True, slots=True)
 class DatasetInfo(Result):
-    """What is known about a dataset without reading its samples.
+    """Facts about a dataset, found without reading its samples.
 
     Attributes:
         path: The file as it was named, or the directory and number of the shards.
         format: `"jinx"`, `"jsonl"` (plain JSON lines) or `"mds"`.
-        version: Of the format; None where files do not say.
-        writer: The program that wrote it; None where files do not say.
+        version: The version of the format; None if the files do not record it.
+        writer: The program that wrote it; None if the files do not record it.
         shards: Files of samples.
         samples: Samples in this view.
         samples_in_files: Samples in the files.
         bytes: Bytes of rows and index; of a saved view, those of its own file.
-        sidecar_bytes: Bytes of the sidecars; of a saved view, those of its own.
+        sidecar_bytes: Bytes of the sidecars; of a saved view, those of its own columns.
         split: The split's name, if all files have the same one.
         columns: The columns.
         indexed: Columns and paths that the index holds.
         checksums: What checksums protect.
-        needs_1_1: What readers of JINX 1.0 report as an error.
+        needs_1_1: Features that readers of JINX 1.0 report as an error.
         has_arrow_schema: Whether it keeps the schema of the Arrow or Parquet data it came from.
-        ids: The id of each shard; None where a file has none.
-        meta: What its writer kept in the footer.
-        compression: Of MDS: the codecs of the shards.
+        ids: The id of each shard; None for a file without an id.
+        meta: The `meta` that its writer stored in the footer.
+        compression: For MDS, the codecs of the shards.
         bases: The datasets that a saved view shows.
         own_columns: Columns that a view has next to those of the files.
         has_positions: Whether a saved view stores which samples it shows; otherwise it shows all, in their order.

@@ -1,4 +1,4 @@
-"""Views of a sample's names and values: those of `collections.abc`, and reversible as a dict's."""
+"""Views of a sample's names and values: the views of `collections.abc`, but reversible like the views of a dict."""
 
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any

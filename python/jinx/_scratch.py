@@ -10,10 +10,10 @@ from jinx import _core
 
 @contextmanager
 def scratch_directory(directory: str, name: str = "") -> Generator[str]:
-    """A hidden directory that is removed at the end; `jinx clean` removes those of killed processes.
+    """A hidden directory that is removed at the end; `jinx clean` removes directories of killed processes.
 
     Args:
-        directory: The directory to make it in.
+        directory: The parent directory.
         name: The name of the output and a word for the purpose. A directory that a killed process left under this name
             is removed first, and two processes cannot use the name at once. Without a name, a new one is chosen.
 

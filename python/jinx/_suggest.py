@@ -1,4 +1,4 @@
-"""Suggestions in error messages: the nearest name, or our name for a function of another library."""
+"""Suggestions in error messages: the nearest name, or the jinx name for a function of another library."""
 
 from collections.abc import Iterable, Sequence
 
@@ -29,7 +29,7 @@ FROM_ELSEWHERE = {
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that was probably meant, if one is near."""
+    """The candidate that the user probably meant, if one is similar."""
     from difflib import get_close_matches
 
     by_lower = {candidate.lower(): candidate for candidate in candidates}
@@ -38,7 +38,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def hint(name: str, candidates: Iterable[str]) -> str:
-    """`"; did you mean 'score'?"`, or nothing when no candidate is near."""
+    """`"; did you mean 'score'?"`, or nothing if no candidate is similar."""
     suggestion = nearest(name, candidates)
     return "" if suggestion is None else f"; did you mean {suggestion!r}?"
 
@@ -55,12 +55,12 @@ def unknown_column(name: str, candidates: Iterable[str]) -> str:
 
 
 def unknown_member(path: Sequence[str], depth: int, candidates: Iterable[str]) -> str:
-    """The message for a path that no sample has: the nearest one, or the names in its place.
+    """The message for a path that no sample has: the nearest path, or the names that exist instead.
 
     Args:
         path: The names in it.
-        depth: Which of them is wrong.
-        candidates: The names that exist in its place.
+        depth: The index of the wrong name.
+        candidates: The names that exist instead.
     """
     message = f"no column {path_text(path)!r}"
     names, parent = list(candidates), path_text(path[:depth])
@@ -74,7 +74,7 @@ def unknown_member(path: Sequence[str], depth: int, candidates: Iterable[str]) -
 
 
 def path_text(path: Sequence[str | None]) -> str:
-    """A path as people write it: `messages[].image`; a name that holds dots is quoted."""
+    """A path as users write it: `messages[].image`; a name that holds dots is quoted."""
     text = ""
     for part in path:
         if part is None:

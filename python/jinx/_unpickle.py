@@ -1,4 +1,4 @@
-"""Functions that pickles call when they are loaded. Pickles name this module and `jinx`, no other module of ours.
+"""Functions that pickles call when they are loaded. Pickles name only this module and `jinx`.
 
 The names here must not change: later versions read the pickles of this one, even after classes have moved.
 """
@@ -42,13 +42,13 @@ def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], sta
 
 
 def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identities: list[tuple[int, str]]) -> D:
-    """Open files, which must have these identities. Many files are compared one by one, at their first access.
+    """Open files and require these identities. Many files are compared one by one, at their first access.
 
     Raises:
         MismatchError: The files have changed.
     """
-    # With a split, all shards are opened now, because it decides which of them count. Otherwise each is opened and
-    # compared at its first access. For MDS only the index is read.
+    # With a split, all shards are opened now, because their splits decide which shards count. Otherwise, each shard is
+    # opened and compared at its first access. For MDS only the index is read.
     expected = identities if options.get("split") is None and options.get("mds") is None else None
     opened = kind(paths, **options, expected=expected)
     expected_samples = sum(samples for samples, _ in identities)
@@ -60,7 +60,7 @@ def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identit
 
 
 def reopen_view(kind: type[D], definition: Any, state: dict[str, Any]) -> D:
-    """Make a view of several datasets, or one with columns of its own, from its pickle."""
+    """Make a view of several datasets, or a view with own columns, from its pickle."""
     return kind()._derive(
         rows=definition.rows(),
         definition=definition,

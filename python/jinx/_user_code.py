@@ -11,7 +11,7 @@ from typing import Any
 
 
 class _AlwaysCompiled(SourceFileLoader):
-    """Keeps no compiled file: it would lie next to the user's, and hide an edit within the same second."""
+    """Keeps no compiled file: it would be next to the user's file, and hide an edit within the same second."""
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
         """Raise OSError, so that importlib finds no compiled file up to date and writes none."""
@@ -23,10 +23,10 @@ def module_of(path: str, name: str) -> ModuleType:
 
     Args:
         path: The file.
-        name: The name of the module. It stays in `sys.modules`, where pickle looks for its classes.
+        name: The name of the module. It stays in `sys.modules`, where pickle looks for the classes of the file.
 
     Raises:
-        Exception: What the file raises.
+        Exception: Any error that the file raises.
     """
     loader = _AlwaysCompiled(name, path)
     module = module_from_spec(ModuleSpec(name, loader, origin=path))
@@ -41,7 +41,7 @@ def module_of(path: str, name: str) -> ModuleType:
 
 
 def run_file(path: str, name: str) -> ModuleType:
-    """As `module_of`, but every failure is a `ValueError` that names the line."""
+    """Like `module_of`, but every failure is a `ValueError` that names the line."""
     if Path(path).suffix != ".py":
         raise ValueError(f"{path}: this is not a Python file")
     try:
@@ -55,11 +55,11 @@ class FileFunction:
 
     Args:
         path: The file; it is run.
-        name: Of the function.
+        name: The name of the function.
 
     Raises:
         AttributeError: The file defines no such name.
-        TypeError: The name is not that of a function.
+        TypeError: The name is not a function.
         ValueError: The file cannot be run.
     """
 

@@ -35,7 +35,7 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
 
 
 def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
-    """The size in bytes at which a shard of `path` is closed; None for a single file."""
+    """The size in bytes at which shards of `path` are closed; None for a single file."""
     if shard_size is not None:
         return parse_size(shard_size)
     return None if path.endswith(".jinx") else DEFAULT_SHARD_BYTES
@@ -77,7 +77,7 @@ def _refuse_other_names(value: Any) -> None:
 
 
 class Writer:
-    """Writes a dataset, which appears under its name when everything is written.
+    """Writes a dataset, which appears under its name when it is complete.
 
     Use it as a context manager. If the block raises, no file is left and an existing dataset does not change.
 
@@ -89,19 +89,18 @@ class Writer:
         sidecar: Large binary values go to a second file, `out.binx`; False keeps all values in the rows.
         compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22) or None. Values that do not shrink are not compressed.
         indexed: More columns and paths to keep in the footer, for sorting and filtering without reading rows: columns
-            of strings, and nested paths as `Dataset.column` takes them. Top-level numbers, bools and lengths are
-            always kept.
+            of strings, and nested paths as `Dataset.column` takes them. The footer always keeps top-level numbers,
+            bools and lengths.
         only_indexed: Index these columns and no others.
         uncompressed: Columns that are not compressed.
-        shard_size: Close the shards of a directory at about this size, sidecar included: `"512MB"` or bytes; 1 GB if
-            not given.
+        shard_size: Close the shards of a directory at about this size, sidecar included: `"512MB"` or bytes; by default
+            1 GB.
         overwrite: Replace an existing dataset, in one step at the end.
         append: Add shards to an existing directory.
-        part: `(3, 8)` writes the fourth of eight parts of a directory, counted from 0. Each part has a process of its
-            own, on any machine; a part that is written again replaces itself. `jinx.merge(path)` makes the parts one
-            dataset.
+        part: `(3, 8)` writes the fourth of eight parts of a directory, counted from 0. Each part is written by its own
+            process, on any machine; writing a part again replaces it. `jinx.merge(path)` makes the parts one dataset.
         split: The split's name, kept in the footer.
-        meta: A dict of anything JSON can hold, kept in the footer unchanged; tuples become lists.
+        meta: A dict of JSON values, kept in the footer unchanged; tuples become lists.
         media: Columns and paths that hold media files, e.g. `{"image": "Image", "clips[].sound": "Audio"}` ([] for the
             elements of a list), kept in the footer for `decode=True` and for conversion to Hugging Face's types.
         binary_threshold: Binary values of at most this many bytes are kept in the row.
@@ -109,9 +108,9 @@ class Writer:
         compress_ratio: A compressed value is stored if it is at most this share of the original.
         string_threshold: Strings with more UTF-8 bytes go to the sidecar.
         threads: Threads that compress; 0 for one per core. The bytes written do not depend on it.
-        max_row_bytes: The longest row, including its newline and 20 digits for the place of each value in the
-            sidecar; 256 MiB if not given, which is also the limit of readers.
-        max_value_bytes: The longest value; 2 GiB if not given, which is also the limit of readers. To read longer ones,
+        max_row_bytes: The longest row, including its newline and 20 digits for the place of each value in the sidecar;
+            by default 256 MiB, which is also the limit of readers.
+        max_value_bytes: The longest value; by default 2 GiB, which is also the limit of readers. To read longer ones,
             use `jinx.open(..., max_value_bytes=...)`.
 
     Raises:
@@ -199,8 +198,8 @@ class Writer:
         """Write one sample: a mapping from names to JSON values, bytes, numpy arrays and scalars, torch tensors.
 
         A sample that cannot be stored raises an error and is left out; all others are written. Most errors are raised
-        here, some by a later call that encodes a batch of up to 512 samples. The error has the sample's number. After
-        an error of the file system (a full disk, ...), the writer refuses every call, and nothing is published.
+        here, and some by a later call that encodes a batch of up to 512 samples. The error has the sample's number.
+        After an error of the file system (a full disk, ...), the writer refuses every call, and nothing is published.
 
         Raises:
             TypeError: A value or a name has a type that cannot be stored; the message names the column.
@@ -221,27 +220,27 @@ class Writer:
         replace: Mapping[str, Any] | None = None,
         drop: str | Iterable[str] = (),
     ) -> None:
-        """Copy samples of a dataset as they are stored: nothing is decoded, compressed or parsed that need not be.
+        """Copy samples of a dataset as they are stored: nothing is decoded, compressed or parsed without need.
 
             with jinx.Writer("good.jinx") as writer:
                 writer.copy(ds, numpy.flatnonzero(keep), replace={"score": new_scores})
 
-        Strings, numbers and nested columns keep their JSON text, media and arrays their stored bytes and checksums.
-        Indexed columns are built again for the samples copied. Schema, media columns, split and meta come from the
-        dataset's files, unless the writer was given its own. Decoders are not applied.
+        Strings, numbers and nested columns keep their JSON text; media and arrays keep their stored bytes and
+        checksums. Indexed columns are built again for the copied samples. Schema, media columns, split and meta come
+        from the dataset's files, unless the writer has its own. Decoders are not applied.
 
         Args:
-            dataset: A dataset or view; its order and its `select_columns` hold.
-            positions: Which samples of it, in this order, as for `Dataset.select`; all if not given.
-            replace: Columns to write in place of the dataset's, or next to them: a list, array or Arrow array with a
-                value for each sample copied. They come last in a sample.
+            dataset: A dataset or view; its order and its `select_columns` apply.
+            positions: The samples to copy, in this order, as for `Dataset.select`; by default all.
+            replace: Columns to write instead of or next to the dataset's columns: a list, array or Arrow array with a
+                value for each copied sample. They come last in a sample.
             drop: Columns to leave out.
 
         Raises:
             IndexError: A position is out of range.
             KeyError: A column to drop does not exist.
             TypeError: Functions were applied to the dataset (`map`, `with_transform`): write its samples instead.
-            ValueError: A column of `replace` has another length than the samples copied.
+            ValueError: A column of `replace` has another length than the copied samples.
         """
         from jinx._writer_copy import copy_samples
 

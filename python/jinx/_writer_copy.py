@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Signals are noticed between two calls, and replaced columns take memory for one call at a time.
 _CHUNK_SAMPLES = 8192
-# Of a copy in the order of its source, which needs no more than buffers.
+# The memory of a copy in the order of its source, which only needs buffers.
 _COPY_MEMORY = 256 << 20
 
 
@@ -53,9 +53,9 @@ def copy_all(
     """Copy the samples of a dataset or view as all samples of an output.
 
     Args:
-        writer: It has no samples, and takes no others.
+        writer: The writer, without samples; it takes no other samples.
         dataset: A dataset or view without functions.
-        stored_bytes: About how many bytes its samples take.
+        stored_bytes: The approximate number of bytes that its samples take.
         progress: Called with samples, bytes done and None.
     """
 
@@ -70,7 +70,7 @@ def copy_all(
 
 
 class OwnColumns:
-    """Columns to write in place of the dataset's or next to them: lists, arrays and Arrow arrays of one value a sample.
+    """Columns to write instead of or next to the dataset's: lists, arrays and Arrow arrays with a value per sample.
 
     Raises:
         ValueError: A column has another length than `samples`.
@@ -101,11 +101,11 @@ class OwnColumns:
         return bool(self._plain)
 
     def schema(self) -> Any:
-        """An Arrow stream without rows, of the columns whose types are known; None if there is none."""
+        """An Arrow stream without rows for the columns with known types; None if there are no such columns."""
         return None if self._table is None else self._table.slice(0, 0)
 
     def part(self, start: int, stop: int) -> tuple[list[tuple[str, Any]], Any]:
-        """The values of some samples: of each plain column, and an Arrow stream of the others."""
+        """The values of some samples: lists for plain columns, and an Arrow stream for the other columns."""
         plain = [(name, _part(values, start, stop)) for name, values in self._plain.items()]
         return plain, None if self._table is None else self._table.slice(start, stop - start)
 

@@ -1,7 +1,7 @@
 """The exception classes of JINX, by cause; `rust/jinx-py/src/errors.rs` raises them.
 
-They derive from `JinxError` and, where Python has one, from the standard type too. They pickle, so that worker
-processes can pass them on.
+The classes derive from `JinxError` and from a standard exception, if there is one for the cause. They can be pickled,
+so that worker processes can pass them on.
 """
 
 from jinx._core import (

@@ -28,7 +28,7 @@ Progress = Callable[[int, int, int | None], None]
 _Counter = TokenCounter | FunctionCounter
 
 _BLOCK_SAMPLES = 256
-# Below this, starting processes takes longer than the work.
+# With fewer samples than this, starting processes takes longer than the work.
 _FEW_SAMPLES = 2048
 _BLOCKS_AHEAD = 3
 
@@ -55,11 +55,11 @@ def annotate(
         jinx.open("lengths.jinx")["num_tokens"]
 
     The view has the columns `num_tokens` (image tokens included), `num_label_tokens` (those that count in the loss),
-    `num_images` and `num_patches`, all indexed, and keeps how they were counted. What was not counted has no column:
-    images without a rule, or what a function does not return. Rows and sidecar of the dataset stay as they are. Image
-    sizes come from the headers of the files: no pixel is decoded.
+    `num_images` and `num_patches`, all indexed, and keeps how they were counted. A size that was not counted has no
+    column: images if there is no rule, or counts that a function does not return. The dataset itself does not change.
+    Image sizes come from the headers of the files: no pixel is decoded.
 
-    The counts are of the columns as they are now. If one that was counted gets other values (`with_columns`, a
+    The counts describe the current values of the columns. If a counted column gets other values (`with_columns`, a
     pipeline), `jinx.pack` and the loaders refuse the counts until the dataset is annotated again.
 
     Args:
@@ -67,35 +67,36 @@ def annotate(
         out: The view; its name ends in `.jinx`.
         tokenizer: The path of a `tokenizer.json` or of the directory that holds it, a `tokenizers.Tokenizer`, or a fast
             tokenizer of `transformers`.
-        chat_template: A file with a Jinja template; `"auto"` takes the one that came with the tokenizer. Text that is
-            not a conversation needs none, and all of it counts in the loss.
+        chat_template: A file with a Jinja template; `"auto"` takes the one that came with the tokenizer. Plain text
+            needs no template, and all of it counts in the loss.
         image_rule: Tokens and patches of an image by its size: `"fixed:64"`; `"tiles:size=448,max=12,tokens=256"` as
             InternVL; `"qwen-vl:patch=14,merge=2,min_pixels=3136,max_pixels=1003520"`; or a function of width and height
-            that returns tokens, or tokens and patches. Without a rule images cost nothing and are not counted.
-        image_token: The token that stands for an image; by default the first usual one in the vocabulary.
+            that returns tokens, or tokens and patches. If there is no rule, images cost nothing and are not counted.
+        image_token: The token that stands for an image; by default the first common image token in the vocabulary.
         text_column: The column with the conversation or text; by default `messages`, `conversations`, `texts` or
             `text`.
         image_column: The column with the image or images; by default `images` or `image`.
-        function: Counts in place of the tokenizer: takes a sample, returns the number of tokens or a dict with
-            `num_tokens` and others of the four columns, the same for each sample (and with `input_ids` and
-            `label_mask` for `tokens`). The view keeps its name and a digest of its code and of the values it uses.
-        tokens: Also keep the token ids (`input_ids`) and which of them count in the loss (`label_mask`), as arrays, so
-            that training need not tokenize.
-        workers: Processes; one per core if not given. Few samples, and functions that the script itself defines, are
+        function: Counts instead of the tokenizer. It takes a sample and returns the number of tokens, or a dict with
+            `num_tokens` and any of the other three columns (and with `input_ids` and `label_mask` for `tokens`); the
+            names must be the same for each sample. The view keeps its name and a digest of its code and of the values
+            it uses.
+        tokens: Also keep the token ids (`input_ids`) and a mask of the ids that count in the loss (`label_mask`), as
+            arrays, so that training need not tokenize.
+        workers: Processes; by default one per core. Few samples, and functions that the script itself defines, are
             counted in this process.
         overwrite: Replace an existing view, in one step when the new one is complete.
         progress: Called with samples done, bytes (0) and None.
 
     Raises:
-        FileExistsError: The view exists, and `overwrite` was not asked for.
-        InvalidError: A sample cannot be encoded, or has a count that others lack; it names the sample.
-        TypeError: The function uses a value that has no form which is the same in every process, such as a lock.
-        ValueError: Neither a tokenizer nor a function was given, or both; the tokenizer's file holds none; or the view
-            would become a file of the dataset.
+        FileExistsError: The view exists, and `overwrite` is not set.
+        InvalidError: A sample cannot be encoded, or has a count that other samples lack; the message names the sample.
+        TypeError: The function uses a value that has no stable form across processes, such as a lock.
+        ValueError: Neither a tokenizer nor a function was given, or both; the file does not hold a tokenizer; or the
+            view would become a file of the dataset.
     """
     if workers is not None:
         workers = worker_number("workers", workers, least=0)
-    # A file's function that ends its process must not end this one, as if all were done.
+    # If a function from a file exits, this process must not exit as if all work were done.
     least = 1 if isinstance(function, FileFunction) else 0
     target = output_name(out)
     if not overwrite:
@@ -115,13 +116,13 @@ def annotate(
         if tokenizer is not None or any(value is not None for value in options.values()):
             raise ValueError("a function counts by itself: it takes no tokenizer, image rule, image token or columns")
         counter, vocabulary = FunctionCounter(plain, function, tokens=tokens), 1 << 32
-        # It may have looked at anything.
+        # The function may have read any column.
         settings: dict[str, Any] = {"function": function_setting(function)}
         looked_at = plain.column_names
     elif tokenizer is None:
         raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
     else:
-        # Files without samples may not tell their columns.
+        # Files without samples may not list their columns.
         columns = plain.column_names or ([] if len(plain) else _usual_columns(text_column, image_column))
         encoder = Encoder(columns, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
         counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
@@ -135,7 +136,7 @@ def annotate(
             if progress is not None:
                 progress(done, 0, None)
         counts = gathered.columns()
-        # The columns of an earlier count that this one does not make would say something else.
+        # Columns of an earlier count that are not counted now would contradict the new settings.
         outdated = [name for name in counted_columns(plain) if name not in counts and name in plain.column_names]
         view = with_columns(drop_columns(source._derive(decoders=None), outdated), counts, None, "null")
         settings["columns"] = [name for name in looked_at if name not in {*counts, *outdated}]
@@ -200,7 +201,7 @@ def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
         data = pickle.dumps(counter)
     except (pickle.PicklingError, AttributeError, TypeError):
         data = b""
-    # What the caller's script defines is not known to a process that does not run it.
+    # Worker processes do not run the caller's script, so they cannot find functions that it defines.
     if data and b"__main__" not in data:
         return data
     if required:

@@ -1,4 +1,4 @@
-"""Renders conversations with the chat templates of Hugging Face tokenizers, and finds what the assistant says."""
+"""Renders conversations with the chat templates of Hugging Face tokenizers, and finds the text of the assistant."""
 
 import json
 import re
@@ -20,8 +20,8 @@ class Rendered:
     """A conversation as text.
 
     Attributes:
-        text: All of it.
-        assistant: Where, in characters, the assistant speaks; in order.
+        text: The whole text.
+        assistant: The spans of the assistant's text in characters, in order.
     """
 
     text: str
@@ -31,8 +31,8 @@ class Rendered:
 class ChatTemplate:
     """A Jinja template in a sandbox, with the functions that templates of `transformers` use.
 
-    If the template marks what the assistant says (`{% generation %}`), the marks count. Otherwise the text before each
-    assistant message, with the generation prompt, must be a prefix of the text with that message.
+    If the template marks the text of the assistant (`{% generation %}`), the marks are used. Otherwise the text before
+    each assistant message, with the generation prompt, must be a prefix of the text with that message.
 
     Args:
         source: The template.
@@ -63,7 +63,7 @@ class ChatTemplate:
             messages: Dicts with `role` and `content`.
 
         Raises:
-            ValueError: The template refuses the conversation, or does not show what the assistant says.
+            ValueError: The template refuses the conversation, or does not show which text is the assistant's.
         """
         text = self._run(messages, prompt=False)
         if self._marks_assistant:
@@ -109,7 +109,7 @@ def _environment(begin: str, end: str) -> Any:
     nodes: Any = require("jinja2.nodes", extra="tokenize", what="A chat template")
 
     class Generation(extensions.Extension):
-        """The Jinja extension for `{% generation %}`, which marks what the assistant says."""
+        """The Jinja extension for `{% generation %}`, which marks the text of the assistant."""
 
         tags = {"generation"}  # noqa: RUF012 - jinja2's own declaration
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from jinx import _core
 
-# Code in these directories changes only when a package is installed.
+# Code in these directories only changes when a package is installed.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 _ATOMS = (bool, int, float, complex, str, bytes, bytearray, types.EllipsisType, types.NotImplementedType)
 _READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _PICKLE_PROTOCOL = 4
-# What a class has of its own and does nothing.
+# Members of every class that do not affect what the class does.
 _ABOUT_CLASSES = frozenset(
     {"__dict__", "__doc__", "__firstlineno__", "__module__", "__static_attributes__", "__weakref__", "_abc_impl"}
 )
@@ -26,13 +26,13 @@ class NoStableFormError(Exception):
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """32 hex digits that other code, or another default, closed-over value or global value would change.
+    """A digest of 32 hex digits that changes with the code, a default, a closed-over value or a global value.
 
-    Functions of the user that it calls count as a whole; installed packages count by their names. Paths of files,
-    line numbers, comments and type hints do not count, another version of Python does.
+    User functions that it calls count completely; for installed packages, only the names count. File paths, line
+    numbers, comments and type hints do not count. Another version of Python gives another digest.
 
     Raises:
-        NoStableFormError: It uses a value that has no form which is the same in every process; the message names it.
+        NoStableFormError: The function uses a value that has no stable form across processes; the message names it.
     """
     try:
         return _Digest().of(function, getattr(function, "__qualname__", type(function).__qualname__))
@@ -44,7 +44,7 @@ class _Digest:
     """The digests of values, each computed once."""
 
     def __init__(self) -> None:
-        # The value is kept: another one could get its id.
+        # The value is kept alive, so that no other value gets its id.
         self._digests: dict[int, tuple[Any, str]] = {}
         self._open: list[int] = []
 
@@ -52,7 +52,7 @@ class _Digest:
         """The digest of a value that the user knows by a name."""
         if value is None or type(value) in _ATOMS:
             return _hash(type(value).__name__, repr(value))
-        if id(value) in self._open:  # it contains itself
+        if id(value) in self._open:  # the value contains itself
             return _hash("above", str(len(self._open) - self._open.index(id(value))))
         if id(value) not in self._digests:
             self._open.append(id(value))
@@ -98,7 +98,7 @@ class _Digest:
         where, code = [function.__module__ or "", function.__qualname__], function.__code__
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         closed = [self.of(_content(cell), free) for free, cell in cells]
-        if _is_installed(function.__module__):  # a decorator's may close over a function of the user
+        if _is_installed(function.__module__):  # a wrapper of a decorator may close over a function of the user
             return ["function", *where, *closed]
         values = function.__globals__
         read = [(key, values[key]) for key in sorted(_globals_in(code)) if key in values]
@@ -116,7 +116,7 @@ class _Digest:
     def _of_global(self, value: Any, name: str, members: Iterable[str]) -> str:
         if not isinstance(value, types.ModuleType) or _is_installed(value.__name__):
             return self.of(value, name)
-        # Of a module of the user, what the code may use of it.
+        # The names in a module of the user that the code may use.
         read = [(member, vars(value)[member]) for member in sorted(members) if member in vars(value)]
         return _hash(value.__name__, *(member + self.of(content, f"{name}.{member}") for member, content in read))
 
@@ -145,7 +145,7 @@ class _Digest:
             raise
         except Exception as error:
             raise NoStableFormError(f"{name}, of type {kind.__module__}.{kind.__qualname__}") from error
-        if isinstance(reduced, str):  # an object that its module has under this name, perhaps around a function
+        if isinstance(reduced, str):  # an object that its module holds under this name, perhaps a wrapped function
             within = getattr(value, "__wrapped__", None)
             return ["object", getattr(value, "__module__", None) or "", reduced, self.of(within, name)]
         parts: list[Any] = [list(part) if hasattr(part, "__next__") else part for part in reduced]
@@ -180,7 +180,7 @@ def _type(value: Any) -> type[Any]:
 def _content(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # it is not set yet
+    except ValueError:  # the value is not set yet
         return None
 
 
@@ -192,7 +192,7 @@ def _codes_in(code: types.CodeType) -> Iterable[types.CodeType]:
 
 
 def _globals_in(code: types.CodeType) -> set[str]:
-    """The global names that a function and those inside it read."""
+    """The global names that a function and its inner functions read."""
     return {
         instruction.argval
         for inner in _codes_in(code)

@@ -9,17 +9,17 @@ Message = dict[str, Any]
 
 _TEXT_COLUMNS = ("messages", "conversations", "texts", "text")
 _IMAGE_COLUMNS = ("images", "image")
-# Of conversations with "from" and "value".
+# The roles of conversations with "from" and "value".
 _ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}
 # The placeholders of images in other datasets.
 _PLACEHOLDER = "<image>"
 
 
 def find_columns(names: Sequence[str], text: str | None, images: str | None) -> tuple[str, str | None]:
-    """The columns of text and of images: as given, or by their usual names.
+    """The columns of text and images: the given ones, or columns with common names.
 
     Raises:
-        KeyError: A column does not exist, or no column has a usual name.
+        KeyError: A column does not exist, or no column has a common name.
     """
     for given in (text, images):
         if given is not None and given not in names:
@@ -32,7 +32,7 @@ def find_columns(names: Sequence[str], text: str | None, images: str | None) -> 
 
 
 def conversation_of(value: Any) -> list[Message] | str:
-    """The messages of a conversation as dicts of `role` and `content`; a plain text stays one.
+    """The messages of a conversation as dicts of `role` and `content`; plain text stays a string.
 
     Takes dicts with `role` and `content`, with `from` and `value`, and pairs of `user` and `assistant`.
 
@@ -76,7 +76,7 @@ def images_of(value: Any) -> list[Any]:
     """The images of a sample as bytes or arrays, in order; none for None.
 
     Raises:
-        ValueError: An image is a path without bytes, or something else.
+        ValueError: An image is a path without bytes, or has another type.
     """
     if value is None:
         return []

@@ -26,7 +26,7 @@ def function_setting(function: Callable[..., Any]) -> dict[str, str]:
     """The setting that stands for a counting function: its name, and a digest of its code and the values it uses.
 
     Raises:
-        TypeError: The function uses a value that has no form which is the same in every process.
+        TypeError: The function uses a value that has no stable form across processes.
     """
     unwrapped = function.function if isinstance(function, FileFunction) else function
     name = str(getattr(function, "__qualname__", type(function).__qualname__))
@@ -40,7 +40,7 @@ def function_setting(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def require_same_settings(dataset: Reader, current: Mapping[str, Any]) -> None:
-    """Refuse lengths that were counted with other settings than those in use, or of which some have no settings.
+    """Refuse lengths that were counted with other settings than the current ones, or with unknown settings.
 
     Raises:
         MismatchError: The settings differ; the message names each difference.
@@ -64,10 +64,10 @@ def require_same_settings(dataset: Reader, current: Mapping[str, Any]) -> None:
 
 
 def require_tokens(dataset: Reader) -> None:
-    """Refuse stored token ids that are not those of the lengths, or of which some have no settings.
+    """Refuse stored token ids that do not belong to the lengths, or that have unknown settings.
 
     Raises:
-        MismatchError: They are not; the message names the file.
+        MismatchError: The ids do not belong to the lengths; the message names the file.
     """
     entries = counted(dataset)
     with_settings = [entry for entry in entries if entry.settings is not None]
@@ -116,7 +116,7 @@ def require_one_way_of_counting(datasets: Iterable[Reader]) -> None:
 
 
 def counted_columns(dataset: Reader) -> set[str]:
-    """The columns that annotate has made."""
+    """The columns that `annotate` makes."""
     return {name for entry in counted(dataset) for name in _names(entry, "counts")}
 
 

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A sample as the model is trained on it.
+    """A sample in the form that the model is trained on.
 
     Attributes:
         input_ids: Token ids, int64 of shape (tokens,), image tokens included.
-        is_label: Which tokens count in the loss, bool of shape (tokens,); never the first one, which nothing predicts.
-        num_images: Its images.
-        num_patches: Their patches in the vision encoder.
+        is_label: A mask of the tokens that count in the loss, bool of shape (tokens,); never the first token, because
+            nothing predicts it.
+        num_images: The number of its images.
+        num_patches: The number of patches of its images in the vision encoder.
     """
 
     input_ids: "npt.NDArray[np.int64]"
@@ -42,11 +43,11 @@ class Encoder:
     Args:
         columns: Names of the dataset's columns.
         tokenizer: As `TextTokenizer` takes it.
-        chat_template: A file, or `"auto"` for the one that came with the tokenizer.
-        image_rule: As `parse_image_rule` takes it; without one, images cost nothing.
-        image_token: The token that stands for an image; by default the first usual one in the vocabulary.
-        text_column: The column with the conversation or text; by default the first usual one.
-        image_column: The column with the image or images; by default the first usual one.
+        chat_template: A file, or `"auto"` for the template that comes with the tokenizer.
+        image_rule: A rule for `parse_image_rule`; if there is no rule, images cost nothing.
+        image_token: The token that stands for an image; by default the first common image token in the vocabulary.
+        text_column: The column with the conversation or text; by default the first column with a common name.
+        image_column: The column with the image or images; by default the first column with a common name.
 
     Raises:
         ValueError: An argument does not fit the others.
@@ -69,7 +70,7 @@ class Encoder:
         self.rule = parse_image_rule(image_rule)
         self.text_column, images = find_columns(columns, text_column, image_column)
         self.image_column = images if self.rule is not None else None
-        # Without a rule nothing looks for images, so that nothing is known of them.
+        # If there is no rule, images are not looked for, so their number is unknown.
         self.counts = COUNTS if self.rule is not None else COUNTS[:2]
         """What is counted of each sample."""
         self._image_token = self.tokenizer.image_token(image_token) if self.image_column else None
@@ -88,16 +89,16 @@ class Encoder:
 
     @property
     def pad_id(self) -> int:
-        """The id that fills a batch."""
+        """The id that pads a batch."""
         return self.tokenizer.pad_id
 
     @property
     def vocabulary(self) -> int:
-        """How many token ids there are."""
+        """The number of token ids."""
         return self.tokenizer.vocabulary
 
     def settings(self) -> dict[str, Any]:
-        """The settings that the lengths depend on: with equal settings they are equal."""
+        """The settings that the lengths depend on: equal settings give equal lengths."""
         return {
             "tokenizer": {"name": self.tokenizer.name, "hash": self.tokenizer.hash},
             "chat_template": None if self.template is None else {"hash": self.template.hash},
@@ -164,7 +165,7 @@ class Encoder:
     def _expanded(
         self, ids: "npt.NDArray[np.int64]", is_label: "npt.NDArray[np.bool_]", costs: list[tuple[int, int]]
     ) -> Encoded:
-        """Replace the token of each image by as many as the image costs."""
+        """Repeat the token of each image as many times as the image costs tokens."""
         import numpy as np
 
         if self._image_token is not None:
@@ -193,7 +194,7 @@ class _Text:
 
 
 def _covered(offsets: Any, spans: "list[Span] | None", tokens: int) -> "npt.NDArray[np.bool_]":
-    """Which tokens have a character in one of the spans."""
+    """A mask of the tokens that have a character in one of the spans."""
     import numpy as np
 
     if spans is None:

@@ -1,4 +1,4 @@
-"""Rules for the tokens and patches of an image by its size, as the common model families have them."""
+"""Rules for the tokens and patches of an image by its size, as in the common model families."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class FixedRule:
 
     Attributes:
         tokens: Tokens of an image.
-        patches: Patches of an image; as many as tokens if 0.
+        patches: Patches of an image; 0: the same number as tokens.
     """
 
     kind: ClassVar[str] = "fixed"
@@ -55,12 +55,12 @@ class FixedRule:
 
 @dataclass(frozen=True)
 class TilesRule:
-    """The image is cut into square tiles, as InternVL does: as many as fit its aspect ratio best.
+    """The image is cut into square tiles, as InternVL does; the grid fits the aspect ratio best.
 
     Attributes:
         size: Side of a tile in pixels.
-        max: The most tiles, without the thumbnail.
-        thumbnail: Whether an image of several tiles also has one of the whole.
+        max: The maximum number of tiles, without the thumbnail.
+        thumbnail: Whether an image of several tiles also has a tile of the whole image.
         tokens: Tokens of a tile.
         patch: Side of a patch in pixels.
     """
@@ -82,7 +82,7 @@ class TilesRule:
         return tiles * self.tokens, tiles * (self.size // self.patch) ** 2
 
     def grid(self, width: int, height: int) -> tuple[int, int]:
-        """(columns, rows) of the grid whose aspect ratio is nearest; of equal ones the largest that the image fills."""
+        """(columns, rows) with the nearest aspect ratio; if several are equal, the largest that the image fills."""
         aspect, area = width / height, width * height
         best, distance = (1, 1), math.inf
         for tiles in range(1, self.max + 1):
@@ -175,7 +175,7 @@ def parse_image_rule(rule: str | Callable[[int, int], Any] | None) -> ImageRule 
     """A rule from its text, such as `"fixed:64"` or `"tiles:size=512,max=9,tokens=64,thumbnail=no"`, or a function.
 
     Raises:
-        ValueError: The string is not a rule, or gives something it does not have.
+        ValueError: The string is not a rule, or sets a parameter that the rule does not have.
     """
     if rule is None or rule == "none":
         return None

@@ -7,7 +7,7 @@ from jinx._optional import require
 from jinx.errors import CorruptFileError
 
 Size = tuple[int, int]
-# Markers of JPEG that stand alone, and those that begin a frame and hold its size.
+# JPEG markers without a segment, and markers that begin a frame and hold its size.
 _ALONE = {0x01, *range(0xD0, 0xD9)}
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _WEBP_HEAD = 30
@@ -15,17 +15,17 @@ _DIMENSIONS = (2, 3)
 
 
 class ShortHeaderError(ValueError):
-    """The size of the image comes after the bytes that were given."""
+    """The given bytes end before the size of the image."""
 
 
 def image_size(data: bytes) -> Size:
-    """(width, height) in pixels, as the file stores them: an orientation in its EXIF data changes nothing.
+    """(width, height) in pixels, as the file stores them: the orientation in EXIF data is ignored.
 
     Args:
-        data: The file, or as many of its first bytes as hold its header.
+        data: The file, or its first bytes up to the end of the header.
 
     Raises:
-        CorruptFileError: These are not the bytes of an image.
+        CorruptFileError: The bytes are not an image.
         ShortHeaderError: The header of a JPEG goes beyond `data`.
     """
     try:

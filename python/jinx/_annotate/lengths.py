@@ -26,7 +26,7 @@ class Block:
         start: The first of the samples.
         counts: For each of `COUNTS` that was counted, int64 of shape (samples,).
         ids: Token ids of all samples, one after the other, if they are kept.
-        is_label: Which of them count in the loss.
+        is_label: A mask of the token ids that count in the loss.
     """
 
     start: int
@@ -39,11 +39,11 @@ class Block:
 
 
 class Spool:
-    """Rows of different lengths in a temporary file that has no name, as a sequence of arrays.
+    """A sequence of arrays of different lengths, in an unnamed temporary file.
 
     Args:
-        folder: The directory on whose disk the file is.
-        dtype: Of the values.
+        folder: A directory on the disk that holds the file.
+        dtype: The dtype of the values.
     """
 
     def __init__(self, folder: str, dtype: Any) -> None:
@@ -51,7 +51,7 @@ class Spool:
 
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - `close` closes it
         self._dtype = np.dtype(dtype)
-        # An array grows in place: appending costs the same at any length.
+        # An `array.array` grows in place, so appending costs the same at any length.
         self._ends: Any = array("q", [0])
 
     def append(self, values: "npt.NDArray[Any]", lengths: "npt.NDArray[np.int64]") -> None:
@@ -81,12 +81,12 @@ class Spool:
 
 
 class Gathered:
-    """Blocks as they come, in order, as columns for a view.
+    """Collects blocks in order, as columns for a view.
 
     Args:
-        folder: Where token ids wait.
-        names: Those of `COUNTS` that are counted in a dataset without samples; in others the first sample says it.
-        vocabulary: How many token ids there are; None if ids are not kept.
+        folder: The directory for token ids until they are saved.
+        names: The names in `COUNTS` that a dataset without samples gets; otherwise the first sample decides.
+        vocabulary: The number of token ids; None if ids are not kept.
     """
 
     def __init__(self, folder: str, names: Sequence[str], vocabulary: int | None) -> None:
@@ -97,10 +97,10 @@ class Gathered:
             self._spools = {IDS: Spool(folder, ids_dtype(vocabulary)), MASK: Spool(folder, "bool")}
 
     def add(self, block: Block) -> None:
-        """The next samples.
+        """Add the lengths of the next samples.
 
         Raises:
-            InvalidError: They have other counts than those before them.
+            InvalidError: The samples have other counts than the samples before them.
         """
         if self._counts:
             require_same_counts(self._counts[0], 0, block.counts, block.start)
@@ -136,16 +136,16 @@ class Gathered:
 
 
 def require_same_counts(before: Iterable[str], sample_before: int, counts: Iterable[str], sample: int) -> None:
-    """Refuse a count that some samples have and others lack: none of its values would stand for "not counted".
+    """Refuse a count that some samples have and others lack: no value means "not counted".
 
     Args:
-        before: What was counted of a sample.
-        sample_before: Its number.
-        counts: What was counted of a later one.
-        sample: Its number.
+        before: The counts of a sample.
+        sample_before: The number of this sample.
+        counts: The counts of a later sample.
+        sample: The number of the later sample.
 
     Raises:
-        InvalidError: They differ.
+        InvalidError: The counts have different names.
     """
     differing = sorted({*before} ^ {*counts})
     if differing:

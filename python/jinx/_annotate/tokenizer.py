@@ -24,8 +24,8 @@ class TextTokenizer:
 
     Raises:
         FileNotFoundError: There is no tokenizer at the path.
-        TypeError: `source` is something else.
-        ValueError: The file is not a tokenizer's.
+        TypeError: `source` has another type.
+        ValueError: The file does not hold a tokenizer.
     """
 
     def __init__(self, source: Any) -> None:
@@ -55,7 +55,7 @@ class TextTokenizer:
         if config.exists():
             self._config = json.loads(config.read_text("utf-8"))
         listed = self._config.get("chat_template")
-        if isinstance(listed, list):  # several by name
+        if isinstance(listed, list):  # several templates by name
             entries: list[dict[str, str]] = [*listed]
             listed = next((entry["template"] for entry in entries if entry.get("name") == "default"), None)
         self._template = template.read_text("utf-8") if template.exists() else listed
@@ -73,7 +73,7 @@ class TextTokenizer:
 
     @property
     def pad_id(self) -> int:
-        """The id that fills a batch: of the padding token, else of the end of text, else 0."""
+        """The id that pads a batch: the id of the padding token, else of the end of text, else 0."""
         tokens = self.special_tokens
         for name in ("pad_token", "eos_token"):
             token_id = self.backend.token_to_id(tokens[name]) if name in tokens else None
@@ -83,17 +83,17 @@ class TextTokenizer:
 
     @property
     def vocabulary(self) -> int:
-        """How many ids there are, added tokens included."""
+        """The number of ids, including added tokens."""
         return self.backend.get_vocab_size(with_added_tokens=True)
 
     def template(self, given: str | os.PathLike[str]) -> ChatTemplate | None:
-        """The chat template in a file; for `"auto"` the one that came with the tokenizer, None if there is none."""
+        """The chat template in a file; for `"auto"`, the template of the tokenizer; None if it has none."""
         if given == "auto":
             return None if self._template is None else ChatTemplate(self._template, self.special_tokens)
         return ChatTemplate(Path(os.fsdecode(given)).read_text("utf-8"), self.special_tokens)
 
     def image_token(self, given: str | None) -> tuple[str, int] | None:
-        """Text and id of the token that stands for an image: as given, or the first usual one it knows.
+        """Text and id of the token that stands for an image: the given token, or the first common one that it knows.
 
         Raises:
             ValueError: The given token is not in the vocabulary.
@@ -107,12 +107,12 @@ class TextTokenizer:
         return None
 
     def encode(self, texts: Sequence[str], *, special: bool) -> list[Any]:
-        """The encodings of texts, by several threads at once; `special` adds what the tokenizer puts around a text."""
+        """The encodings of texts, by several threads at once; `special` adds the tokens that surround a text."""
         return self.backend.encode_batch(list(texts), add_special_tokens=special)
 
 
 def _name(file: Path) -> str:
-    """The name for messages: that of the directory, or of a file that is not `tokenizer.json`."""
+    """The name for messages: the name of the directory, or of a file that is not called `tokenizer.json`."""
     return file.parent.resolve().name if file.name == "tokenizer.json" else file.name
 
 

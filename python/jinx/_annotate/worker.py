@@ -27,7 +27,7 @@ class Worker:
     """
 
     def __init__(self, counter: bytes) -> None:
-        # Ctrl-C is for the caller, which then ends this process; it also ends when its caller is killed.
+        # Ctrl-C is for the caller, which then ends this process. The process also ends when the caller is killed.
         self._process = subprocess.Popen(  # noqa: S603 - ourselves
             [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         )
@@ -74,10 +74,10 @@ def _gone(where: str = "") -> JinxError:
 
 def serve() -> None:
     """Answer requests until standard input ends."""
-    # The tokenizer's threads would be as many as cores in every process.
+    # Otherwise every process would start as many tokenizer threads as there are cores.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what functions of the user print
+    os.dup2(2, 1)  # output that functions of the user print
     pickled: bytes = pickle.load(asked)  # noqa: S301 - from the caller
     counter: Any = None
     while True:
@@ -86,7 +86,8 @@ def serve() -> None:
         except EOFError:
             return
         try:
-            # Here an error can be passed on, for instance that the files of its dataset were replaced.
+            # Unpickling is done here, where an error can be passed on, for instance that the files of the dataset were
+            # replaced.
             counter = counter or pickle.loads(pickled)  # noqa: S301
             answer: Any = counter.count(start, stop)
         except Exception as error:  # noqa: BLE001 - raised by the caller

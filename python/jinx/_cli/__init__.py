@@ -1,4 +1,4 @@
-"""The command `jinx`."""
+"""The command line `jinx`."""
 
 
 def main() -> None:
@@ -7,7 +7,7 @@ def main() -> None:
 
     try:
         from jinx._cli.program import run
-    except KeyboardInterrupt:  # as the program itself says it, once it is there
+    except KeyboardInterrupt:  # the same message as from the program, which is not imported yet
         sys.stderr.write("jinx: interrupted\n")
         sys.exit(130)
     sys.exit(run(sys.argv[1:]))

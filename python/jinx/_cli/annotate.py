@@ -43,8 +43,8 @@ def annotate(dataset: str, out: str, code: str | None, progress: str, as_json: b
     """Count what each sample of IN costs in training, and save the counts as the view OUT.
 
     The view has the columns num_tokens, num_label_tokens, num_images and num_patches, and keeps how they were counted.
-    What was not counted has no column: images without --image-rule, or what the function of --code does not return.
-    IN stays as it is; no image is decoded, and the view holds no copy of one.
+    A size that was not counted has no column: images without --image-rule, or counts that the function of --code does
+    not return. IN does not change. No image is decoded or copied.
     """
     from jinx._annotate.annotate import annotate as run
     from jinx._cli.progress import ProgressBar, natural_seconds

@@ -1,4 +1,4 @@
-"""A command-line program of many commands: loads the called one, and turns errors into one line and an exit code."""
+"""A command-line program with several commands: loads the called one, and turns errors into a line and an exit code."""
 
 import errno
 import os
@@ -65,7 +65,7 @@ class Commands(click.Group):
         return getattr(import_module(self.table[cmd_name][0]), cmd_name.replace("-", "_"))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does, but a closed pipe is not a failure."""
+        """Like click, but a closed pipe is not a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -74,7 +74,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name for one that does not exist."""
+        """Like click, but suggests the nearest name if the command does not exist."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
             from jinx._suggest import hint
 
@@ -97,14 +97,14 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """The message for an error of ours, of the system or of an argument; None for a bug in the program."""
+    """The message for an error of jinx, of the system or of an argument; None for a bug in the program."""
     kinds = (JinxError, OSError, ValueError, TypeError, KeyError, IndexError, ImportError, MemoryError)
     return Failure([one_line(error)], exit_code_of(error)) if isinstance(error, kinds) else None
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of many commands.
+    """A program with several commands.
 
     Attributes:
         commands: The group.
@@ -119,7 +119,7 @@ class Program:
     interrupted: str = "interrupted"
 
     def run(self, arguments: list[str], name: str | None = None) -> int:
-        """Run a command line; returns the exit code: 0 done, 1 a problem with the data, 2 with the command.
+        """Run a command line; returns the exit code: 0 done, 1 a problem with the data, 2 with the command line.
 
         Args:
             arguments: The words after the name.
@@ -175,11 +175,11 @@ def _close_output() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Open streams that the shell closed (`>&-`) so that they refuse writes and no file of ours gets their number."""
+    """Open streams that the shell closed (`>&-`) so that writes fail and no file of this process gets their number."""
     for number, name, flags, mode in (
         (0, "stdin", os.O_WRONLY, "r"),
         (1, "stdout", os.O_RDONLY, "w"),
-        (2, "stderr", os.O_WRONLY, "w"),  # where a refusal could not be reported
+        (2, "stderr", os.O_WRONLY, "w"),  # a failed write to it could not be reported
     ):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, flags)
@@ -193,7 +193,7 @@ def _replace_closed_streams() -> None:
 def _terminated_as_interrupted() -> Generator[None]:
     """SIGTERM, from schedulers, and SIGHUP, from closed terminals, stop a command as Ctrl-C does.
 
-    So no half-written file is left. A signal that is ignored (`nohup`) remains ignored.
+    This leaves no half-written file. A signal that is ignored (`nohup`) remains ignored.
     """
 
     def stop(number: int, frame: object) -> None:
@@ -216,7 +216,7 @@ def one_line(error: BaseException) -> str:
     """An error's message on one line."""
     text: object = error.args[0] if isinstance(error, KeyError) and error.args else error
     if isinstance(error, OSError) and error.strerror:
-        # What fails without a file is a write to a stream, or the start of a process or thread.
+        # An error without a file comes from a write to a stream, or from starting a process or thread.
         is_start = error.errno in {errno.EAGAIN, errno.ENOMEM} and error.strerror == os.strerror(error.errno)
         where: str = error.filename or ("starting a process (ulimit -u)" if is_start else "<standard output>")
         if error.filename2:

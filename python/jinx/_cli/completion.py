@@ -1,4 +1,4 @@
-"""`jinx completion`: shell completion."""
+"""`jinx completion`: prints the script for shell completion."""
 
 import click
 
@@ -14,7 +14,7 @@ _WHERE = {
 @click.command(epilog=examples("source <(jinx completion bash)", "jinx completion fish | source"))
 @click.argument("shell", type=click.Choice(list(_WHERE)))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete commands, options and paths of jinx."""
+    """Print the script with which SHELL completes commands, options and paths of jinx."""
     from click.shell_completion import get_completion_class
 
     from jinx._cli.program import jinx

@@ -71,8 +71,8 @@ def convert(paths: tuple[str, ...], progress: str, as_json: bool, **options: Any
     """Convert Parquet, Arrow, JSON lines or arrays, MessagePack, WebDataset tars, MDS and JINX.
 
     IN is a file, a directory, a quoted pattern, a URL such as s3://bucket/*.parquet, or - for standard input. The
-    suffixes name the formats; OUT without one is a directory of JINX shards, or of Parquet files with --output-format
-    parquet. OUT appears when everything is written, and not before.
+    suffixes name the formats; OUT without a suffix is a directory of JINX shards, or of Parquet files with
+    --output-format parquet. OUT only appears when everything is written.
     """
     inputs, out = _split_paths(paths)
     if os.path.lexists(out) and out != "-" and not (options["overwrite"] or options["append"] or options["part"]):
@@ -124,7 +124,7 @@ def _remarks(done: "WriteResult", out: str, rejects: str | None) -> list[str]:
 
 
 def _not_indexed(out: str, asked: list[str] | None) -> list[str]:
-    """A line for each column to index that has no value which an index can hold."""
+    """A line for each column to index without values that an index can hold."""
     is_dataset = out.endswith(".jinx") or os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118
     if not asked or not is_dataset:
         return []

@@ -21,11 +21,11 @@ from jinx._media_types import media_bytes, suffix_of
 @click.argument("column")
 @WHERE
 def get(path: str, index: int, column: str, where: str | None) -> None:
-    """Write COLUMN of sample INDEX of PATH to standard output: bytes and strings as they are, the rest as JSON.
+    """Write COLUMN of sample INDEX of PATH to standard output: bytes and strings unchanged, other values as JSON.
 
     A negative INDEX counts from the end. COLUMN may be a dotted path, with numbers for the elements of lists:
-    messages.0.content. Put names that hold dots in double quotes: 'meta."a.b"'
-    With --where, INDEX counts the selected samples.
+    messages.0.content. Put names with dots in double quotes: 'meta."a.b"'. With --where, INDEX counts the selected
+    samples.
     """
     from jinx._core import parse_path
     from jinx._dataset.expression import matching
@@ -49,7 +49,7 @@ def get(path: str, index: int, column: str, where: str | None) -> None:
 def extract(path: str, directory: str, column: str, where: str | None, limit: int | None) -> None:
     """Write one column of PATH to DIRECTORY: one file for each sample, named by the sample's number in PATH.
 
-    Samples without a value are left out. DIRECTORY is made if need be; files in it are not replaced.
+    Samples without a value are left out. DIRECTORY is created if needed; files in it are not replaced.
     """
     from jinx._dataset.expression import matching
     from jinx._dataset.positions import in_files
@@ -121,7 +121,7 @@ def as_bytes(value: Any) -> bytes:
         return media
     if isinstance(value, str):
         return value.encode("utf-8")
-    # An array is written to be looked at, not to be read back.
+    # The JSON of an array is for people, and is not read back.
     return json_text(value.tolist() if hasattr(value, "tolist") else value, binary=True)
 
 

@@ -19,7 +19,7 @@ class Head(click.Command):
     """Takes `-5` for `-n 5`, as head(1) does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, with a bare number as the number of lines."""
+        """Like click, but a bare number is the number of lines."""
         words = [f"--lines={word[1:]}" if word[:1] == "-" and word[1:].isdigit() else word for word in args]
         return super().parse_args(ctx, words)
 

@@ -67,7 +67,7 @@ def _free(out: str, options: dict[str, Any]) -> None:
 
 
 def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | None":
-    """The samples of the inputs, or as many as `--number` says."""
+    """The samples of the inputs, or the number in `--number`."""
     from jinx._convert.inputs import find_inputs
     from jinx._outputs import refuse_input
     from jinx._rewrite.position_arrays import samples_of
@@ -90,8 +90,8 @@ def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | 
 def index() -> None:
     """Make and change files of positions, for `jinx select` and for MLDataForge.
 
-    OUT is a .npy file of uint64 as MLDataForge writes it, a .json file, or with any other name a text file with one
-    position a line. If the dataset can be read in place, the file also says which one it is.
+    OUT is a .npy file of uint64 as MLDataForge writes it, a .json file, or, with any other name, a text file with one
+    position per line. If the dataset can be read in place, the file also identifies it.
     """
 
 
@@ -178,7 +178,7 @@ def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: An
         if code is not None:
             order = stable_order(packed(in_this_process(dataset, code)), None, descending=False)
         else:
-            # Saved views too are numbered from 0 here, so that the order is one of their samples.
+            # The samples of a saved view are numbered from 0 too, so that the order is an order of the view.
             order = np.frombuffer(dataset.sort(by or "")._indices or b"", dtype="<u8").astype(np.int64)
         _write(out, order, origin, options)
 
@@ -214,14 +214,14 @@ def join(paths: tuple[str, ...], **options: Any) -> None:
 @_ONE_FILE
 @_common
 def reverse(paths: tuple[str, ...], **options: Any) -> None:
-    """The order that undoes the one in a file: shuffled samples are put back."""
+    """The inverse of the order in a file: it puts shuffled samples back."""
     from jinx._rewrite.position_arrays import inverted
     from jinx._rewrite.positions_file import Origin, read_positions
 
     path, out = _pair(paths, "reverse")
     _free(out, options)
     positions = read_positions(path)
-    # It is about the reordered dataset, which has as many samples and an id that is not known here.
+    # The order belongs to the reordered dataset, which has the same number of samples and an unknown id.
     origin = None if positions.origin is None else Origin("", positions.origin.samples)
     _write(out, inverted(positions.values), origin, options)
 
@@ -236,7 +236,7 @@ def reverse(paths: tuple[str, ...], **options: Any) -> None:
 @click.option("--remainder", type=PATH, metavar="FILE", help="Write the positions that OUT does not get to this file.")
 @_common
 def slice(paths: tuple[str, ...], remainder: str | None, **options: Any) -> None:
-    """Some of the positions in a file, and the others in another one."""
+    """Some of the positions in a file; the others go to another file."""
     from jinx._outputs import separate_file
     from jinx._rewrite.position_arrays import without
     from jinx._rewrite.positions_file import read_positions, write_positions

@@ -19,9 +19,9 @@ _FORMATS = {"jinx": "JINX", "jsonl": "plain JSON lines", "mds": "MDS"}
 @click.argument("path", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="Everything, as JSON.")
 def info(path: str, as_json: bool) -> None:
-    """Say what is in PATH: samples, sizes, columns with types, compression, index, checksums.
+    """Describe PATH: samples, sizes, columns with types, compression, index, checksums.
 
-    For a saved view, also the datasets that it shows, and which columns are its own.
+    For a saved view, also list the datasets that it shows, and its own columns.
     """
     from jinx._open import open
 

@@ -13,8 +13,9 @@ _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what has th
 def mv(paths: tuple[str, ...], overwrite: bool) -> None:
     """Move or rename datasets: a .jinx file with its sidecar, or a directory of shards.
 
-    TO is the new name, or a directory to move into. A sidecar that another file there also needs is kept. A saved view
-    still finds its datasets. When you move a dataset that views show, move them with it, or run `jinx rebase`.
+    TO is the new name, or a directory to move into. A sidecar is kept if another file next to it also needs it. A moved
+    view still finds its datasets. When you move a dataset that views show, move the views with it, or run `jinx
+    rebase`.
     """
     from jinx._files.move import move
 
@@ -31,7 +32,8 @@ def cp(paths: tuple[str, ...], overwrite: bool) -> None:
     """Copy datasets: a .jinx file with its sidecar, or a directory of shards.
 
     TO is the new name, or a directory to copy into. The copy appears when it is complete. The copy of a saved view
-    shows the same datasets, or their copies if they are copied with it; `jinx convert` makes it a dataset of its own.
+    shows the same datasets, or their copies if they are copied with it; `jinx convert` turns it into a separate
+    dataset.
     """
     from jinx._files.move import copy
 
@@ -46,8 +48,8 @@ def cp(paths: tuple[str, ...], overwrite: bool) -> None:
 def rm(paths: tuple[str, ...]) -> None:
     """Remove datasets: a .jinx file with its sidecar, or a directory that holds only shards.
 
-    A sidecar that another file there also needs is kept. Saved views that show the dataset are not looked for; they no
-    longer open.
+    A sidecar is kept if another file next to it also needs it. Saved views of the dataset are not looked for; they can
+    no longer be opened.
     """
     from jinx._files.move import Parts, remove
 
@@ -67,7 +69,7 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
     inside = os.path.isdir(to) and not Parts.is_dataset(to)  # noqa: PTH112 - str in, str out
     if len(sources) > 1 and not inside:
         raise click.UsageError(f"{to}: to take several datasets this must be a directory that exists")
-    # Views come last, so that they follow what was moved with them.
+    # Views come last, so that they follow datasets that were moved with them.
     sources.sort(key=views.__getitem__)
     return [(path, os.path.join(to, os.path.basename(path.rstrip("/"))) if inside else to) for path in sources]  # noqa: PTH118, PTH119
 
@@ -82,10 +84,10 @@ def _absolute(source: str, target: str) -> dict[str, str]:
 @click.argument("view", type=PATH)
 @click.argument("new", nargs=-1, required=True, type=PATH, metavar="NEW...")
 def rebase(view: str, new: tuple[str, ...]) -> None:
-    """Tell the saved view VIEW where the datasets are that it shows, after they moved.
+    """Tell the saved view VIEW the new places of its datasets, after they moved.
 
-    NEW is a path for each of them, in the order in which `jinx info VIEW` names them. Each must hold the dataset that
-    the view was saved over; otherwise nothing changes.
+    NEW is a path for each dataset, in the order of `jinx info VIEW`. Each must hold the dataset that the view was saved
+    over; otherwise nothing changes.
     """
     from jinx._views.rebase import rebase as write_places
 

@@ -42,9 +42,9 @@ _AT_LEAST_ONE = click.IntRange(min=1)
     "--json", "json_path", type=PATH, is_flag=False, flag_value="-", help="The numbers as JSON, or in a file."
 )
 def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: str | None, **options: Any) -> None:
-    """Plan which samples of PATH share a sequence, so that almost no padding is left.
+    """Plan which samples of PATH share a sequence, so that there is almost no padding.
 
-    Only the index of PATH is read: it holds num_tokens, and num_images and num_patches for their budgets.
+    Only the index of PATH is read. It must hold num_tokens, and num_images and num_patches for their budgets.
     """
     from jinx._open import open
     from jinx._outputs import refuse_input

@@ -1,4 +1,4 @@
-"""`jinx pipeline`, which is `jinx-pipeline`, a distribution of its own."""
+"""`jinx pipeline`: the command `jinx-pipeline`, which is a separate distribution."""
 
 import click
 

@@ -12,12 +12,12 @@ _REDRAW_SECONDS = 0.1
 
 
 class ProgressBar:
-    """A context manager to call with samples, bytes done (0: not shown), and total bytes or None.
+    """A context manager; call it with samples, bytes done (0: not shown), and total bytes or None.
 
     Args:
-        what: What is counted, e.g. "samples".
-        mode: `"plain"` writes a line a minute, `"none"` nothing, `"auto"` a bar where standard error is a terminal and
-            otherwise as plain.
+        what: The word for the counted things, e.g. "samples".
+        mode: `"plain"` writes a line a minute, `"none"` writes nothing, and `"auto"` shows a bar on a terminal and
+            otherwise does the same as `"plain"`.
     """
 
     def __init__(self, what: str, mode: str) -> None:
@@ -29,14 +29,14 @@ class ProgressBar:
         self.drawn = 0
 
     def __call__(self, samples: int, done: int, total: int | None) -> None:
-        """Show it, if it is time."""
+        """Show the progress, if it is time."""
         now = time.monotonic()
         if self.silent or now - self.last < self.interval:
             return
         self.last = now
         seconds = now - self.started
         text = f"{samples:,} {self.what}, {natural_size(done)}, {natural_size(done / seconds)}/s"
-        if not done:  # what reads no bytes that count
+        if not done:  # the operation does not count bytes
             text = f"{samples:,} {self.what}, {samples / seconds:,.0f}/s"
         if total:
             share = min(done / total, 1.0)
@@ -61,7 +61,7 @@ class ProgressBar:
 
     @property
     def seconds(self) -> float:
-        """Seconds since it was made."""
+        """Seconds since this object was created."""
         return time.monotonic() - self.started
 
 

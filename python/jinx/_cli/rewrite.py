@@ -57,7 +57,8 @@ def _say(done: Any, bar: Any, *, as_json: bool, extra: Sequence[str] = ()) -> No
 def concat(paths: tuple[str, ...], progress: str, as_json: bool, **options: Any) -> None:
     """Join datasets of any formats, in order, as one.
 
-    OUT appears when it is complete. A name that ends in .jinx is one file, one without a suffix a directory of shards.
+    OUT appears when it is complete. A name that ends in .jinx is one file; a name without a suffix is a directory of
+    shards.
     """
     from jinx._rewrite.concat import concat as run
 
@@ -82,7 +83,7 @@ def concat(paths: tuple[str, ...], progress: str, as_json: bool, **options: Any)
 def select(paths: tuple[str, ...], positions: str | None, progress: str, as_json: bool, **options: Any) -> None:
     """Write the samples at the positions in a file, in that order.
 
-    A file that `jinx index` or `jinx dedup --removed` wrote says of which dataset it is; another one is refused.
+    A file from `jinx index` or `jinx dedup --removed` names its dataset; any other dataset is refused.
     """
     from jinx._rewrite.select import select as run
 
@@ -113,7 +114,8 @@ def select(paths: tuple[str, ...], positions: str | None, progress: str, as_json
 def split(paths: tuple[str, ...], fractions: tuple[str, ...], progress: str, as_json: bool, **options: Any) -> None:
     """Divide a dataset into parts, files in the directory OUT.
 
-    OUT appears when all parts are complete. Every sample goes to exactly one part, where samples keep their order.
+    OUT appears when all parts are complete. Every sample goes to exactly one part, and samples keep their order within
+    a part.
     """
     from jinx._rewrite.split import split as run
 
@@ -165,7 +167,8 @@ def _say_missing(count: int, missing: str) -> None:
 def dedup(paths: tuple[str, ...], by: tuple[str, ...], progress: str, as_json: bool, **options: Any) -> None:
     """Leave out samples that are the same as an earlier one.
 
-    The first one stays, and so does the order. Whole samples are compared by the checksums of their media.
+    The first of equal samples stays, and the order does not change. Whole samples are compared by the checksums of
+    their media.
     """
     from jinx._rewrite.dedup import dedup as run
 

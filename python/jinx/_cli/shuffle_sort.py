@@ -25,8 +25,9 @@ _shared = keyword_options(OrderOptions)
 def shuffle(source: str, out: str, **options: Any) -> None:
     """Write the samples of IN to OUT in shuffled order, so that reading OUT from its start is a global shuffle.
 
-    Samples are copied as they are stored. The seed and the number of samples decide the order. OUT appears when it is
-    complete; data larger than --memory need as much room again for temporary files next to it.
+    Samples are copied as they are stored. The order depends only on the seed and the number of samples. OUT appears
+    when it is complete. If the data are larger than --memory, temporary files next to OUT need as much space as the
+    data.
     """
     from jinx._order.shuffle import shuffle as run
 
@@ -59,8 +60,8 @@ def shuffle(source: str, out: str, **options: Any) -> None:
 def sort(source: str, out: str, by: tuple[str, ...], **options: Any) -> None:
     """Write the samples of IN to OUT, sorted by one or more keys.
 
-    Samples are copied as they are stored; equal ones keep their order. OUT appears when it is complete; data larger
-    than --memory need as much room again for temporary files next to it.
+    Samples are copied as they are stored; samples with equal keys keep their order. OUT appears when it is complete. If
+    the data are larger than --memory, temporary files next to OUT need as much space as the data.
     """
     keys = names(by)
     if keys is not None and options["code"] is not None:

@@ -12,7 +12,7 @@ def function_from(text: str) -> FileFunction:
     """Run a file and return the function that `FILE.py:NAME` names.
 
     Raises:
-        click.UsageError: The text has another form, or there is no such file or function.
+        click.UsageError: The argument has another form, or there is no such file or function.
         ValueError: The file cannot be run.
     """
     file, _, name = text.rpartition(":")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
     from jinx._writer import Writer
 
-# With one of these an output may be much smaller than its input.
+# With one of these options, an output may be much smaller than its input.
 _NARROWING = ("columns", "drop", "limit", "where", "split", "resume")
 # Progress is reported between two calls.
 _COPIED_AT_ONCE = 65536
@@ -50,11 +50,11 @@ def convert(
 
     Args:
         source: A file, a directory, a pattern such as `"part-*.parquet"`, a URL such as `"s3://bucket/*.parquet"`
-            (downloaded next to the output meanwhile), or a list of these; or a Hugging Face `datasets.Dataset`
-            (nothing is decoded) or `DatasetDict`, a `jinx.Dataset`, anything with `__arrow_c_stream__`, or an iterable
-            of dicts. A directory whose files are named after splits, and a `DatasetDict`, become one dataset for each
-            split.
-        out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
+            (downloaded next to the output during the conversion), or a list of these; or a Hugging Face
+            `datasets.Dataset` (nothing is decoded) or `DatasetDict`, a `jinx.Dataset`, anything with
+            `__arrow_c_stream__`, or an iterable of dicts. A directory whose files are named after splits, and a
+            `DatasetDict`, become one dataset for each split.
+        out: The output. Its suffix names the format; a name without a suffix is a directory of JINX shards.
         progress: Called about ten times a second with samples, bytes read, and total bytes (None if unknown).
         **options: Any of the options below.
 
@@ -85,12 +85,12 @@ def stream(
     where: str | None = None,
     markers: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """The samples of any input format as plain dicts, one by one.
+    """The samples of any input format as plain dicts, one after another.
 
     Args:
         path: A file, a directory, a pattern, a URL, or a list of these.
         columns: Only these columns.
-        input_format: The format, if the suffix does not say.
+        input_format: The format, if the suffix does not show it.
         where: Only the samples that this expression selects; see `Dataset.filter`.
         markers: Read markers also in rows that do not begin with `"$jinx": 1`; see `convert`.
     """
@@ -103,7 +103,7 @@ def stream(
         inputs = find_inputs(files, input_format)
         if not inputs.files:
             return iter(())
-        # Each file is opened when its turn comes; the working directory may have changed by then.
+        # Files are opened one after another; the working directory may have changed by then.
         if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
             return _of_views(inputs.files, names, where)
         absolute = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
@@ -189,7 +189,7 @@ class Conversion:
                 changed = settings.changed(file, settings.target, split=name, shard_size=size)
                 done = done.plus(convert_split(name, Conversion(changed, self.progress)))
         finally:
-            with suppress(OSError):  # it is not empty: it holds a dataset, or what --resume needs
+            with suppress(OSError):  # the directory is not empty: it holds a dataset, or files that --resume needs
                 os.rmdir(out)  # noqa: PTH106
         return done
 
@@ -232,7 +232,7 @@ class Conversion:
         return written if written.samples or settings.embed is None else self._without_files(inputs, written)
 
     def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:
-        """Convert no samples, without embedding files, so that the output at least has the columns of the input."""
+        """Convert no samples and embed no files, so that the output at least has the columns of the input."""
         settings = self.settings
         if (
             settings.target not in {"jinx", "parquet"}
@@ -300,7 +300,7 @@ class Conversion:
 
     def _arrow(self, source: Any) -> WriteResult:
         settings = self.settings
-        if settings.target == "mds":  # which needs two passes over the samples
+        if settings.target == "mds":  # this needs two passes over the samples
             return self._by_way_of_jinx(lambda first: first._arrow(source))
         done = _core.convert_arrow(
             source,
@@ -353,7 +353,7 @@ class Conversion:
         from jinx._convert.kept_lengths import KeptLengths
 
         lengths, settings = KeptLengths(source), self.settings
-        # What a file says of lengths is known when all its samples are written, and shards before the last are closed.
+        # The settings of lengths are known only after all samples are written, but earlier shards are closed by then.
         is_file = settings.out.endswith(".jinx") and not settings.core["append"]
         if settings.target == "jinx" and (is_file or not lengths.is_needed):
             return self._write(source, lengths)
@@ -364,7 +364,7 @@ class Conversion:
     ) -> WriteResult:
         """Let `write` make a JINX file, and convert it to the output; progress shows one of the two steps."""
         settings = self.settings
-        # Now, because the caller's own code may change the working directory.
+        # The path is made absolute now, because the caller's code may change the working directory.
         out = "-" if settings.out == "-" else os.path.abspath(settings.out)  # noqa: PTH100
         directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
         with scratch_directory(directory, "" if out == "-" else f"{name}.rows") as work:
@@ -456,7 +456,7 @@ def _is_view(file: str) -> bool:
 
 
 def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, Any]) -> str:
-    """Identifies everything that the result depends on: the inputs as they are now, and the options."""
+    """Identifies everything that the result depends on: the current inputs, and the options."""
     import hashlib
     import json
 

@@ -21,9 +21,9 @@ def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs
 
     Args:
         columns: Columns or dotted paths; a path goes through every element of a list.
-        root: The directory that paths are relative to; that of the first input if None.
+        root: The directory that paths are relative to; None: the directory of the first input.
         missing: `"fail"`, `"skip"` or `"null"`.
-        inputs: Their first rows show whether the files are images, audio or video.
+        inputs: The inputs; their first rows show whether the files are images, audio or video.
 
     Raises:
         KeyError: None of the first rows has such a column.

@@ -9,9 +9,9 @@ _BATCH_ROWS = 1000
 
 
 def arrow_reader(source: Any) -> Any:
-    """A pyarrow RecordBatchReader over a `Dataset` (its index mapping respected) or an `IterableDataset`.
+    """A pyarrow RecordBatchReader over a `Dataset` (with its index mapping) or an `IterableDataset`.
 
-    The features must be known. Files that image and audio columns only point to are embedded, as by `push_to_hub`.
+    The features must be known. Files that image and audio columns only point to are embedded, as in `push_to_hub`.
     """
     pyarrow = require("pyarrow", extra="arrow", what="converting a Hugging Face dataset")
     table_module = require("datasets.table", extra="hf", what="converting a Hugging Face dataset")
@@ -25,7 +25,7 @@ def arrow_reader(source: Any) -> Any:
 
 
 def plain_rows(source: Any) -> Iterator[dict[str, Any]]:
-    """The rows of an `IterableDataset` without known features, images as the bytes of their files.
+    """The rows of an `IterableDataset` without known features, with images as the bytes of their files.
 
     Arrow batches would need a type for each column, and the first rows alone do not show it.
     """

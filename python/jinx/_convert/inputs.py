@@ -56,11 +56,11 @@ def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:
 
     Args:
         paths: A directory stands for its shards, or for all files of a known format below it.
-        format: The format, if the suffixes do not say.
+        format: The format, if the suffixes do not show it.
 
     Raises:
-        FileNotFoundError: The file does not exist, or a directory holds none of a known format.
-        ValueError: The files have different formats, or one that is not known.
+        FileNotFoundError: A file does not exist, or a directory has no file of a known format.
+        ValueError: The files have different formats, or an unknown format.
     """
     if format is not None and format not in NAMES:
         raise ValueError(f"format {format!r} is not known; use one of {', '.join(NAMES)}")
@@ -93,7 +93,7 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
             raise FileNotFoundError(f"{path}: this is not an MDS directory; it has no index.json")
     if os.path.isdir(path):  # noqa: PTH112
         files = files_in(path, format)
-        # The order of shards is that of their dataset.
+        # Shards stay in the order of their dataset.
         is_jinx = all(kind == "jinx" for _, kind in files)
         return files if is_jinx else sorted(files, key=lambda entry: natural_key(entry[0]))
     if os.path.lexists(path):

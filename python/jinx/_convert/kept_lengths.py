@@ -1,4 +1,4 @@
-"""How lengths were counted, kept in copies of samples that functions have changed, as far as it still holds."""
+"""Keeps the settings of counted lengths in copies of samples that functions changed, as far as they still hold."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KeptLengths:
-    """Compares the columns that lengths were counted of, and the lengths, with those that are written.
+    """Compares the counted columns, and the lengths, with the written ones.
 
     Args:
         source: A dataset with functions, decoders or other names for its columns.
@@ -29,11 +29,11 @@ class KeptLengths:
 
     @property
     def is_needed(self) -> bool:
-        """Whether lengths were counted."""
+        """Whether the source has counted lengths."""
         return bool(self._names)
 
     def compare(self, written: Mapping[str, Any]) -> None:
-        """Compare the next sample with what is written of it."""
+        """Compare the next sample with its written form."""
         stored = next(self._samples)
         for name in self._names:
             is_same = name not in written or (name in stored and _is_equal(written[name], stored[name]))
@@ -41,7 +41,7 @@ class KeptLengths:
                 self._replaced.append(name)
 
     def tell(self, writer: "Writer") -> None:
-        """Let what was written say how its lengths were counted, and of which columns they are those no more."""
+        """Store in the output how its lengths were counted, and for which columns they no longer hold."""
         seen = with_replaced(self._stored, self._replaced) if self._replaced else self._stored
         writer._core.inherit(seen, seen.column_names, [], None, untyped=True)
 
@@ -53,5 +53,5 @@ def _is_equal(new: Any, old: Any) -> bool:
         return False
     try:
         return new.dtype == old.dtype and np.array_equal(new, old) if hasattr(new, "dtype") else bool(new == old)
-    except (TypeError, ValueError):  # arrays in them
+    except (TypeError, ValueError):  # the values contain arrays
         return False

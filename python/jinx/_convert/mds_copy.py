@@ -20,10 +20,10 @@ def may_copy(settings: "Settings") -> bool:
 
 
 def copy_mds(source: "Dataset", settings: "Settings", progress: "Progress | None") -> WriteResult | None:
-    """A copy of a view over MDS directories; None if its samples have to be decoded and encoded.
+    """A copy of a view over MDS directories; None if its samples must be decoded and encoded.
 
-    That is so for other files, columns of the view's own, functions to apply, shards that differ in their columns, and
-    encodings that our writer does not have.
+    Samples must be decoded for other files, own columns of the view, functions to apply, shards with different columns,
+    and encodings that our writer does not support.
 
     Raises:
         KeyError: A column does not exist.

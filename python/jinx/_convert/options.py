@@ -34,8 +34,8 @@ class Option:
     Attributes:
         help: One sentence, for `--help` and the documentation.
         default: Its value if it is not given.
-        metavar: What `--help` shows for its value.
-        more: What only the documentation adds.
+        metavar: The placeholder of its value in `--help`.
+        more: Text that only the documentation shows.
         in_shell: Whether the command line has it.
     """
 
@@ -176,13 +176,13 @@ _WIDTH = 112
 
 @cache
 def types_and_options(keywords: type[Any] = ConvertOptions) -> dict[str, tuple[Any, Option]]:
-    """The type and the description of each keyword."""
+    """By keyword, its type and its description."""
     hints = get_type_hints(keywords, include_extras=True)
     return {name: (hinted.__origin__, hinted.__metadata__[0]) for name, hinted in hints.items()}
 
 
 def documented(keywords: type[Any]) -> Callable[[F], F]:
-    """Give a function that takes such keywords their signature and documentation."""
+    """Give a function that takes these keywords their signature and documentation."""
     options_by_name = types_and_options(keywords)
 
     def give(function: F) -> F:
@@ -216,11 +216,11 @@ class Settings:
 
     Args:
         out: The output.
-        given: What the caller gave; the rest has its default.
+        given: The options from the caller; other options have their defaults.
 
     Raises:
-        TypeError: An option is not known; the nearest one is named.
-        ValueError: An option has an impossible value.
+        TypeError: An option is unknown; the message names the nearest one.
+        ValueError: An option has an invalid value.
     """
 
     def __init__(self, out: str, given: Mapping[str, Any]) -> None:
@@ -263,7 +263,7 @@ class Settings:
         return None if size is None else parse_size(size)
 
     def for_core(self, **extra: Any) -> str:
-        """The options as the core takes them: JSON without those that are None."""
+        """The options as the core takes them: JSON without options that are None."""
         options = {name: value for name, value in {**self.core, **extra}.items() if value is not None}
         for value in options.values():
             if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
@@ -271,7 +271,7 @@ class Settings:
         return json.dumps(options)
 
     def changed(self, out: str, target: str, **core: Any) -> "Settings":
-        """The same for another output, with other values for the core."""
+        """The options for another output, with other values for the core."""
         other = object.__new__(Settings)
         other.__dict__ = {**self.__dict__, "out": out, "target": target, "core": {**self.core, **core}}
         return other
@@ -284,7 +284,7 @@ def _names(names: Names | None) -> list[str] | None:
 
 
 def _codec(compression: str | None, target: str) -> tuple[str | None, int | None]:
-    """Codec (None: the output's default) and level of `"zstd:9"`; `sample::` of MDS remains part of the codec."""
+    """Codec (None: the output's default) and level of `"zstd:9"`; `sample::` of MDS stays part of the codec."""
     text = "none" if compression is None else compression
     prefix = "sample::" if text.startswith("sample::") else ""
     if prefix and target != "mds":

@@ -68,7 +68,7 @@ def write_parquet_directory(
 
 
 def _settle(old: str, out: str) -> None:
-    """Finish a replacement, also an interrupted one: restore the old directory if there is no new one, or remove it."""
+    """Finish a replacement, even an interrupted one: restore the old directory if there is no new one, or remove it."""
     if os.path.lexists(old) and not os.path.lexists(out):
         os.rename(old, out)  # noqa: PTH104
     shutil.rmtree(old, ignore_errors=True)
@@ -82,7 +82,7 @@ def _refuse_others(out: str) -> None:
 
 
 def _alike(dataset: "Dataset", part: "Dataset") -> Any:
-    """A part of the dataset with the schema of the whole, which is inferred if the data came without one."""
+    """A part of the dataset with the schema of the whole dataset, which is inferred if there is none."""
     if dataset._arrow_schema() is not None:
         return part
     pyarrow = require("pyarrow", extra="arrow", what="a directory of Parquet files from rows without a schema")

@@ -9,7 +9,7 @@ from jinx._optional import require
 from jinx._scratch import scratch_directory
 from jinx.errors import JinxError
 
-# What file systems of fsspec say of a file and its content: the names differ.
+# The keys under which fsspec file systems identify the content of a file; their names differ.
 _FACTS = (
     "size",
     "ETag",
@@ -35,11 +35,11 @@ def fetched(paths: Sequence[str], directory: str) -> Generator[list[str]]:
 
     Args:
         paths: Local paths and URLs; directories and patterns of URLs stand for the files in them.
-        directory: The copies go to a hidden directory in this one.
+        directory: A hidden directory in this one holds the copies.
 
     Raises:
-        ImportError: There is a URL, and fsspec or what it needs for this kind of URL is not installed.
-        FileNotFoundError: Nothing is at a URL.
+        ImportError: There is a URL, and fsspec or a package that it needs for this kind of URL is not installed.
+        FileNotFoundError: There is no file at a URL.
     """
     if not any(is_url(path) for path in paths):
         yield list(paths)
@@ -59,11 +59,11 @@ def fetched(paths: Sequence[str], directory: str) -> Generator[list[str]]:
 
 
 def url_facts(url: str) -> list[tuple[str, dict[str, str]]]:
-    """What tells the files at a URL from others at the same one: for each its URL, and its size, time or ETag.
+    """The identity of the files at a URL: for each file its URL, and its size, time or ETag.
 
     Raises:
-        ImportError: fsspec or what it needs for this kind of URL is not installed.
-        FileNotFoundError: Nothing is there.
+        ImportError: fsspec or a package that it needs for this kind of URL is not installed.
+        FileNotFoundError: There is no file at the URL.
     """
     files, remotes = _files_at(url)
     facts: list[tuple[str, dict[str, str]]] = []
@@ -75,7 +75,7 @@ def url_facts(url: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def _files_at(url: str) -> tuple[Any, list[str]]:
-    """The file system of a URL, and the files there."""
+    """The file system of a URL, and the files at the URL."""
     core = require("fsspec.core", extra="remote", what=f"reading {url}")
     try:
         files, remotes = _found(core, url)

@@ -18,7 +18,7 @@ _SPELT = {
     "evaluation": "test",
 }
 _NUMBERED = re.compile(r"^(?P<split>.+)-\d{5}-of-\d{5}\.")
-# What `part-00000-of-00002` and the files of `save_to_disk` begin with.
+# The first words of `part-00000-of-00002` and of the files of `save_to_disk`, which are not splits.
 _NO_SPLITS = {"part", "data"}
 _WORDS = re.compile(r"[-_. 0-9/]+")
 
@@ -35,7 +35,7 @@ def file_name(split: str) -> str:
 
 
 def splits_of(directory: str, files: Sequence[str]) -> dict[str, list[str]]:
-    """The files of each split, in the order of the files; empty when a file belongs to none.
+    """The files of each split, in the order of the files; empty if a file belongs to no split.
 
     Args:
         directory: The directory of the files; names above it do not count.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
 _NAMED = 5
-# The lengths that training needs, and where Arrow tables say how they were counted.
+# The lengths that training needs, and the key of their settings in Arrow tables.
 _LENGTHS = ("num_tokens", "input_ids")
 _ARROW_LENGTHS = b"jinx.annotate"
 # The number of values that decide the type of a list.
@@ -40,7 +40,7 @@ _OF_ARROW = {
 
 @dataclass(frozen=True, eq=False)
 class ListColumn:
-    """Any Python values."""
+    """A list of any Python values."""
 
     values: Sequence[Any]
 
@@ -82,7 +82,7 @@ class ArrayColumn:
         return len(self.values)
 
     def numbers(self) -> tuple[str, bytes, bytes | None] | None:
-        """Of a one-dimensional array of numbers dtype, little-endian values and validity bits; else None."""
+        """For a one-dimensional array of numbers: dtype, little-endian values and validity bits; otherwise None."""
         import numpy as np
 
         if self.values.ndim != 1 or self.values.dtype.kind not in "biuf":
@@ -94,7 +94,7 @@ class ArrayColumn:
         return values.dtype.name, values.tobytes(), validity
 
     def type_text(self) -> str:
-        """The Python type of its dtype."""
+        """The Python type for the dtype."""
         import numpy as np
 
         if self.values.ndim > 1:
@@ -133,7 +133,7 @@ class ArrowColumn:
         return ArrayColumn(np.ma.MaskedArray(values, mask=missing)).numbers()
 
     def type_text(self) -> str:
-        """The Python type of its Arrow type."""
+        """The Python type for the Arrow type."""
         types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
         if types.is_null(kind):
             return "None"
@@ -145,7 +145,7 @@ class ArrowColumn:
 
 @dataclass(frozen=True, eq=False)
 class FunctionColumn:
-    """The results of a function of the samples, which is called when a value is touched."""
+    """The results of a function of the samples, which is called when a value is accessed."""
 
     function: Callable[[Any], Any]
     dataset: Any
@@ -163,7 +163,7 @@ class FunctionColumn:
         """None: the values are not known yet."""
 
     def type_text(self) -> str:
-        """The function is not called for this."""
+        """Unknown, because the function is not called for this."""
         return "function"
 
 
@@ -186,10 +186,10 @@ class JoinedColumn:
         return len(self.positions)
 
     def numbers(self) -> None:
-        """None: the values are read when they are touched."""
+        """None: the values are read on access."""
 
     def type_text(self) -> str:
-        """The type in the other dataset."""
+        """The type of the column in the other dataset."""
         text: str = self.dataset.schema[self.name]
         return f"{text} or None" if (self.positions < 0).any() and "None" not in text.split(" or ") else text
 
@@ -222,7 +222,7 @@ def _added(dataset: D, own: "list[tuple[str, Any]]", lengths: str | None = None)
 
 
 def with_lengths_text(dataset: D, lengths: str) -> D:
-    """The dataset with another text that says how its lengths were counted; see `ViewDefinition.lengths`."""
+    """The dataset with other settings of its lengths; see `ViewDefinition.lengths`."""
     name = next((name for name in _LENGTHS if name in column_names(dataset)), None)
     return (
         dataset if name is None else _added(dataset, [(name, _column(dataset, name, column(dataset, name)))], lengths)
@@ -230,7 +230,7 @@ def with_lengths_text(dataset: D, lengths: str) -> D:
 
 
 def with_replaced(dataset: D, names: Sequence[str]) -> D:
-    """The dataset as one of which some columns got other values: for what it says of itself, not to be read."""
+    """The dataset as if some columns had other values: only to ask for its facts, not to read it."""
     return _added(dataset, [(name, FunctionColumn(_no_value, dataset)) for name in names])
 
 
@@ -256,7 +256,7 @@ def _column(dataset: Reader, name: str, values: Any) -> Any:
 
 
 def _is_sequence(values: object) -> bool:
-    """Whether these are values in an order: a set has none, and of a dict a list would be its keys."""
+    """Whether these values have an order: a set has none, and a dict would give its keys."""
     return hasattr(values, "__len__") and not isinstance(values, str | bytes | set | frozenset | Mapping)
 
 
@@ -325,7 +325,7 @@ def _lengths_of(table: Any) -> str | None:
 
 
 def _plain(values: Any) -> list[Any]:
-    """A column's values as Python's own, None where one is missing."""
+    """A column's values as Python objects, None if one is missing."""
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 

@@ -75,7 +75,7 @@ def lengths(dataset: Reader, name: str) -> "npt.NDArray[np.int64]":
 
 
 def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]":
-    """Lengths of shape (n,), and which samples have a value (None: all)."""
+    """Lengths of shape (n,), and a mask of the samples with a value (None: all)."""
     import numpy as np
 
     stored = from_index(dataset, path, "length")
@@ -86,10 +86,10 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
     else:
         try:
             scanned, exists = dataset._scan(path, "length")
-        except UnsupportedError:  # tensors: only torch knows their length
+        except UnsupportedError:  # only torch knows the length of a tensor
             scanned = [_length_of(value) for value in _gather(dataset, path)]
         except MismatchError as error:
-            if error.path is not None and error.column is None:  # of a file that was replaced, not of a value
+            if error.path is not None and error.column is None:  # the error is about a replaced file, not about a value
                 raise
             raise TypeError(str(error)) from None
         else:
@@ -134,7 +134,7 @@ def from_index(dataset: Reader, path: list[str], kind: Literal["value", "length"
 
 
 def _indexed(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any, bool] | None":
-    """As `from_index`, and whether any sample of the files, in the view or not, lacks a value."""
+    """Like `from_index`, and whether any sample of the files, in the view or not, lacks a value."""
     if dataset._transforms:
         return None
     stored = dataset._column(path, kind)
@@ -173,7 +173,7 @@ def packed(values: list[Any]) -> Any:
 
 
 def _number_kind(values: Iterable[Any]) -> str | None:
-    """The numpy kinds that hold all values; None if they have none in common."""
+    """The numpy kinds that hold all values; None if no kind holds all."""
     types: set[type[Any]] = {type(value) for value in values}
     if len(types) != 1:
         return None
@@ -181,7 +181,7 @@ def _number_kind(values: Iterable[Any]) -> str | None:
 
 
 def _widened(values: Any) -> Any:
-    """Integers as int64: the index holds the narrowest type, in which sums and products would overflow."""
+    """Integers as int64: the index holds the narrowest type, and sums and products would overflow in it."""
     import numpy as np
 
     is_narrow = values.dtype.kind in "iu" and values.dtype.itemsize < 8  # noqa: PLR2004 - bytes of int64
@@ -189,7 +189,7 @@ def _widened(values: Any) -> Any:
 
 
 def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
-    """Numbers as `Dataset.column` gives them: masked if any sample of the files lacks one."""
+    """Numbers as `Dataset.column` returns them: masked if any sample of the files lacks a number."""
     if not is_nullable:
         return values
     import numpy as np
@@ -202,7 +202,7 @@ def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
 
 
 def _typed_by_files(dataset: Reader, path: list[str], values: list[Any]) -> Any:
-    """Values as an array, a masked array or a list, by what the files hold and not only this view."""
+    """Values as an array, a masked array or a list; all samples of the files decide, not only this view."""
     present_values = [value for value in values if value is not None]
     if present_values and isinstance(packed(present_values), list):
         return values
@@ -219,9 +219,9 @@ def _typed_by_files(dataset: Reader, path: list[str], values: list[Any]) -> Any:
 
 
 def _kind_in_files(dataset: Reader, path: list[str], values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
-    """(dtype, whether any sample lacks a value) of all samples of the files; None if one dtype cannot hold them.
+    """(dtype, whether any sample lacks a value) for all samples of the files; None if one dtype cannot hold all values.
 
-    With a transform, only this view counts: the function is not called for other samples.
+    If there is a transform, only this view counts: the function is not called for other samples.
     """
     if dataset._indices is not None and not dataset._transforms and dataset._definition is None:
         key = (tuple(dataset._shard_paths), tuple(dataset._identities()), tuple(path))
@@ -240,11 +240,11 @@ def _kind_of(values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
 
 
 def _values(dataset: Reader, path: list[str]) -> list[Any]:
-    """The value of every sample by reading rows; None where there is none."""
+    """The value of every sample by reading rows; None if there is none."""
     if not (dataset._transforms or _is_decoded(dataset, path)) and _is_scalar(dataset, path):
         try:
             values, exists = dataset._scan(path, "value")
-        except (InvalidError, MismatchError):  # integers over 64 bits, or a list or dict after all
+        except (InvalidError, MismatchError):  # an integer over 64 bits, a list or a dict
             pass
         else:
             require_path(dataset, path, exists=exists)
@@ -253,27 +253,27 @@ def _values(dataset: Reader, path: list[str]) -> list[Any]:
 
 
 def _gather(dataset: Reader, path: list[str]) -> list[Any]:
-    """The value at a path of every sample, as Python sees it."""
+    """The value at a path of every sample, as a Python object."""
     values = [_lookup(sample, path, _ABSENT) for sample in _only(dataset, path[0])]
     require_path(dataset, path, exists=any(value is not _ABSENT for value in values))
     return [None if value is _ABSENT else value for value in values]
 
 
 def require_path(dataset: Reader, path: list[str], *, exists: bool) -> None:
-    """Refuse a nested path that no sample has; it is a mistake, like an unknown column.
+    """Refuse a nested path that no sample has; such a path is a mistake, like an unknown column.
 
     Args:
         dataset: The view.
         path: The path.
-        exists: Whether a sample of this view has it.
+        exists: Whether a sample of this view has the path.
 
     Raises:
-        KeyError: No sample of the files has it.
+        KeyError: No sample of the files has the path.
     """
     if exists:
         return
     if len(path) == 1:
-        # The names in files were checked before; those that a transform returns are known only now.
+        # The names in files were checked before; names that a transform returns are known only now.
         if dataset._transforms and len(dataset):
             raise KeyError(unknown_column(path[0], column_names(dataset)))
         return
@@ -292,12 +292,12 @@ def _has(dataset: Reader, path: list[str]) -> bool:
     """Whether any sample has something at a path."""
     try:
         return dataset._scan(path, "length")[1]
-    except (MismatchError, UnsupportedError):  # something without a length
+    except (MismatchError, UnsupportedError):  # the value has no length
         return True
 
 
 def _only(dataset: D, name: str) -> D:
-    """The samples with this column alone; a transform may need every column."""
+    """The samples with only this column, or with every column if a transform may need it."""
     return dataset if dataset._transforms else dataset._derive(columns=[name])
 
 

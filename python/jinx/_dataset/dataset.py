@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from jinx._dataset.export import Format, Mixed
     from jinx._results import DatasetInfo, WriteResult
 
-    # Torch knows its datasets by their base class, not by what they can do; only type checkers see this one.
+    # Torch requires its own base class for datasets, whatever their methods are. Only type checkers see this base.
     class Base(_core.Reader, TorchDataset[Any]):
-        """A dataset that PyTorch takes."""
+        """The base class of datasets for PyTorch."""
 
 
 else:
@@ -33,7 +33,7 @@ else:
 
 
 class Dataset(Base):
-    """Samples in files, read when they are touched. `jinx.open` returns one; views share its files.
+    """Samples in files, read on access. `jinx.open` returns one; views share its files.
 
     `ds[42]` is a sample (a `LazyDict`); `ds[10:20]`, `ds[[3, 1, 2]]` and `ds[mask]` are views; `ds["score"]` is a
     column. A dataset may be pickled and used in processes (forked or spawned) and threads.
@@ -50,7 +50,7 @@ class Dataset(Base):
         def __getitem__(self, key: Any) -> Any: ...
         def __iter__(self) -> Iterator[LazyDict]: ...
 
-    # Contents.
+    # The contents of the dataset.
 
     @property
     def num_rows(self) -> int:
@@ -86,14 +86,14 @@ class Dataset(Base):
             from jinx._dataset.summary import describe
         return describe(self)
 
-    # Columns.
+    # Reading columns.
 
     def take(self, indices: Any, columns: str | Iterable[str] | None = None) -> list[Any]:
-        """The samples at `indices`, in that order, read in one call: media by several threads at once.
+        """The samples at `indices`, in that order, read in one call: several threads read media at once.
 
         Args:
             indices: Ints; negative ones count from the end.
-            columns: Read and decode only these now; all if not given. The others remain lazy.
+            columns: Read and decode only these now; all if not given. The other columns stay lazy.
 
         Raises:
             IndexError: An index is out of range.
@@ -105,7 +105,7 @@ class Dataset(Base):
         if not all(map(is_encodable, names)):
             selection.require_columns(self, names)
         samples = super().take(indices, names)
-        # A sample may lack a column that others have, so the names are checked only then.
+        # The names are only checked after an error, because a sample may lack a column that other samples have.
         if samples and not self._transforms and not all(name in samples[0] for name in names):
             selection.require_columns(self, names)
         return samples
@@ -115,7 +115,7 @@ class Dataset(Base):
 
         Numbers and bools are an ndarray of shape (len(ds),), or a `numpy.ma.MaskedArray` if any sample of the files
         lacks a value (floats are NaN under the mask). Integers are int64, or uint64 if one is too large for it; floats
-        are float64. Everything else is a list, with None where a sample has no value. The type depends on the files,
+        are float64. Everything else is a list, with None for samples without a value. The type depends on the files,
         never on the view. An indexed column is read without reading rows.
 
         Args:
@@ -130,8 +130,8 @@ class Dataset(Base):
     def lengths(self, name: str) -> "npt.NDArray[np.int64]":
         """The length of a column's value in every sample, as int64 of shape (len(ds),), without decoding it.
 
-        Elements of a list or dict, characters of a string, bytes of a binary value; 0 where a sample has no value. If
-        the column is not indexed, `verify="full"` reads binary values completely to check them.
+        Elements of a list or dict, characters of a string, bytes of a binary value; 0 if a sample has no value. If the
+        column is not indexed, `verify="full"` reads binary values completely to check them.
 
         Raises:
             KeyError: No sample has this column.
@@ -139,7 +139,7 @@ class Dataset(Base):
         """
         return columns.lengths(self, name)
 
-    # Views.
+    # Methods that return views.
 
     def select(self, indices: Any) -> Self:
         """The samples at `indices`, in that order, as a view.
@@ -154,7 +154,7 @@ class Dataset(Base):
         return selection.at(self, positions(indices, len(self)))
 
     def select_columns(self, columns: str | Iterable[str]) -> Self:
-        """Only these columns, as a view that never reads the others.
+        """Only these columns, as a view that never reads other columns.
 
         Raises:
             KeyError: A column does not exist.
@@ -162,7 +162,7 @@ class Dataset(Base):
         return selection.select_columns(self, columns)
 
     def drop_columns(self, columns: str | Iterable[str]) -> Self:
-        """All columns but these, as a view that never reads them.
+        """All columns except these, as a view that never reads the excluded ones.
 
         Raises:
             KeyError: A column does not exist.
@@ -177,13 +177,13 @@ class Dataset(Base):
         return selection.shuffle(self, seed)
 
     def sort(self, key: Key | Sequence[Key], *, reverse: bool = False) -> Self:
-        """The samples ordered by a key; equal ones keep their order, those without a value (or NaN) come last.
+        """The samples ordered by a key: equal ones keep their order; a missing value or NaN comes last.
 
         Args:
             key: A column or path as for `column`, its length (`"len(messages)"`), either with a minus sign for
-                descending order (`"-score"`), or a function of the sample; or several of these, where the second
-                decides where the first are equal. An indexed column is sorted without reading rows. A function returns
-                numbers, strings, None, or tuples of them, as for `jinx.sort`, or other values that can be compared.
+                descending order (`"-score"`), or a function of the sample; or several of these; the second decides if
+                the first is equal. An indexed column is sorted without reading rows. A function returns numbers,
+                strings, None, or tuples of them, as for `jinx.sort`, or other values that can be compared.
             reverse: Reverse the order.
 
         Raises:
@@ -196,14 +196,14 @@ class Dataset(Base):
         """The samples that `keep` approves, in their order.
 
         `ds.filter("score > 0.5 and len(messages) > 2 and source in ('a', 'b')")` is the fastest way: indexed columns
-        are compared without opening a sample, other paths are read in parallel, and only where they decide.
+        are compared without opening a sample; other paths are read in parallel, and only for samples where they decide.
 
         Args:
             keep: An expression, a function of the sample, or a boolean mask of shape (len(ds),), for instance
-                `ds["score"] > 0.5`. An expression is about stored columns, by name or dotted path as for `column`.
-                It has Python's comparisons, `and`, `or`, `not`, `in`, arithmetic and `is None`, and the functions
-                `len`, `lower`, `contains`, `startswith` and `endswith`; strings are in single quotes, and names
-                that are not plain words in double quotes. A missing value passes no condition, not even under `not`.
+                `ds["score"] > 0.5`. An expression names stored columns, by name or dotted path as in `column`. It has
+                Python's comparisons, `and`, `or`, `not`, `in`, arithmetic and `is None`, and the functions `len`,
+                `lower`, `contains`, `startswith` and `endswith`; strings are in single quotes, and names that are not
+                plain words in double quotes. A missing value passes no condition, not even under `not`.
 
         Raises:
             InvalidError: An expression does not parse, or compares a string with a number.
@@ -222,8 +222,8 @@ class Dataset(Base):
 
         Args:
             *positional: Refused: libraries disagree about the order, so both numbers are keywords.
-            num_shards: How many parts.
-            index: Which part, from 0.
+            num_shards: The number of parts.
+            index: The number of the part, from 0.
             remainder: `"drop"` leaves out the last samples, `"pad"` repeats the first ones, so that all parts have the
                 same size and no worker waits for another at the end.
 
@@ -239,9 +239,9 @@ class Dataset(Base):
         """Two views that share no sample: `fraction` of the samples, and the rest.
 
         Args:
-            fraction: The first part's share, between 0 and 1; its size is rounded to the nearest sample.
+            fraction: The share of the first part, between 0 and 1; its size is rounded to the nearest sample.
             seed: Choose the first part at random; the same seed gives the same parts, and both keep the dataset's
-                order. Without a seed, the first part is the beginning.
+                order. If there is no seed, the first part is the beginning of the dataset.
         """
         return selection.split(self, fraction, seed)
 
@@ -249,10 +249,10 @@ class Dataset(Base):
     def concat(cls, datasets: Iterable[Self]) -> Self:
         """One dataset of the samples of several, in order; they may be views. `one + other` does the same.
 
-        They may have different columns, and be of different kinds: JINX, MDS, JSON lines.
+        The datasets may have different columns and be of different kinds: JINX, MDS, JSON lines.
 
         Raises:
-            ValueError: There are no datasets, or they differ in decoders or functions applied.
+            ValueError: There are no datasets, or they have different decoders or functions.
         """
         return selection.concat(cls, list(datasets))
 
@@ -261,10 +261,10 @@ class Dataset(Base):
             return NotImplemented
         return self.concat([self, other])
 
-    # Transforms.
+    # Methods that change samples.
 
     def with_transform(self, transform: Callable[[Any], Any]) -> Self:
-        """Show what `transform` returns in place of each sample.
+        """Replace each sample by the result of `transform`.
 
         The function is called whenever a sample is read; views, `take` and loaders keep it. For worker processes that
         are spawned, it must be picklable (defined in a module).
@@ -276,11 +276,11 @@ class Dataset(Base):
     ) -> Self:
         """Merge what `function` returns into each sample: new columns are added, existing ones replaced.
 
-        Lazy, unlike Hugging Face's: the function is called whenever a sample is read, and nothing is stored. As for
-        `with_transform`, it must be picklable for spawned processes.
+        Unlike in Hugging Face's library, `map` is lazy: the function is called whenever a sample is read, and nothing
+        is stored. As in `with_transform`, it must be picklable for spawned processes.
 
         Args:
-            function: Takes a sample and returns a dict, or None to leave the sample as it is.
+            function: Takes a sample and returns a dict, or None to leave the sample unchanged.
             remove_columns: Columns of the sample to leave out, unless the function returns them.
 
         Raises:
@@ -289,39 +289,40 @@ class Dataset(Base):
         return selection.merge_into_samples(self, function, remove_columns)
 
     def with_columns(self, columns: Any, *, on: str | None = None, missing: "Missing" = "null") -> Self:
-        """A view with columns of its own next to those of the files, which it does not touch. `save` keeps it.
+        """A view with its own columns next to the columns of the files, which do not change. `save` stores it.
 
             ds.with_columns({"score": scores, "num_words": lambda sample: len(sample["text"].split())})
 
-        A new column hides a stored one of the same name, and stays with its samples in all views.
+        A new column hides a stored one of the same name, and stays with its samples in all views of this view.
 
         Args:
             columns: A dict of names and values: a list, array or Arrow array with a value for each sample, or a
-                function of the sample, called whenever its value is touched. With `on`, a table whose other columns
-                are added: a dict of columns, a jinx dataset, or anything Arrow.
-            on: The column to join by; its values are unique in the table.
+                function of the sample, called whenever the value is accessed. With `on`, a table whose other columns
+                are added: a dict of columns, a jinx dataset, or Arrow data.
+            on: The column to join by; its values must be unique in the table.
             missing: Samples whose key the table lacks get None (`"null"`) or are left out (`"drop"`), with a warning;
-                with `"fail"` they are an error, as are rows of the table that match no sample.
+                `"fail"` raises an error, also for rows of the table that match no sample.
 
         Raises:
             ValueError: A column has another length than the dataset, or a key appears twice in the table.
-            KeyError: The table has no such key, or, with `missing="fail"`, something has no counterpart.
+            KeyError: The table has no such key; or, with `missing="fail"`, a sample or a row of the table has no
+                counterpart.
         """
         from jinx._dataset.added_columns import with_columns
 
         return with_columns(self, columns, on, missing)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
-        """Save this view: which samples of which files, in which order, and the columns of its own.
+        """Save this view: its samples, as positions in the files, and its own columns.
 
-        No sample is copied: the files stay where they are. `jinx.convert` makes a saved view a dataset of its own.
+        No sample is copied: the files stay where they are. `jinx.convert` turns a saved view into a separate dataset.
 
         Args:
             path: Its name ends in `.jinx`.
             overwrite: Replace an existing file, in one step when the view is complete.
 
         Raises:
-            FileExistsError: The file exists, and `overwrite` was not asked for.
+            FileExistsError: The file exists, and `overwrite` is not set.
             TypeError: Functions were applied (`map`, `with_transform`): use `with_columns`.
         """
         from jinx._views.save import save
@@ -329,11 +330,11 @@ class Dataset(Base):
         return save(self, path, overwrite=overwrite)
 
     def decode(self, spec: "DecodeSpec") -> Self:
-        """A view whose media are decoded when they are touched.
+        """A view whose media are decoded on access.
 
         Args:
             spec: True decodes the columns that the writer named as images (to PIL images) or audio; if it named none,
-                the columns whose first value begins like such a file. A dict names columns and kinds,
+                the columns whose first value begins like an image or audio file. A dict names columns and kinds,
                 `{"image": "pil" | "numpy" | "audio"}`. False and None give the stored bytes.
 
         Raises:
@@ -348,7 +349,7 @@ class Dataset(Base):
             media = media_in(self._derive(decoders=None, transforms=())[0])
         return self._derive(decoders=decoders_for(spec, media) or None)
 
-    # Batches and other libraries.
+    # Batches, and conversion for other libraries.
 
     def iter_batches(
         self,
@@ -364,15 +365,15 @@ class Dataset(Base):
             batch_size: Samples in a batch; the last may be smaller.
             columns: Only these columns.
             format: `"dicts"` gives a list of samples; `"columns"` a dict of lists; `"numpy"` a dict of ndarrays, of
-                dtype object where the values have no common shape; `"arrow"` a pyarrow RecordBatch.
-            remainder: `"drop"` leaves out a last batch that is smaller.
+                dtype object if the values have no common shape; `"arrow"` a pyarrow RecordBatch.
+            remainder: `"drop"` leaves out the last batch if it is smaller.
         """
         from jinx._dataset.export import iter_batches
 
         return iter_batches(self, batch_size, columns, format, remainder)
 
     def to_list(self) -> list[dict[str, Any]]:
-        """All samples as plain dicts, everything decoded, in memory."""
+        """All samples as plain dicts in memory, with all values decoded."""
         from jinx._dataset.export import to_list
 
         return to_list(self)
@@ -394,8 +395,8 @@ class Dataset(Base):
 
         Args:
             columns: Only these columns.
-            mixed: A column whose values have no common type is an error that names it (`"error"`), or becomes JSON
-                strings (`"json"`).
+            mixed: What to do with a column whose values have no common type: `"error"` raises an error that names it,
+                and `"json"` makes JSON strings of the values.
         """
         from jinx._dataset.export import to_arrow
 
@@ -430,9 +431,9 @@ class Dataset(Base):
     def close(self) -> None:
         """Close the files, also for the views, iterators and samples made from this dataset.
 
-        Whatever would read them afterwards raises an `InvalidError`, a `ValueError`. Decoded values stay usable, and so
-        do pickled copies, which have files of their own; what other threads are reading is read to its end. Without
-        `close` the files are closed when the last view and sample over them are gone.
+        Later reads raise an `InvalidError`, a `ValueError`. Decoded values stay usable, and so do pickled copies, which
+        open their own files. Reads that other threads have begun are completed. Without `close`, the files are closed
+        when the last view and sample over them are gone.
         """
         self._close()
 
@@ -455,7 +456,7 @@ class Dataset(Base):
         return id(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Paths, options and view; when the files are opened again, their ids and numbers of samples are compared."""
+        """Paths, options and view; unpickling compares the ids and numbers of samples of the files."""
         state = {
             "indices": self._indices,
             "columns": self._shown_columns,
@@ -470,8 +471,8 @@ class Dataset(Base):
     if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error; for a name of another library, it says what to write."""
-            if hasattr(type(self), name):  # a property raised AttributeError: read it again, for its own error
+            """Raise an error; for a name from another library, the message says what to write."""
+            if hasattr(type(self), name):  # a property raised AttributeError: read it again, to raise its own error
                 return object.__getattribute__(self, name)
             advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""
             raise AttributeError(f"a Dataset has no attribute {name!r}{advice}", name=name, obj=self)
@@ -490,9 +491,9 @@ class Dataset(Base):
         return self.column_names
 
     def _select(self, key: Any) -> Any:
-        """`ds[key]` for any key but an int: a column, some columns, or a view."""
+        """`ds[key]` for any key except an int: a column, some columns, or a view."""
         return selection.index(self, key)
 
 
-# Pickles and messages name the public place.
+# Pickles and messages name the public module.
 Dataset.__module__ = "jinx"

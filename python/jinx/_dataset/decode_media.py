@@ -1,4 +1,4 @@
-"""Decodes the media of a column when it is touched: images with Pillow, audio with soundfile."""
+"""Decodes the media of a column on access: images with Pillow, audio with soundfile."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -23,8 +23,7 @@ class MediaDecoder:
             of a float32 array of shape (samples[, channels]) and its sampling rate in Hz. Arrays of JPEG, PNG and WebP
             images are decoded in Rust without the GIL (JPEG within the rounding that decoders differ by), all others
             by Pillow.
-        paths: Where in the column media are: members by name, None for any element of a list. Empty: wherever there
-            are bytes.
+        paths: The paths of media in the column: members by name, None for any element of a list. Empty: all bytes.
     """
 
     def __init__(self, column: str, kind: Kind, paths: Sequence[Sequence[str | None]] = ()) -> None:
@@ -88,7 +87,7 @@ class MediaDecoder:
             raise
         except image.UnidentifiedImageError:  # its message names only the object in memory
             raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read") from None
-        except Exception as error:  # Pillow's parsers raise struct.error, IndexError, ...
+        except Exception as error:  # Pillow's parsers raise struct.error, IndexError and others
             raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read: {error}") from error
         if self.kind == "numpy":
             import numpy as np
@@ -111,7 +110,7 @@ def media_paths(stats: Sequence[Mapping[str, Any]]) -> Media:
 
 
 def media_in(sample: Mapping[str, Any]) -> Media:
-    """As `media_paths`, by the first bytes of a sample's values: for files whose writer named no media."""
+    """Like `media_paths`, but by the first bytes of a sample's values, for files whose writer named no media."""
     media: Media = {}
     for name in sample:
         places = list(dict.fromkeys(_places(sample[name], ())))
@@ -139,7 +138,7 @@ def decoders_for(spec: DecodeSpec, media: Media) -> dict[str, Callable[[Any], An
 
     Args:
         spec: True for all media, or the kind of each column.
-        media: Where media are.
+        media: The paths of media in each column.
 
     Raises:
         TypeError: The spec is neither a bool nor a dict.

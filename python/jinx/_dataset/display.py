@@ -1,4 +1,4 @@
-"""The text and HTML that terminals and notebooks show of datasets and samples: types and sizes, no raw bytes."""
+"""The text and HTML that terminals and notebooks show for datasets and samples: types and sizes, no raw bytes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -59,7 +59,7 @@ def dataset_text(dataset: Reader) -> str:
 
 
 def dataset_html(dataset: Reader) -> str:
-    """A table of the columns, and thumbnails of the first samples where Pillow is installed."""
+    """A table of the columns, and thumbnails of the first samples if Pillow is installed."""
     if dataset._is_closed():
         return f"<div><b>Dataset</b> <code>{escape(_short(path_of(dataset)))}</code>, closed</div>"
     rows = [
@@ -78,7 +78,7 @@ def dataset_html(dataset: Reader) -> str:
 
 
 def sample_html(sample: Mapping[str, Any]) -> str:
-    """A table of one sample's columns; images as thumbnails where Pillow is installed."""
+    """A table of one sample's columns; images as thumbnails if Pillow is installed."""
     page = f"<table style='{_TABLE}'><tbody>"
     for name in list(sample)[:_MAX_COLUMNS]:
         cells = [f"<code>{escape(_short(name))}</code>", _cell(sample[name])]
@@ -89,7 +89,7 @@ def sample_html(sample: Mapping[str, Any]) -> str:
 
 
 def samples_html(samples: Sequence[Mapping[str, Any]]) -> str:
-    """A table with a line for each sample; images as thumbnails where Pillow is installed."""
+    """A table with a line for each sample; images as thumbnails if Pillow is installed."""
     names = list(dict.fromkeys(name for sample in samples for name in sample))[:_MAX_COLUMNS]
     head = _row("th", [_TEXT] * len(names), [f"<code>{escape(_short(name))}</code>" for name in names])
     page = f"<table style='{_TABLE}'><thead>{head}</thead><tbody>"
@@ -101,7 +101,7 @@ def samples_html(samples: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A value as HTML: its images as thumbnails, and what else it holds as text."""
+    """A value as HTML: its images as thumbnails, and everything else as text."""
     binaries = islice(_binary(value), _THUMBNAILS)
     figures = [_figure(image, path, data) for path, data in binaries if (image := _thumbnail(data))]
     text = escape(_short(_shown(value))) if not figures or isinstance(value, list | Mapping) else ""
@@ -120,7 +120,7 @@ def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _name_style(name: str) -> str:
-    """Names are on one line, unless that leaves the values no room."""
+    """Names are on one line, unless this leaves no room for values."""
     return _NAME if len(name) <= _MAX_UNBROKEN else _TEXT
 
 

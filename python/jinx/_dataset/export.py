@@ -91,7 +91,7 @@ def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = F
     if format == "arrow":
         yield from _arrow_batches(dataset, batch_size, stop)
         return
-    # The names are read once, so that every batch has the same columns in the same order.
+    # The names are read once, so every batch has the same columns in the same order.
     names = column_names(dataset) if format != "dicts" and not dataset._transforms else None
     for start in range(0, stop, batch_size):
         samples = dataset.take(range(start, min(start + batch_size, stop)))
@@ -103,7 +103,7 @@ def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = F
 
 
 def _transformed_reader(dataset: Reader, batch_rows: int) -> Any:
-    """A pyarrow reader over samples that a function returned; their types are those of the first batch."""
+    """A pyarrow reader over samples that a function returned; the first batch decides the types."""
     pyarrow = require("pyarrow", extra="arrow", what="Arrow output of a transformed dataset")
     batches = _batches(dataset, batch_rows, "dicts")
     nothing: list[Any] = []
@@ -156,7 +156,7 @@ def _record_batches(dataset: Reader, batch_rows: int, *, mixed_json: bool) -> tu
 
 
 class ArrowView:
-    """A dataset's Arrow stream with options that the protocol has no place for."""
+    """A dataset's Arrow stream with options that the protocol cannot carry."""
 
     def __init__(self, dataset: Reader, batch_rows: int, *, mixed_json: bool) -> None:
         self.dataset = dataset
@@ -170,7 +170,7 @@ class ArrowView:
 
 
 def to_columns(samples: list[Any], names: list[str] | None = None) -> dict[str, list[Any]]:
-    """A dict of lists; None where a sample lacks a column."""
+    """A dict of lists; None if a sample lacks a column."""
     all_names = dict.fromkeys(names or ())
     for sample in samples:
         all_names.update(dict.fromkeys(sample))

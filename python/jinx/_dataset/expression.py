@@ -18,11 +18,11 @@ def matching(dataset: D, expression: str, limit: int | None = None) -> D:
     Args:
         dataset: The view.
         expression: The condition.
-        limit: Only the first so many; no more samples than that takes are read.
+        limit: The maximum number of samples to select; reading stops at this number.
 
     Raises:
-        InvalidError: The expression does not parse, or compares what cannot be compared.
-        KeyError: No sample has one of its paths; the nearest one is named.
+        InvalidError: The expression does not parse, or compares values that cannot be compared.
+        KeyError: No sample has one of its paths; the message names the nearest path.
     """
     if dataset._transforms:
         raise InvalidError(
@@ -34,7 +34,7 @@ def matching(dataset: D, expression: str, limit: int | None = None) -> D:
     except ValueError as error:
         raise InvalidError(str(error)) from None
     written = _core.expression_paths(expression)
-    if not dataset._base_len():  # of which nobody knows what columns it would have
+    if not dataset._base_len():  # the columns of an empty dataset are unknown
         return dataset
     stats = dataset._path_stats()
     paths = [_resolved(dataset, text) for text in written]
@@ -59,7 +59,7 @@ def _resolved(dataset: Reader, text: str) -> list[str]:
 
 
 def _kinds(path: Sequence[str], stats: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The kinds of all values at a path, if the files tell; below the top level they count only some of them."""
+    """The kinds of all values at a path, if the files list them; below the top level, the lists are incomplete."""
     if len(path) > 1:
         return []
     return [kind for entry in stats if list(entry["path"]) == list(path) for kind in entry["kinds"]]

@@ -13,10 +13,10 @@ _HASH_DIGITS = 32
 
 
 def identity_of(dataset: Reader) -> dict[str, Any]:
-    """The number of samples, a hash of the files that they are in, and one of their order in them.
+    """The number of samples, a hash of their files, and a hash of their order in the files.
 
-    The same samples in the same order have the same identity, however the dataset was put together: files of which no
-    sample is shown do not count. `order` is None where all samples of the files are shown as they are stored.
+    The same samples in the same order have the same identity, however the dataset was put together: files without a
+    shown sample do not count. `order` is None if all samples of the files are shown in stored order.
     """
     import numpy as np
 
@@ -31,7 +31,7 @@ def identity_of(dataset: Reader) -> dict[str, Any]:
     is_used = np.zeros(len(files), dtype=np.bool_)
     for start in range(0, len(positions), _BLOCK):
         is_used[np.searchsorted(ends, positions[start : start + _BLOCK], side="right")] = True
-    # Positions as if the other files were not there.
+    # The positions if there were only the given files.
     skipped = np.cumsum(np.where(is_used, 0, counts))
     is_whole = len(positions) == int(counts[is_used].sum())
     hashes: list[str] = []
@@ -45,16 +45,16 @@ def identity_of(dataset: Reader) -> dict[str, Any]:
 
 
 def require_identity(saved: Any, current: Mapping[str, Any], subject: str) -> None:
-    """Refuse a dataset other than the one that a plan or a state was made with.
+    """Refuse any dataset except the one that a plan or a state was made with.
 
     Args:
         saved: The identity in the plan or state.
         current: The identity of the dataset.
-        subject: What the message calls the plan or state.
+        subject: The name of the plan or state in the message.
 
     Raises:
         InvalidError: `saved` is not an identity.
-        MismatchError: They differ.
+        MismatchError: The identities differ.
     """
     if not is_identity(saved):
         raise InvalidError(f"{subject} is damaged: it does not say which dataset it belongs to")

@@ -60,11 +60,11 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
 
 
 def in_files(indices: bytes | None, length: int) -> "range | list[int]":
-    """The numbers that the samples of a view have in its files.
+    """The positions of the samples of a view in its files.
 
     Args:
         indices: The view, as `Dataset._indices`.
-        length: How many samples it has.
+        length: The number of samples of the view.
     """
     if indices is None:
         return range(length)

@@ -33,7 +33,7 @@ def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
 
 
 def index(dataset: Reader, key: Any) -> Any:
-    """`ds[key]` for any key but an int: a column, some columns, or a view."""
+    """`ds[key]` for any key except an int: a column, some columns, or a view."""
     if isinstance(key, str):
         return column(dataset, key)
     position = scalar(key)
@@ -110,7 +110,8 @@ def shuffle(dataset: D, seed: int | None) -> D:
 def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:
     """See `Dataset.sort`."""
     if isinstance(key, list | tuple) and key:
-        # Each keeps the order of samples that it finds equal, so that the first one decides.
+        # Keys are applied from the last to the first. Each sort keeps the order of equal samples, so the first key
+        # decides.
         for sort_key in reversed(cast("Sequence[Key]", key)):
             dataset = sort(dataset, sort_key, reverse=reverse)
         return dataset
@@ -136,7 +137,7 @@ def _sorted_by_values(dataset: D, values: list[Any], *, descending: bool) -> D:
 
     columns = [values]
     if {type(value) for value in values} == {tuple} and len(set(map(len, values))) == 1:
-        # As for several keys: where one is missing, only that one comes last.
+        # As with several keys, a missing key only comes last in its own sort.
         columns = [list(column) for column in zip(*values, strict=True)]
     order = np.arange(len(dataset))
     for keys in reversed(columns):
@@ -155,7 +156,7 @@ def keep(dataset: D, condition: Any) -> D:
     import numpy as np
 
     mask = cast("Any", condition if isinstance(condition, np.ma.MaskedArray) else np.asarray(condition))
-    if mask.shape == (0,):  # an empty list tells no type
+    if mask.shape == (0,):  # an empty list has no type
         mask = mask.astype(np.bool_)
     if mask.dtype != np.bool_:
         raise TypeError(f"filter takes an expression, a function or a boolean mask, not {mask.dtype} values")
@@ -212,7 +213,7 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
     rows = _core.join(parts)
     if rows is not None:
         return first._derive(rows=rows, indices=indices)
-    # The indexes of MDS directories are read again, and must still be those that the parts show.
+    # The indexes of MDS directories are read again, and must not have changed since the parts were opened.
     identities = [identity for part in parts for identity in part._identities()]
     joined = open_again(kind, [path for part in parts for path in part._shard_paths], options(first), identities)
     return joined._derive(
@@ -221,7 +222,7 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
 
 
 def _composed(parts: Sequence[D]) -> D:
-    """Datasets of different kinds, or with columns of their own, as one."""
+    """Datasets of different kinds, or with own columns, as one dataset."""
     from jinx._dataset.view_definition import ViewDefinition
 
     first = parts[0]
@@ -230,7 +231,7 @@ def _composed(parts: Sequence[D]) -> D:
 
 
 def options(dataset: Reader) -> dict[str, Any]:
-    """The options of the dataset, without those that depend on its files."""
+    """The options of the dataset, without options that depend on its files."""
     return {name: value for name, value in dataset._options.items() if name != "expected"}
 
 

@@ -11,7 +11,7 @@ Key = str | Callable[[Any], Any]
 
 
 def parse_key(key: str, columns: list[str]) -> tuple[str, bool, bool]:
-    """(column, whether its length is meant, whether the order is descending) of `len(messages)`, `-score`, `score`.
+    """(column, whether to sort by its length, whether the order is descending) from `len(messages)`, `-score`, `score`.
 
     A column with exactly this name wins over any other reading.
     """
@@ -25,11 +25,11 @@ def parse_key(key: str, columns: list[str]) -> tuple[str, bool, bool]:
 
 
 def stable_order(values: Any, present: Any, *, descending: bool) -> "npt.NDArray[np.int64]":
-    """Positions, of shape (n,), that sort `values`: equal ones keep their order, missing ones and NaN come last.
+    """Positions, of shape (n,), that sort `values`: equal values keep their order; missing values and NaN come last.
 
     Args:
-        values: An ndarray of bools or numbers, where masked means missing, or a list, where None does.
-        present: A boolean mask of shape (n,), or None when every value is there.
+        values: An ndarray of bools or numbers, where masked elements are missing, or a list, where None is missing.
+        present: A boolean mask of shape (n,), or None if no value is missing.
         descending: Whether the largest comes first.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How many bytes samples take on disk, by the files as they were opened: others may have taken their places since."""
+"""The number of bytes that samples take on disk, in the opened files, which may have been replaced since."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from jinx._core import Reader
 
 
 def stored_bytes(dataset: Reader) -> int:
-    """About how many bytes the samples of a dataset take: their share of its files.
+    """The approximate number of bytes that the samples of a dataset take: their share of its files.
 
     Raises:
         MismatchError: An MDS directory was replaced since it was opened.
@@ -21,7 +21,7 @@ def stored_bytes(dataset: Reader) -> int:
 
 
 def file_sizes(dataset: Reader, root: _core.Rows) -> list[tuple[int, int]]:
-    """Bytes of each file below a dataset, and of its sidecar; of MDS, those of all shards of a directory.
+    """Bytes of each file below a dataset, with its sidecar; for MDS, bytes of all shards of a directory.
 
     Args:
         dataset: The dataset.
@@ -37,7 +37,7 @@ def file_sizes(dataset: Reader, root: _core.Rows) -> list[tuple[int, int]]:
 
 
 def _own_bytes(dataset: Any) -> int:
-    """Bytes of the columns that saved views have of their own; of those in memory nothing is known."""
+    """Bytes of the own columns of saved views; the size of columns in memory is unknown."""
     definition = dataset._definition
     if definition is None:
         return 0

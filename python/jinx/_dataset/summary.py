@@ -41,7 +41,7 @@ def path_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, 
 
 
 def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> list[str]:
-    """Columns that use something that readers of JINX 1.0 report as an error."""
+    """Columns with features that readers of JINX 1.0 report as an error."""
     reasons: list[str] = []
     for entry in stats:
         path, kinds = entry["path"], entry.get("kinds", {})
@@ -75,7 +75,7 @@ def schema(dataset: Reader) -> dict[str, str]:
         return {name: types[name] for name in names}
     stats = {entry["path"][0]: entry for entry in dataset._path_stats() if len(entry["path"]) == 1}
     if dataset._transforms or not stats:
-        # If no sample is selected, the types are those in the files.
+        # If no sample is selected, the types come from the files.
         seen = dataset if len(dataset) or dataset._transforms else dataset._derive(indices=None)
         if not len(seen) and not dataset._transforms:
             found = dict(seen._column_types()) if names else {}
@@ -131,7 +131,7 @@ def describe(dataset: Reader) -> "DatasetInfo":
 
 
 def column_infos(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> "list[ColumnInfo]":
-    """What is known about each column."""
+    """The facts about each column."""
     from jinx._results import ColumnInfo
 
     sizes = path_sizes(stats)

@@ -10,7 +10,7 @@ from jinx._unpickle import rebuild
 
 @dataclass(frozen=True, eq=False)
 class ViewDefinition:
-    """The datasets and own columns of a view, from which it can be made again after unpickling.
+    """The datasets and own columns of a view, from which unpickling makes it again.
 
     Attributes:
         parts: The datasets.

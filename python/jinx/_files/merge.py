@@ -7,10 +7,10 @@ from jinx._results import WriteResult
 
 
 def parse_part(part: str | tuple[int, int]) -> tuple[int, int]:
-    """(number, count) of `(3, 8)`, or of `"3/8"` as the command line has it.
+    """(number, count) of `(3, 8)`, or of `"3/8"`, the form of the command line.
 
     Raises:
-        TypeError: `part` is neither of them.
+        TypeError: `part` has neither form.
         ValueError: There is no such part.
     """
     if not isinstance(part, str | tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without types
@@ -23,11 +23,11 @@ def parse_part(part: str | tuple[int, int]) -> tuple[int, int]:
 
 
 def part_directory(out: str, part: int, parts: int) -> str:
-    """The hidden directory of one part inside `out`, which is made if need be.
+    """The hidden directory of one part inside `out`, which is created if needed.
 
     Raises:
         ValueError: `out` is a single file, or there is no such part.
-        FileExistsError: `out` is a dataset already.
+        FileExistsError: `out` is already a dataset.
     """
     parse_part((part, parts))
     if out.endswith(".jinx"):
@@ -39,7 +39,7 @@ def part_directory(out: str, part: int, parts: int) -> str:
 
 
 def merge(out: str | os.PathLike[str]) -> WriteResult:
-    """Make one dataset of the parts in a directory; no sample is copied.
+    """Make one dataset from the parts in a directory; no sample is copied.
 
     To resume an interrupted merge, run it again.
 

@@ -21,8 +21,8 @@ class Parts:
 
     Attributes:
         path: The `.jinx` file or the directory.
-        files: All files; the first is the one that makes the others a dataset.
-        is_directory: Whether it is a directory of shards.
+        files: All files; the first one names the others.
+        is_directory: Whether the dataset is a directory of shards.
     """
 
     path: str
@@ -35,11 +35,11 @@ class Parts:
 
         Raises:
             FileNotFoundError: The file does not exist.
-            MismatchError: It is not a JINX dataset, or a directory that holds other files too.
+            MismatchError: The path is not a JINX dataset, or is a directory with other files.
         """
         path = path.rstrip("/") or path
         if os.path.isdir(path):
-            # A writer that is adding shards, or died then, leaves its temporary manifest.
+            # The temporary manifest of a writer that is adding shards, or died while doing so.
             names = [name for name in os.listdir(path) if name != ".jinx.json.tmp"]
             others = [name for name in names if not _is_ours(name)]
             if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
@@ -52,7 +52,7 @@ class Parts:
         if not path.endswith(".jinx"):
             raise MismatchError(f"{path}: this is neither a .jinx file nor a directory of shards")
         sidecar = None
-        with suppress(MismatchError):  # it is missing, which matters only to those that need it
+        with suppress(MismatchError):  # a missing sidecar only matters to callers that need it
             sidecar = _core.sidecar_of(path)
         return cls(path, [path, str(sidecar)] if sidecar else [path], False)  # noqa: FBT003
 
@@ -67,7 +67,7 @@ class Parts:
 
     @property
     def is_view(self) -> bool:
-        """Whether it is a saved view, which shows samples of other datasets; a file that cannot be read is none."""
+        """Whether the path is a saved view, which shows samples of other datasets; False for an unreadable file."""
         try:
             return not self.is_directory and _core.view_footer(self.path) is not None
         except JinxError:
@@ -77,7 +77,7 @@ class Parts:
         """Every main file has the sidecar that its footer names.
 
         Raises:
-            MismatchError: One is missing.
+            MismatchError: A sidecar is missing.
         """
         for file in self.files:
             if file.endswith(".jinx"):
@@ -85,15 +85,16 @@ class Parts:
 
 
 def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[str, str] = _NOTHING) -> None:
-    """Give a dataset another name; on another disk it is copied, then removed.
+    """Move or rename a dataset; to another disk, it is copied and then removed.
 
-    A sidecar that another main file needs too keeps its old name as well. A saved view still finds its datasets.
+    If another main file also needs the sidecar, the sidecar stays under its old name too. A moved view still finds its
+    datasets.
 
     Args:
         source: The dataset.
         target: Its new name.
-        overwrite: Replace what has the new name.
-        moved: Old and new paths, absolute, of datasets that were moved before: a view may show them.
+        overwrite: Replace an existing dataset with the new name.
+        moved: Absolute old and new paths of datasets that were moved before, which a view may show.
 
     Raises:
         FileExistsError: The new name exists, and `overwrite` is not set.
@@ -117,8 +118,9 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
     Args:
         source: The dataset.
         target: The name of the copy.
-        overwrite: Replace what has this name.
-        copied: Paths, absolute, of datasets that were copied before, and of their copies, which a copied view shows.
+        overwrite: Replace an existing dataset with this name.
+        copied: Absolute paths of datasets that were copied before, with the paths of their copies; a copied view shows
+            the copies.
 
     Raises:
         FileExistsError: The new name exists, and `overwrite` is not set.
@@ -174,9 +176,9 @@ def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
 
 
 def _renamed(parts: Parts, target: str) -> list[tuple[str, str]]:
-    """The files of a pair that get another name, and their names."""
+    """The files of a pair to rename, with their new names."""
     names = zip(parts.files, [target, f"{target[:-5]}.binx"], strict=False)
-    # The sidecar of a renamed main file may have the name already.
+    # The sidecar of a renamed main file may already have the new name.
     return [(file, new) for file, new in names if os.path.abspath(file) != os.path.abspath(new)]
 
 

@@ -18,13 +18,14 @@ def verify(
 ) -> list[Problem]:
     """Read everything and compare it with the checksums of rows, values, index, columns and footer.
 
-    Of a saved view, also the datasets that it shows: whether they are found, are the right ones, and are intact.
+    For a saved view, the datasets that it shows are checked too: that they exist, have not been replaced, and are
+    intact.
 
     Args:
         path: A `.jinx` file, a directory of shards (compared with its manifest too), an MDS directory (compared with
             the hashes in its index), or a pattern.
         progress: Called with the bytes checked so far and the total bytes; it may raise an error to stop.
-        max_value_bytes: A longer value is a problem, as for `jinx.open`; 2 GiB if not given (JINX).
+        max_value_bytes: A longer value is a problem, as for `jinx.open`; by default 2 GiB (JINX).
 
     Returns:
         The problems; an empty list if the dataset is intact. Files of 1.0 have no checksums, so only their structure is
@@ -42,7 +43,7 @@ def verify(
 
 def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None) -> list[Problem]:
     if name.lower().endswith(PLAIN) and _core.sniff(name)[0] == "an empty file":
-        return []  # JSON lines without a line
+        return []  # an empty file is valid JSON lines
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
@@ -60,13 +61,13 @@ def repair(
     """Save every intact sample of a file whose writer died or whose bytes were damaged into a new file.
 
     Args:
-        path: The `.jinx` file, the temporary file an interrupted writer left, or the name it would have had. It is
-            never changed.
-        out: Where the result goes; `STEM.repaired.jinx` next to the file if not given.
-        dry_run: Only say what would be kept and lost.
+        path: The `.jinx` file, the temporary file of an interrupted writer, or the name that the file would have had.
+            This file is never changed.
+        out: The path of the result; by default `STEM.repaired.jinx` next to the file.
+        dry_run: Only report what would be kept and lost.
 
     Returns:
-        What was kept and lost.
+        The numbers of kept samples, and the losses.
 
     Raises:
         FileNotFoundError: The file does not exist.

@@ -23,7 +23,7 @@ def load_function(code: str) -> Callable[[Any], Any]:
 
     Raises:
         FileNotFoundError: The file does not exist.
-        ValueError: The text has another form, the file cannot be run, or it has no such function.
+        ValueError: The argument has another form, the file cannot be run, or the file has no such function.
     """
     path, _, name = code.rpartition(":")
     if not path or not name.isidentifier():
@@ -48,7 +48,7 @@ def in_this_process(dataset: Dataset, code: str) -> list[Any]:
     """The keys of all samples.
 
     Raises:
-        ValueError: As for `load_function`, or the function fails at a sample.
+        ValueError: An error of `load_function`, or the function fails on a sample.
     """
     function = load_function(code)
     return [_key(function, dataset, i) for i in range(len(dataset))]
@@ -56,7 +56,7 @@ def in_this_process(dataset: Dataset, code: str) -> list[Any]:
 
 def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[list[Any]]:
     """The keys of all samples, block by block in their order."""
-    load_function(code)  # raises errors before a process starts
+    load_function(code)  # reports errors before a process starts
     from multiprocessing import get_context
 
     count = workers or os.cpu_count() or 1
@@ -82,7 +82,7 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
 
 @contextmanager
 def _uninterrupted() -> Generator[None]:
-    """Holds back Ctrl-C in processes that start meanwhile: one that is not ready would print a traceback."""
+    """Blocks Ctrl-C in processes that start meanwhile: a process that is not ready would print a traceback."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -91,7 +91,7 @@ def _uninterrupted() -> Generator[None]:
 
 
 def _start(dataset: Dataset, code: str) -> None:
-    # Ctrl-C ends a worker, and only the main process says so.
+    # Ctrl-C ends a worker silently; only the main process reports it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _WORK[:] = [dataset, load_function(code)]

@@ -1,4 +1,4 @@
-"""The memory limit of shuffling and sorting: as given, or a share of what the machine or container has."""
+"""The memory limit of shuffling and sorting: as given, or a share of the memory of the machine or container."""
 
 import os
 
@@ -10,7 +10,7 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 
 def memory_bound(memory: int | str | None) -> int:
-    """Bytes of `memory`, or a quarter of what this machine or its container has."""
+    """Bytes of `memory`, or a quarter of the memory of this machine or its container."""
     require_type("memory", memory, int | str | None)
     return parse_size(memory) if memory is not None else _available() // _SHARE
 

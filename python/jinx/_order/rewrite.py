@@ -36,7 +36,7 @@ class Job:
         memory: Bytes that may be used.
         view: Save a view instead of copying.
         overwrite: Replace an existing output.
-        shard_size: Of a directory.
+        shard_size: The size of the shards of a directory.
         progress: Called with samples, bytes done and total bytes.
         started: When the call began, in seconds.
     """
@@ -124,7 +124,7 @@ def _refuse_other_formats(out: str) -> None:
     """Refuse other formats: samples are copied as they are stored.
 
     Raises:
-        ValueError: The suffix names one.
+        ValueError: The suffix names another format.
     """
     output_format = format_of(out)
     if output_format not in {None, "jinx"}:
@@ -143,7 +143,7 @@ def _opened(source: Source) -> Dataset:
 
 
 def _writer(job: Job) -> _core.Writer:
-    # Numbers of the top level are indexed in any case.
+    # Numbers at the top level are always indexed.
     indexed = [
         column.path
         for column in job.dataset.info().indexed
@@ -172,9 +172,9 @@ def _in_bytes(progress: Progress | None, samples: int, stored: int) -> Callable[
 
 
 def _sidecar_values(dataset: Dataset) -> tuple[int, Path] | None:
-    """About how many bytes of a sample lie in sidecars, and the path of the largest sidecar.
+    """The approximate number of bytes of a sample in sidecars, and the path of the largest sidecar.
 
-    None for formats other than JINX, and if the file is gone since it was opened.
+    Returns None for formats other than JINX, and if the file has been removed since it was opened.
     """
     roots = dataset._roots()[0]
     if any(root.kind != "jinx" for root in roots):

@@ -11,7 +11,7 @@ from jinx._results import OrderResult
 from jinx._rewrite.options import OrderOptions
 
 _SEED_BITS = 64
-# Of a random seed: few enough to copy by hand.
+# Digits of a random seed: few enough to copy by hand.
 _RANDOM_BITS = 32
 
 
@@ -26,16 +26,17 @@ def shuffle(
 ) -> OrderResult:
     """Write a dataset in shuffled order, so that reading the result from its start is a global shuffle.
 
-    Samples are copied as they are stored. The order depends on the number of samples and the seed alone: it is the same
-    on any machine, in any memory, and with `view=True`. Columns that the input indexes are indexed in the output.
+    Samples are copied as they are stored. The order only depends on the number of samples and the seed: it is the same
+    on any machine, for any memory limit, and with `view=True`. Columns that the input indexes are indexed in the
+    output.
 
         jinx.shuffle("train.jinx", "shuffled.jinx", seed=7)
 
     Args:
-        source: What `jinx.open` takes, or a dataset or view.
+        source: Anything that `jinx.open` takes, or a dataset or view.
         out: A name that ends in `.jinx` is one file (and its sidecar); any other name is a directory of shards. It
             appears when it is complete.
-        seed: From 0 to 2**64 - 1; a random one if not given. The result names it.
+        seed: From 0 to 2**64 - 1; by default a random seed, which the result names.
         progress: Called with samples, bytes done and total bytes; it may raise an error to stop.
         **options: Any of the options below.
 

@@ -38,8 +38,8 @@ def sort(
 ) -> OrderResult:
     """Write a dataset sorted by one or more keys.
 
-    Samples are copied as they are stored; equal ones keep their order. Keys that are in the index are taken from it,
-    otherwise the rows are read once. Keys that do not fit into the memory are sorted in files.
+    Samples are copied as they are stored; samples with equal keys keep their order. Keys that are in the index are
+    taken from it, otherwise the rows are read once. Keys that do not fit into the memory are sorted in files.
 
         jinx.sort("train.jinx", "sorted.jinx", by=["source", "-len(messages)"])
 
@@ -49,12 +49,12 @@ def sort(
         by: A column, a dotted path (`meta.width`), `len(path)`, or several of them; a `-` before one sorts it in
             descending order. Or a function of a sample that returns a number, a string, None, or a tuple of them,
             called in this process.
-        code: `FILE.py:FUNCTION` instead of `by`: such a function from a file, called in worker processes.
+        code: `FILE.py:FUNCTION` instead of `by`: a key function from a file, called in worker processes.
         descending: Reverse the order; for several keys, one bool for each.
         natural: Numbers within strings count as numbers: `img9` comes before `img10`.
-        missing: Samples without a key (None, NaN, no such column) come `"last"` in both directions, or `"drop"` leaves
-            them out, or `"fail"` refuses them.
-        workers: Processes for `code`; one for each core if not given.
+        missing: Samples without a key (None, NaN, no such column): `"last"` puts them at the end in both directions,
+            `"drop"` leaves them out, and `"fail"` refuses them.
+        workers: Processes for `code`; by default one for each core.
         progress: As for `jinx.shuffle`.
         **options: Any of the options below.
 
@@ -63,8 +63,8 @@ def sort(
         KeyError: No sample has such a column or path.
         OSError: There is not enough room for the output and the temporary files.
         TypeError: The function returns a value that is not a key.
-        ValueError: The output is also an input; a key is a number in one sample and a string in another, which are
-            named; or keys are missing, with `missing="fail"`.
+        ValueError: The output is also an input; a key is a number in one sample and a string in another (the message
+            names both); or keys are missing, with `missing="fail"`.
     """
     if (by is None) == (code is None):
         raise ValueError("give the keys as by=... or as code='file.py:function'")
@@ -99,7 +99,7 @@ def sort(
 
 
 def _flips(descending: Descending) -> bool | list[bool]:
-    """Whether the order is reversed: of all keys, or of each.
+    """Whether to reverse the order, for all keys or for each.
 
     Raises:
         TypeError: `descending` is neither a bool nor a list of bools.
@@ -121,19 +121,19 @@ class _Keys:
         self.job, self.descending, self.natural, self.missing = job, descending, natural, missing
 
     def _sorter(self, reversed_keys: Sequence[bool]) -> _core.SortKeys:
-        """For keys of which some are reversed already."""
+        """A sorter for keys, some of which a `-` already reverses."""
         given = self.descending
         flips = [given] * len(reversed_keys) if isinstance(given, bool) else given
         if len(flips) != len(reversed_keys):
             raise ValueError(f"descending has {len(flips)} entries for {len(reversed_keys)} keys")
         directions = [(own != flip, self.natural) for own, flip in zip(reversed_keys, flips, strict=True)]
-        # A half for the keys; the other half is that of the lists which are made of them.
+        # One half is for the keys; the other half is for the lists that are made from them.
         return _core.SortKeys(directions, self.job.folder, self.job.memory // 2, self.missing == "drop")
 
     def of_paths(self, names: list[str]) -> tuple[_core.Ordering, int]:
         dataset = self.job.dataset
         parsed = [parse_key(name, column_names(dataset)) for name in names]
-        # Without samples, any column may be meant.
+        # If there are no samples, any column may exist.
         is_empty = not len(dataset)
         paths = [_core.parse_path(name) if is_empty else parse_name(dataset, name) for name, _, _ in parsed]
         kinds = ["length" if is_length else "value" for _, is_length, _ in parsed]

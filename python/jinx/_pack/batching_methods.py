@@ -19,7 +19,7 @@ class Batching:
 
     Attributes:
         positions: The samples of all sequences, one sequence after another.
-        offsets: Where each sequence begins in `positions`, and where the last one ends.
+        offsets: The start of each sequence in `positions`, and the end of the last one.
         widths: The tokens of each sequence, padding included.
     """
 
@@ -39,7 +39,7 @@ def naive_padding(sizes: Sizes, order: "npt.NDArray[np.int64]", batch_size: int)
 
 
 def constrained_padding(sizes: Sizes, order: "npt.NDArray[np.int64]", max_length: int) -> Batching:
-    """Samples over `max_length` dropped, all others padded to it."""
+    """Samples over `max_length` are dropped, and all others padded to it."""
     import numpy as np
 
     kept = order[sizes.columns[TOKENS][order] <= max_length]
@@ -52,7 +52,7 @@ def greedy(sizes: Sizes, config: PackConfig) -> Packs:
 
 
 def bin_packing(sizes: Sizes, config: PackConfig) -> Packs:
-    """Long samples first, each into the first sequence with room; only tokens count."""
+    """Long samples come first, each into the first sequence with room; only tokens count."""
     return _packed(sizes, config, "first_fit_decreasing", [TOKENS])
 
 

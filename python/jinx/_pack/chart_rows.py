@@ -19,10 +19,10 @@ class Row(Result):
     """A sequence of a batch.
 
     Attributes:
-        width: Its tokens, padding included.
+        width: The tokens of the sequence, including padding.
         samples: The positions of its samples.
         tokens: The tokens of each sample.
-        image_tokens: How many of these stand for images.
+        image_tokens: The image tokens of each sample.
         images: The images of each sample.
     """
 
@@ -40,9 +40,9 @@ def rows_of(
 
     Args:
         batching: Samples in sequences.
-        sizes: What each sample takes.
-        positions: The position that each sample has for users; None: the same as here.
-        tokens_per_image: How many tokens stand for an image, where `num_image_tokens` does not say.
+        sizes: The sizes of each sample.
+        positions: The position to show for each sample; None: its own position.
+        tokens_per_image: The tokens of an image, if there is no size `num_image_tokens`.
     """
     import numpy as np
 

@@ -30,11 +30,12 @@ class Stage(Result):
         name: `"naive_padding"`, `"constrained_padding"`, `"greedy"`, `"bin_packing"` or `"knapsack"`.
         rows: Sequences.
         samples: Samples in them.
-        dropped: Samples that are left out: empty or too long ones and, by the knapsack, those over another budget.
+        dropped: Samples that are left out: empty ones, too long ones, and in the knapsack also samples over another
+            budget.
         tokens: Tokens of the samples.
         cells: Tokens of the sequences, padding included.
         efficiency: `tokens / cells`.
-        images: The fewest, the mean and the most images of a sequence; None where they are not known.
+        images: The minimum, mean and maximum number of images of a sequence; None if unknown.
     """
 
     name: str
@@ -49,13 +50,13 @@ class Stage(Result):
 
 @dataclass(frozen=True, slots=True)
 class PackComparison(Result):
-    """What `jinx.compare_packing` returns: five ways to batch the same samples.
+    """The result of `jinx.compare_packing`: five ways to batch the same samples.
 
     Attributes:
-        samples: How many samples there are.
-        budgets: What a sequence of the knapsack may hold.
+        samples: The number of samples.
+        budgets: The limits of a sequence of the knapsack.
         stages: The five ways.
-        shown: For each of them, the sequences that some of the samples make; the picture shows them.
+        shown: For each way, the sequences of some of the samples, which the picture shows.
         cost: The size that counts as the cost of a pack.
         costs: The cost of each of 8 ranks in up to 64 steps, `before` and `after` balancing: lists of 8 numbers.
         imbalance: The cost of the slowest rank over the mean, on average over the epoch, `before` and `after`.
@@ -70,17 +71,17 @@ class PackComparison(Result):
     imbalance: dict[str, float]
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the picture: four panels of sequences, images at their right, and what ranks pay below.
+        """Draw the picture: four panels of sequences, with images at the right and the costs of ranks below.
 
         Args:
-            path: Its suffix says the kind: `.png`, `.svg` or `.pdf`. An existing file is replaced.
+            path: The file; its suffix selects the format: `.png`, `.svg` or `.pdf`. An existing file is replaced.
         """
         from jinx._pack.picture import draw
 
         draw(self.to_dict(), path)
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
-        """Write all numbers as JSON, those of the picture too. An existing file is replaced."""
+        """Write all numbers as JSON, including the numbers of the picture. An existing file is replaced."""
         from jinx._pack.atomic_write import write_json
 
         write_json(path, self.to_dict())
@@ -108,19 +109,19 @@ def compare_packing(
     Args:
         source: As for `jinx.pack`.
         max_length: The tokens of a sequence.
-        max_images: The images of a sequence at most, for the knapsack.
-        max_patches: The patches of a sequence at most, for the knapsack.
+        max_images: The maximum number of images of a sequence, for the knapsack.
+        max_patches: The maximum number of patches of a sequence, for the knapsack.
         batch_size: The sequences of a batch, for naive padding.
         window: As for `jinx.pack`.
-        seed: Of the order of the samples.
-        show: How many samples the picture shows.
+        seed: The seed of the order of the samples.
+        show: The number of samples in the picture.
         lengths: As for `jinx.pack`.
-        tokens_per_image: How many of a sample's tokens stand for one image, for the picture; a size
-            `num_image_tokens` of each sample is used instead where there is one.
+        tokens_per_image: The tokens of one image, for the picture; if samples have a size `num_image_tokens`, it is
+            used instead.
 
     Raises:
-        InvalidError: There are no samples, or an option has a value that is not possible.
-        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others.
+        InvalidError: There are no samples, or an option has an invalid value.
+        MismatchError: `jinx annotate` counted the lengths of the samples in different ways.
     """
     import numpy as np
 

@@ -11,7 +11,7 @@ Oversize = Literal["drop", "error", "truncate"]
 STRATEGIES = ("next_fit", "first_fit_decreasing", "best_fit_decreasing", "knapsack")
 OVERSIZE = ("drop", "error", "truncate")
 _SEEDS = 2**64
-# Sizes are 32 bits, and the largest of these stands for all that are larger: no budget admits it.
+# Sizes have 32 bits. The largest value stands for all larger sizes, and no budget allows it.
 MAX_BUDGET = 2**32 - 2
 _MAX_WINDOW = 2**24
 
@@ -21,14 +21,14 @@ class PackConfig(Result):
     """How samples are packed.
 
     Attributes:
-        budgets: What a pack may hold of each size, `num_tokens` first.
+        budgets: The limit of each size in a pack, `num_tokens` first.
         strategy: How a window is packed.
-        window: Samples that are packed together.
-        oversize: What happens to a sample over a budget.
-        seed: Of the order; None keeps the order of the samples.
-        epoch: Which of the seed's orders.
+        window: The number of samples that are packed together.
+        oversize: What to do with a sample over a budget.
+        seed: The seed of the order; None keeps the order of the samples.
+        epoch: The number of the epoch, which selects one of the orders of the seed.
         weights: How many times an epoch shows each source; None: once.
-        least: The least that a pack holds of each size; packs with less are left out.
+        least: The minimum of each size in a pack; packs with less are left out.
     """
 
     budgets: dict[str, int]
@@ -44,10 +44,10 @@ class PackConfig(Result):
         """Refuse values that no plan can have.
 
         Args:
-            sources: How many sources there are.
+            sources: The number of sources.
 
         Raises:
-            InvalidError: An option has a value that is not possible.
+            InvalidError: An option has an invalid value.
         """
         from jinx._suggest import hint
 

@@ -31,43 +31,43 @@ def pack(
     lengths: str = TOKENS,
     threads: int = 0,
 ) -> PackPlan:
-    """Decide which samples share a sequence, so that almost no padding is left. No sample is read.
+    """Decide which samples share a sequence, so that there is almost no padding. No sample is read.
 
         plan = jinx.pack(ds, max_length=4096, max_images=8)
         len(plan), plan.efficiency, plan[0]
 
-    The samples are shuffled by seed and epoch, cut into windows, and each window is packed on its own; packs that are
-    not full are opened again in the next window. The same arguments give the same plan on every machine.
+    The samples are shuffled by seed and epoch, divided into windows, and each window is packed separately; packs that
+    are not full are opened again in the next window. The same arguments give the same plan on every machine.
 
     Args:
         source: A dataset whose index holds `num_tokens` (and `num_images`, `num_patches`), as `jinx annotate` writes
             it; an array of lengths; a dict of arrays by those names; or a list of these: a mixture.
         max_length: The tokens of a pack.
-        max_images: The images of a pack at most.
-        max_patches: The patches of a pack at most.
-        budgets: More limits: names of indexed columns (or of arrays) and what a pack may hold of each.
-        strategy: `"knapsack"` packs most tightly: it ends packs exactly, and under several budgets it tries two
-            ways for each window. `"best_fit_decreasing"` and `"first_fit_decreasing"` take large samples first,
-            `"next_fit"` takes them as they come.
-        window: Samples that are packed together; of fewer than eight windows an eighth, but 512 at least, so that
-            each epoch puts other samples together.
-        oversize: What to do with a sample over a budget: `"drop"` leaves it out, `"error"` is an error, `"truncate"`
-            plans for its first tokens (a sample over another budget is left out). `plan.stats()` counts them.
-        seed: Of the order; None packs the samples in their own order and does not shuffle the packs.
-        epoch: Each epoch has other packs.
-        weights: For a mixture, how many times an epoch shows each source: 2 shows each sample twice, 0.5 shows one
-            half of them, the other half in the next epoch. What is left of a number that is not whole comes in later
-            epochs: 0.1 of 3 samples is one sample in three or four epochs.
+        max_images: The maximum number of images of a pack.
+        max_patches: The maximum number of patches of a pack.
+        budgets: More limits: names of indexed columns (or of arrays), each with the maximum of a pack.
+        strategy: `"knapsack"` packs most tightly: it fills packs exactly, and with several budgets it tries two ways
+            for each window. `"best_fit_decreasing"` and `"first_fit_decreasing"` take large samples first, `"next_fit"`
+            takes them as they come.
+        window: The number of samples that are packed together. If there are fewer than eight such windows, a window is
+            an eighth of the samples, but at least 512, so that each epoch combines other samples.
+        oversize: What to do with a sample over a budget: `"drop"` leaves it out, `"error"` raises an error,
+            `"truncate"` plans its first tokens (a sample over another budget is left out). `plan.stats()` counts them.
+        seed: The seed of the order; None packs the samples in their own order and does not shuffle the packs.
+        epoch: The number of the epoch; each epoch has other packs.
+        weights: For a mixture, how many times an epoch shows each source: 2 shows each sample twice, 0.5 shows one half
+            of them, the other half in the next epoch. Fractions of a sample carry over to later epochs: 0.1 of 3
+            samples is one sample in three or four epochs.
         lengths: The column with the number of tokens; `"len(input_ids)"` takes the length of a column.
-        threads: 0: one for each core.
+        threads: The number of threads; 0: one for each core.
 
     A sample without tokens is in no pack, even if it has images; `plan.stats()` counts it as `dropped_empty`.
 
     Raises:
-        InvalidError: A column is not indexed, or an option has a value that is not possible.
+        InvalidError: A column is not indexed, or an option has an invalid value.
         KeyError: A column does not exist.
-        MismatchError: `jinx annotate` counted the lengths of some samples otherwise than those of others, or a column
-            that it counted has other values now.
+        MismatchError: `jinx annotate` counted the lengths of the samples in different ways, or a counted column has
+            other values now.
         LimitError: A sample is over a budget, with `oversize="error"`; or the weights ask for too many samples.
     """
     require_type("lengths", lengths, str)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Packs whose sizes are summed at a time, so that a large plan needs little memory next to its own.
+# The number of packs whose sizes are summed at a time, so that a large plan needs little extra memory.
 _BLOCK = 1 << 18
 # Positions are 32 bits.
 _MOST_DRAWS = 2**32 - 1
@@ -27,13 +27,13 @@ _MOST_DRAWS = 2**32 - 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many samples are in no pack, or only in part.
+    """The numbers of samples that are in no pack, or only in part.
 
     Attributes:
-        empty: Without tokens.
-        oversize: Over a budget.
-        truncated: Of which a pack holds only the first tokens.
-        filtered: In packs that `PackPlan.only` left out.
+        empty: Samples without tokens.
+        oversize: Samples over a budget.
+        truncated: Samples that are cut to their first tokens.
+        filtered: Samples in packs that `PackPlan.only` left out.
     """
 
     empty: int
@@ -43,7 +43,7 @@ class LeftOut:
 
 
 class Packs:
-    """The packs of an epoch, without what `PackPlan` makes of them."""
+    """The packs of an epoch; `PackPlan` adds the schedule, facts, picture and file."""
 
     def __init__(  # noqa: PLR0917 - the parts of a plan
         self,
@@ -70,8 +70,8 @@ class Packs:
         """Pack samples of these sizes; `jinx.pack` finds the sizes.
 
         Raises:
-            InvalidError: An option has a value that is not possible.
-            LimitError: A sample is over a budget, and that is an error.
+            InvalidError: An option has an invalid value.
+            LimitError: A sample is over a budget, and `oversize` is `"error"`.
         """
         import numpy as np
 
@@ -96,7 +96,7 @@ class Packs:
         return packs.kept_by(packs.has_least()) if config.least else packs
 
     def has_least(self) -> "npt.NDArray[np.bool_]":
-        """Whether each pack holds what `config.least` asks for."""
+        """Whether each pack has at least the sizes in `config.least`."""
         import numpy as np
 
         has_least = np.ones(len(self), dtype=np.bool_)
@@ -142,7 +142,7 @@ class Packs:
 
     @property
     def budgets(self) -> dict[str, int]:
-        """What a pack may hold of each size, `num_tokens` first."""
+        """The limit of each size in a pack, `num_tokens` first."""
         return self.config.budgets
 
     @property
@@ -157,12 +157,12 @@ class Packs:
 
     @property
     def epoch(self) -> int:
-        """Which of the seed's orders this is."""
+        """The number of the epoch, which selects one of the orders of the seed."""
         return self.config.epoch
 
     @property
     def offsets(self) -> "npt.NDArray[np.uint32]":
-        """Where each pack begins in `positions`, and where the last one ends: uint32 of shape (len(plan) + 1,)."""
+        """The start of each pack in `positions`, and the end of the last one: uint32 of shape (len(plan) + 1,)."""
         return self._offsets
 
     @property
@@ -172,9 +172,9 @@ class Packs:
 
     @cached_property
     def sizes(self) -> "dict[str, npt.NDArray[np.uint32]]":
-        """What each sample takes of each budget, and other sizes that were there: uint32 of shape (samples,).
+        """The sizes of each sample, for budgets and other purposes: uint32 of shape (samples,).
 
-        With `oversize="truncate"` no sample has more than `max_length` tokens.
+        With `oversize="truncate"`, no sample has more than `max_length` tokens.
         """
         import numpy as np
 
@@ -187,7 +187,7 @@ class Packs:
 
     @property
     def cut(self) -> "npt.NDArray[np.int64]":
-        """The samples of which a pack holds only the first tokens (`oversize="truncate"`), in order."""
+        """The samples that are truncated (`oversize="truncate"`), in order."""
         import numpy as np
 
         if self.config.oversize != "truncate":
@@ -201,17 +201,16 @@ class Packs:
 
     @property
     def left_out(self) -> LeftOut:
-        """How many samples are in no pack, or only in part."""
+        """The numbers of samples that are in no pack, or only in part."""
         return self._left_out
 
     def totals(self, name: str, start: int = 0, stop: int | None = None) -> "npt.NDArray[np.uint64]":
-        """What the packs `start` to `stop` hold of one size: uint64, one number for each.
+        """The sums of one size in the packs `start` to `stop`: uint64, one number for each pack.
 
         Args:
-            name: A name in `sizes`. With `^2` at its end (`"num_tokens^2"`) the squares are summed, which is what
-                attention costs.
+            name: A name in `sizes`. With `^2` at its end (`"num_tokens^2"`), squares are summed: the cost of attention.
             start: The first pack; as in a slice, a negative number counts from the end.
-            stop: The pack after the last one; all if not given.
+            stop: The pack after the last one; by default all packs.
         """
         import numpy as np
 
@@ -227,7 +226,7 @@ class Packs:
 
     @cached_property
     def efficiency(self) -> float:
-        """The part of all tokens in packs that belongs to samples; the rest is padding; 1.0 without packs."""
+        """The share of tokens in packs that belong to samples; the rest is padding. 1.0 if there are no packs."""
         return int(self.totals(TOKENS).sum()) / (len(self) * self.max_length) if len(self) else 1.0
 
     @cached_property
@@ -237,7 +236,7 @@ class Packs:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that determines the plan, for JSON: its config, and hashes of the sizes and of the datasets' samples."""
+        """Everything that determines the plan, for JSON: its config, and hashes of the sizes and samples."""
         config = self.config.to_dict()
         config["weights"] = None if config["weights"] is None else list(config["weights"])
         return {
@@ -256,13 +255,13 @@ class Packs:
         return _core.hash_bytes(json.dumps(self.identity, sort_keys=True).encode())
 
     def require(self, identity: Mapping[str, Any]) -> None:
-        """Check that another plan was the same, for example the one of a saved state.
+        """Check that another plan is the same, for example the plan of a saved state.
 
         Args:
-            identity: The `identity` of that plan.
+            identity: The `identity` of the other plan.
 
         Raises:
-            MismatchError: It was not; the message names what differs.
+            MismatchError: The plans differ; the message names the differences.
         """
         own = self.identity
         differing = [name for name in {**own, **identity} if own.get(name) != identity.get(name)]
@@ -279,10 +278,10 @@ class Packs:
 
 
 def _draws(samples: Sequence[int], weights: Sequence[float] | None, epoch: int) -> list[tuple[int, int, int]]:
-    """For each source its samples, how many of them this epoch draws, and where the epoch before stopped.
+    """For each source: its samples, the number that this epoch draws, and where the previous epoch stopped.
 
-    Of a number that is not whole the rest waits for the next epochs, so that any number of them shows each source as
-    often as its weight says, give or take one sample. The number is exact: a float is a fraction.
+    Fractions of a sample carry over to the next epochs, so that over any number of epochs each source is shown as often
+    as its weight says, within one sample. The arithmetic is exact: a float is a fraction.
 
     Raises:
         LimitError: The weights ask for more samples than a plan can hold.
@@ -302,7 +301,7 @@ def _draws(samples: Sequence[int], weights: Sequence[float] | None, epoch: int) 
 
 
 def require_least(sizes: Sizes, least: Mapping[str, int]) -> None:
-    """Refuse what no pack can hold.
+    """Refuse minimums that no pack can have.
 
     Raises:
         InvalidError: A name is not a size of the plan, or a number is out of range.

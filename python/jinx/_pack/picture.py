@@ -21,7 +21,7 @@ _PANELS = {
 _SHADES: tuple[str, ...] = ("#1f5f8b", "#4a90b8", "#2f7f9e", "#6aa9c7", "#245a73", "#5b9fb0")
 _PADDING, _EDGE, _LIMIT, _STRIP, _SLOW = "#e4e4e4", "#ffffff", "#b03a2e", "#d98e32", "#b03a2e"
 _ROW_INCHES, _PANEL_INCHES, _COST_INCHES = 0.1, 0.45, 1.5
-# Beyond this many times `max_length` a naive batch is cut off, so that one long sample does not flatten the rest.
+# A naive batch is cut off at this many times `max_length`, so that one long sample does not flatten the rest.
 _WIDEST = 1.5
 
 
@@ -30,7 +30,7 @@ def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
     Args:
         comparison: What `PackComparison.to_dict` returns.
-        path: Where the picture goes.
+        path: The file of the picture.
     """
     shown: dict[str, Sequence[Mapping[str, Any]]] = {name: comparison["shown"][name] for name in _PANELS}
     heights = [_PANEL_INCHES + _ROW_INCHES * max(len(rows), 1) for rows in shown.values()]
@@ -79,7 +79,7 @@ def draw_packs(packs: Packs, path: str | os.PathLike[str], count: int, tokens_pe
 
 
 def _figure(height_inches: float) -> Any:
-    """An empty figure that needs no window."""
+    """An empty figure, which needs no display."""
     require("matplotlib", extra="viz", what="the picture")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -132,7 +132,7 @@ def _images(axes: Any, rows: Sequence[Mapping[str, Any]], budget: int | None, ma
 
 
 def _costs(figure: Any, grid: Any, comparison: Mapping[str, Any]) -> None:
-    """Draw the costs of ranks: the range of all, and the slowest rank, which the others wait for."""
+    """Draw the costs of ranks: the range, and the slowest rank, for which the others wait."""
     shared: Any = None
     for place, when in enumerate(("before", "after")):
         axes = figure.add_subplot(grid[len(_PANELS) + place, :], sharex=shared, sharey=shared)

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class PackPlan(Packs):
-    """Which samples each pack holds, known before the first step. `jinx.pack` returns one.
+    """The samples of each pack, known before the first step. `jinx.pack` returns a plan.
 
     `len(plan)` is the number of packs, `plan[i]` the positions of the samples of pack `i`: int64 of shape (n,). With
-    several sources, positions count over all of them, one after another. A plan is a function of the samples' sizes
-    and its `config`, never of ranks, workers or threads, and may be pickled.
+    several sources, positions count over all of them, one after another. A plan depends only on the samples' sizes and
+    its `config`, never on ranks, workers or threads. It can be pickled.
     """
 
     def stats(self) -> "PackStats":
-        """Facts about the plan: packs, samples, how full they are, what was left out."""
+        """Facts about the plan: packs, samples, how full the packs are, and the samples left out."""
         from jinx._pack.stats import stats_of
 
         return stats_of(self)
@@ -39,8 +39,8 @@ class PackPlan(Packs):
             plan.only({"num_images": 1})    # without packs that have no image, in each epoch
 
         Args:
-            kept: The least that a pack holds of each size, which `with_epoch` asks of the packs of other epochs too;
-                or whether each pack of this epoch stays: bool of shape (len(plan),).
+            kept: The minimum of each size in a pack, which `with_epoch` also applies to other epochs; or a mask of the
+                packs of this epoch to keep: bool of shape (len(plan),).
 
         Raises:
             InvalidError: The mask does not fit the packs, or a name is not a size of the plan.
@@ -91,19 +91,19 @@ class PackPlan(Packs):
         drop_last: bool = False,
         resume: Mapping[str, Any] | None = None,
     ) -> "PackSchedule":
-        """Which packs one rank trains on, step by step. Every rank computes the same schedule and takes its part.
+        """The packs that one rank trains on, step by step. Every rank computes the same schedule and takes its part.
 
         Args:
-            world_size: How many ranks there are.
-            rank: Which of them this is, from 0.
+            world_size: The number of ranks.
+            rank: The number of this rank, from 0.
             batch_size: Packs of one rank in one micro-step.
             accumulation: Micro-steps of one optimiser step.
             balance: Give the ranks of a micro-step packs of the same cost: a name in `sizes`, `"num_tokens^2"`, a dict
                 of such names and their factors, or None for packs in the plan's order. `"auto"` takes patches, else
                 images, else the squares of the tokens.
-            drop_last: Leave out the packs that do not fill the last optimiser step; otherwise filler packs, which are
-                empty and have the number -1, fill it.
-            resume: What `PackSchedule.state` returned: continue from there, under any number of ranks.
+            drop_last: Leave out the packs that do not fill the last optimiser step; otherwise filler packs fill it:
+                empty packs with the number -1.
+            resume: A result of `PackSchedule.state`: continue from there, with any number of ranks.
 
         Raises:
             InvalidError: A number is out of range, or `balance` names no size.
@@ -125,9 +125,9 @@ class PackPlan(Packs):
         """Draw the first packs: samples as segments, padding grey, images at the right.
 
         Args:
-            path: Its suffix says the kind: `.png`, `.svg` or `.pdf`. An existing file is replaced.
-            packs: How many packs to draw.
-            tokens_per_image: How many of a sample's tokens stand for one image; they are hatched.
+            path: The file; its suffix selects the format: `.png`, `.svg` or `.pdf`. An existing file is replaced.
+            packs: The number of packs to draw.
+            tokens_per_image: The tokens of one image; they are hatched.
         """
         from jinx._outputs import output_name
         from jinx._pack.picture import draw_packs
@@ -138,7 +138,7 @@ class PackPlan(Packs):
         """Save the plan as a JINX file of one sample, in one step. `PackPlan.load` checks and opens it.
 
         Args:
-            path: Its name ends in `.jinx`.
+            path: The file; its name ends in `.jinx`.
             overwrite: Replace an existing file.
         """
         from jinx._pack.plan_file import save
@@ -150,7 +150,7 @@ class PackPlan(Packs):
         """Open a plan that `save` wrote.
 
         Raises:
-            CorruptFileError: The file is damaged, or its packs are not possible.
+            CorruptFileError: The file is damaged, or its packs are invalid.
             MismatchError: Another version of the packer made it.
         """
         from jinx._pack.plan_file import load

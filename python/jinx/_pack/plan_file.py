@@ -13,7 +13,7 @@ from jinx._results import WriteResult
 from jinx.errors import CorruptFileError, InvalidError, MismatchError
 
 _SIZES = "sizes"
-# Positions of many samples are one value, which may be longer than values of datasets are.
+# The positions of many samples are one value, which may be longer than the values of datasets.
 _LARGEST = 1 << 40
 
 

@@ -1,8 +1,9 @@
 """The schedule of a plan: which packs each rank trains on. All ranks compute it without communication.
 
-The packs of an epoch have one global order. Each micro-step takes a slice of it, and each rank a part of the slice.
-Balancing changes the order only inside windows of 64 optimiser steps: packs are sorted by cost, packs of similar cost
-form the groups of micro-steps, and the groups are shuffled. So finding the packs of any step takes sorting one window.
+The packs of an epoch have one global order. Each micro-step takes a slice of the order, and each rank a part of the
+slice. Balancing only changes the order inside windows of 64 optimiser steps: packs are sorted by cost, packs of similar
+cost form the groups of micro-steps, and the groups are shuffled. So finding the packs of any step takes sorting one
+window.
 """
 
 import math
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
 Balance = str | Mapping[str, float] | None
 FILLER = -1
-# Optimiser steps whose packs are sorted together: enough for equal costs, few enough to mix the whole epoch.
+# The number of optimiser steps whose packs are sorted together: enough for equal costs, few enough to mix the whole
+# epoch.
 _STEPS = 64
 _KEPT_WINDOWS = 2
-# Packs of a window: more than any number of ranks and micro-steps gives.
+# The maximum number of packs of a window, above any number of ranks and micro-steps.
 _LARGEST_WINDOW = 2**40
 
 
@@ -42,15 +44,15 @@ class _Layout:
     factors: tuple[tuple[str, float], ...]
 
     def window_of(self, place: int) -> int:
-        """Where the window of a place begins."""
+        """The start of the window that contains a place."""
         return place - (place - self.start) % self.window
 
 
 class PackSchedule:
-    """Which packs one rank trains on. `PackPlan.schedule` returns one.
+    """The packs that one rank trains on. `PackPlan.schedule` returns a schedule.
 
     `len(schedule)` is the number of micro-steps, the same on every rank. `schedule[m]` are the packs of this rank in
-    micro-step `m`: int64 of shape (batch_size,), where -1 is a filler pack, which is empty.
+    micro-step `m`: int64 of shape (batch_size,), where -1 is an empty filler pack.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class PackSchedule:
         self._windows: dict[tuple[_Layout, int], Any] = {}
         window = self._group * self.accumulation * _STEPS
         self._consumed = 0
-        # A resumed epoch ends its present window as it began it: up to this place, in that layout.
+        # A resumed epoch completes its current window in the old layout, up to this place.
         self._pending: tuple[int, _Layout] | None = None
         self._own = _Layout(0, self._group, window, self._factors)
         if resume is not None:
@@ -148,13 +150,13 @@ class PackSchedule:
         )
 
     def state(self, micro_steps: int) -> dict[str, Any]:
-        """The position of the schedule, for JSON: a few integers, `balance`, and the identity of the plan.
+        """The position in the schedule, for JSON: a few integers, `balance`, and the identity of the plan.
 
-        It is the same on each rank. A schedule of the same plan under any world size, batch size and accumulation
-        continues from there.
+        The state is the same on each rank. A schedule of the same plan under any world size, batch size and
+        accumulation continues from there.
 
         Args:
-            micro_steps: How many micro-steps of this schedule were trained on.
+            micro_steps: The number of micro-steps of this schedule that were trained on.
         """
         if not 0 <= micro_steps <= len(self):
             raise InvalidError(f"{micro_steps} micro-steps are not between 0 and {len(self)}")
@@ -200,7 +202,7 @@ class PackSchedule:
         """The cost of each rank in each micro-step: float64 of shape (len(schedule), world_size). Filler packs cost 0.
 
         Args:
-            cost: A name in `sizes`, or `"num_tokens^2"`; by default that of `balance`, else the tokens.
+            cost: A name in `sizes`, or `"num_tokens^2"`; by default the cost in `balance`, else the tokens.
         """
         import numpy as np
 

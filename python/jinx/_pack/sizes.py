@@ -30,7 +30,7 @@ class Sizes:
     Attributes:
         columns: For each name a uint32 array of shape (samples,); `num_tokens` comes first.
         samples: The number of samples of each source.
-        sources: Which samples each source shows, as `identity_of` says; None where it is arrays.
+        sources: The `identity_of` each source; None for arrays.
         lengths: The column of datasets that `num_tokens` was read from.
     """
 
@@ -46,9 +46,9 @@ def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence
     Args:
         source: A dataset, a one-dimensional array of lengths, a mapping of names to such arrays, or a list or tuple
             of these.
-        budgets: The names whose sizes are needed, `num_tokens` first.
+        budgets: The names of the sizes that are needed, `num_tokens` first.
         lengths: The dataset's column for `num_tokens`.
-        also: The names whose sizes are read if every source has them; schedules balance images and patches.
+        also: The names of sizes that are read if every source has them; schedules balance images and patches.
 
     Raises:
         InvalidError: A column is not indexed, or has values that are not sizes.
@@ -89,7 +89,7 @@ def datasets_in(source: Any) -> list[Reader]:
 
 
 def _parts(source: Any) -> list[Any]:
-    """The sources that a plan was asked for: several in a list or tuple, or one."""
+    """The sources of a plan: one source, or several in a list or tuple."""
     is_mixture = isinstance(source, list | tuple) and any(_is_source(part) for part in source)  # pyright: ignore[reportUnknownVariableType]
     return list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
 
@@ -145,7 +145,7 @@ class _Indexed:
         self._where = where
 
     def required(self, name: str) -> "npt.NDArray[np.uint32]":
-        if not len(self._dataset):  # it may not even know its columns
+        if not len(self._dataset):  # the dataset may not even know its columns
             return checked([], name)
         column, path, by_length = self._place(name)
         names = column_names(self._dataset)
@@ -163,7 +163,7 @@ class _Indexed:
         return self._sizes(column, *stored)
 
     def shown(self, name: str) -> "npt.NDArray[np.uint32] | None":
-        """The sizes as samples show them; None where they are hidden, or stored and not indexed."""
+        """The sizes as samples show them; None if they are hidden, or stored and not indexed."""
         if not len(self._dataset):
             return checked([], name)
         column, path, by_length = self._place(name)
@@ -179,7 +179,7 @@ class _Indexed:
         return checked(lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path), column)
 
     def _place(self, name: str) -> tuple[str, str, bool]:
-        """The column of a size, its path, and whether the length of the value is meant."""
+        """The column of a size, its path, and whether the size is the length of the value."""
         column = self._lengths if name == TOKENS else name
         path, by_length, is_descending = parse_key(column, column_names(self._dataset))
         if is_descending:
@@ -187,7 +187,7 @@ class _Indexed:
         return column, path, by_length
 
     def _stored(self, path: str, *, by_length: bool) -> tuple[Any, Any] | None:
-        """The numbers of a path in the index, and which samples have one."""
+        """The numbers of a path in the index, and a mask of the samples with a number."""
         stored = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
         return None if stored is None or isinstance(stored[0], list) else stored
 
@@ -212,7 +212,7 @@ def checked(values: Any, name: str) -> "npt.NDArray[np.uint32]":
     """Sizes as uint32.
 
     Raises:
-        InvalidError: They are not a one-dimensional array of integers, or one is negative.
+        InvalidError: The sizes are not a one-dimensional array of integers, or a size is negative.
     """
     import numpy as np
 
@@ -229,5 +229,5 @@ def checked(values: Any, name: str) -> "npt.NDArray[np.uint32]":
         raise InvalidError(f"{name}: sample {sample} has the size {array[sample]}; a size is 0 or more")
     if array.dtype.itemsize > np.dtype(np.uint32).itemsize:
         array = np.minimum(array, _LARGEST)
-    # A copy, which nobody changes under the plan.
+    # The plan has its own copy, so that nobody else changes it.
     return np.array(array, dtype=np.uint32, order="C")

@@ -1,4 +1,4 @@
-"""Facts about a plan."""
+"""The statistics of a packing plan."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackStats(Result):
-    """Facts about a plan. What an epoch draws is `samples` and what was dropped, together.
+    """Facts about a plan. An epoch draws `samples` and the dropped samples together.
 
     Attributes:
-        packs: How many packs there are.
-        samples: How many samples they hold; one that is drawn twice counts twice.
-        tokens: How many tokens these have.
-        efficiency: The part of all tokens in packs that belongs to samples.
-        used: For each budget, the part of it that is used.
-        volume_bound: The fewest packs that could hold all this, by the budget that is used most.
-        over_bound: How many more packs there are, as a part of that number.
-        samples_per_pack: On average.
-        dropped_empty: Samples without tokens, which are in no pack, whatever else they hold.
+        packs: The number of packs.
+        samples: The number of samples in the packs; a sample that is drawn twice counts twice.
+        tokens: The number of tokens of these samples.
+        efficiency: The share of tokens in packs that belong to samples.
+        used: For each budget, the share that is used.
+        volume_bound: The minimum number of packs for these samples, by the budget that is used most.
+        over_bound: The excess of `packs` over `volume_bound`, as a share of `volume_bound`.
+        samples_per_pack: The mean number of samples in a pack.
+        dropped_empty: Samples without tokens, which are in no pack, even if they have images.
         dropped_oversize: Samples over a budget, which are in no pack.
         dropped_filtered: Samples in packs that `only` left out.
-        truncated: Samples of which a pack holds only the first tokens.
-        packs_without_images: None where the number of images is not known.
+        truncated: Samples that are cut to their first tokens.
+        packs_without_images: The number of packs without images; None if images are not counted.
     """
 
     packs: int

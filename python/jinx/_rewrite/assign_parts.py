@@ -23,7 +23,7 @@ def order_of(count: int, seed: int | None) -> "Ints":
 
 
 def sizes_of_shares(count: int, shares: "Sequence[float]") -> "Ints":
-    """Whole numbers that add up to `count`, each less than one from its share."""
+    """Whole numbers that add up to `count`; each differs from its share by less than one."""
     import numpy as np
 
     ends = np.rint(np.cumsum(shares) * count).astype(np.int64)
@@ -45,7 +45,7 @@ def _filled(order: "Ints", sizes: "Ints") -> "Ints":
 
 
 def by_limit(order: "Ints", weights: "Ints", limit: int) -> "Ints":
-    """Parts that are filled one after the other up to `limit`; what is larger has a part of its own."""
+    """Parts that are filled one after the other up to `limit`; a larger sample has its own part."""
     import numpy as np
 
     ends = np.cumsum(weights[order])
@@ -59,7 +59,7 @@ def by_limit(order: "Ints", weights: "Ints", limit: int) -> "Ints":
 
 
 def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Ints":
-    """Parts of given shares that have the same shares of every stratum, as nearly as whole samples allow."""
+    """Parts of given shares, with the same shares of every stratum as far as whole samples allow."""
     import numpy as np
 
     sorted_order = order[np.argsort(strata[order], kind="stable")]
@@ -67,7 +67,7 @@ def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Int
     wanted, owed = np.asarray(shares, dtype=np.float64), np.zeros(len(shares))
     start = 0
     for size in np.bincount(strata).tolist():
-        # What rounding kept from a part in one stratum, it gets in the next.
+        # A part that lost by rounding in one stratum gains in the next.
         exact = wanted * size + owed
         taken = np.maximum(np.floor(exact), 0).astype(np.int64)
         while taken.sum() > size:
@@ -81,11 +81,11 @@ def stratified(order: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Int
 
 
 def grouped(order: "Ints", group_sizes: "Ints", shares: "Sequence[float]") -> "Ints":
-    """The part of each group: each goes where most is missing, in the given order of groups."""
+    """The part of each group: each goes to the part that lacks most, in the given order of groups."""
     import numpy as np
 
     total = int(group_sizes.sum())
-    # The largest lack first; among equals the first part.
+    # The part that lacks most comes first; among equals, the first part.
     lacks = [(-share * total, part) for part, share in enumerate(shares)]
     heapq.heapify(lacks)
     part_of = np.empty(len(order), dtype=np.int64)
@@ -97,12 +97,12 @@ def grouped(order: "Ints", group_sizes: "Ints", shares: "Sequence[float]") -> "I
 
 
 def grouped_and_stratified(order: "Ints", groups: "Ints", strata: "Ints", shares: "Sequence[float]") -> "Ints":
-    """The part of each group: each goes where most of its strata is missing, in proportion to their sizes."""
+    """The part of each group: each goes to the part that lacks most of its strata, in proportion to their sizes."""
     import numpy as np
 
     totals = np.bincount(strata)
     wanted = np.asarray(shares, dtype=np.float64)
-    # What is missing of each stratum, and of all samples: this keeps the sizes where strata alone do not decide.
+    # The missing samples of each stratum, and of all strata: the total keeps the sizes if strata do not decide.
     lacks, all_lacks = np.outer(wanted, totals), wanted * len(strata)
     pairs, counts = np.unique(groups * len(totals) + strata, return_counts=True)
     starts = np.searchsorted(pairs, np.arange(len(order) + 1) * len(totals))
@@ -129,7 +129,7 @@ def members(part_of: "Ints", parts: int) -> "list[Ints]":
 
 
 def numbered(keys: "npt.NDArray[np.uint64]") -> "tuple[Ints, Ints]":
-    """Keys as numbers from 0 in the order of their first samples, and these; every 0 is a key of its own.
+    """Keys as numbers from 0 in the order of their first samples, and the first samples; every 0 is a separate key.
 
     The keys 7, 0, 5, 7, 0 have the numbers 0, 1, 2, 0, 3, and the first samples are 0, 1, 2, 4.
     """

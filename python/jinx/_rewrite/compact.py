@@ -25,12 +25,12 @@ def compact(
     Args:
         source: A dataset, a path or pattern, or a list of these, of any formats.
         out: The output. A name that ends in `.jinx` is one file; any other name is a directory of shards.
-        progress: Called with samples, bytes written, and about how many there will be.
+        progress: Called with samples, bytes written, and the expected bytes.
         **options: Any of the options below.
 
     Raises:
         FileExistsError: The output exists, and `overwrite` is not set.
-        OSError: There is not enough room on the disk; said before anything is written.
+        OSError: There is not enough room on the disk; this is checked before anything is written.
         ValueError: The output is one of the inputs.
     """
     output = Output.of(out, options, progress)

@@ -34,20 +34,20 @@ def concat(
 ) -> Dataset | WriteResult:
     """One dataset of the samples of several, in order.
 
-    Without `out` it is a view in memory; see `Dataset.concat`. With `out` it is written, and `sources` may be paths of
-    any formats that `convert` reads, and of different ones:
+    Without `out`, it is a view in memory; see `Dataset.concat`. With `out`, it is written, and `sources` may be paths
+    of any formats that `convert` reads, even of different formats:
 
         jinx.concat(["old.jinx", "new.parquet", "shards/"], "all.jinx")
 
     Args:
         sources: Datasets, paths and patterns.
-        out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
-        progress: Called with samples, bytes written, and about how many there will be.
+        out: The output. Its suffix names the format; a name without a suffix is a directory of JINX shards.
+        progress: Called with samples, bytes written, and the expected bytes.
         **options: Any of the options below.
 
     Raises:
         FileExistsError: The output exists, and `overwrite` is not set.
-        OSError: There is not enough room on the disk; said before anything is written.
+        OSError: There is not enough room on the disk; this is checked before anything is written.
         ValueError: The output is one of the inputs.
     """
     if out is None:

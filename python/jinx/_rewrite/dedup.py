@@ -37,30 +37,30 @@ def dedup(
     progress: Progress | None = None,
     **options: Unpack[RewriteOptions],
 ) -> DedupResult:
-    """Leave out samples that are the same as an earlier one; the first of them stays, and so does the order.
+    """Leave out samples that equal an earlier one; the first of them stays, and the order does not change.
 
         jinx.dedup("all.jinx", "unique.jinx")
         jinx.dedup("all.jinx", "unique.jinx", by="url", view=True)
 
     Samples are compared by 128-bit hashes, which take about 20 bytes of memory a sample. Without `by`, two samples are
-    the same if they have the same columns with the same values of the same types, however these are ordered and stored.
-    Images in a sidecar are compared by their lengths and checksums, so they are not read.
+    the same if they have the same columns with the same values of the same types, however columns are ordered and
+    stored. Images in a sidecar are compared by their lengths and checksums, so they are not read.
 
     Args:
         source: A dataset, a path or pattern, or a list of these, of any formats.
-        out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
+        out: The output. Its suffix names the format; a name without a suffix is a directory of JINX shards.
         by: Compare only these columns or paths.
         missing: Samples that have no value (or NaN) at one of these paths: `"keep"` them all, `"drop"` them, or
             `"fail"`.
-        removed: List the positions of the samples that were left out in this file, which `select` reads. It appears
-            with the output.
-        progress: Called with samples, bytes written, and about how many there will be.
+        removed: A file for the positions of the samples that were left out, which `select` reads. It appears with the
+            output.
+        progress: Called with samples, bytes written, and the expected bytes.
         **options: Any of the options below.
 
     Raises:
         FileExistsError: The output or `removed` exists, and `overwrite` is not set.
-        KeyError: No sample has a column, or some lack it and `missing="fail"`.
-        OSError: There is not enough room on the disk; said before anything is written.
+        KeyError: No sample has a column, or some samples lack it and `missing="fail"`.
+        OSError: There is not enough room on the disk; this is checked before anything is written.
         ValueError: The output or `removed` is one of the inputs, both are the same, or `removed` lies in the output or
             has the name of a dataset.
     """
@@ -93,7 +93,7 @@ def dedup(
 def _first_ones(
     dataset: "Dataset", paths: list[list[str]] | None, missing: Missing
 ) -> "tuple[npt.NDArray[np.bool_], int]":
-    """Which samples are kept, of shape (n,), and how many lack a key."""
+    """A mask of the samples to keep, of shape (n,), and the number of samples without a key."""
     import numpy as np
 
     seen = _core.SeenFingerprints(len(dataset))
@@ -116,7 +116,7 @@ def _first_ones(
 
 
 def _positions_in(whole: "Dataset", chosen: "Dataset") -> "npt.NDArray[np.int64]":
-    """Where the samples of a filtered dataset are in the whole one."""
+    """The positions of the samples of a filtered dataset in the whole dataset."""
     import numpy as np
 
     if chosen is whole or chosen._indices is None:
@@ -124,5 +124,5 @@ def _positions_in(whole: "Dataset", chosen: "Dataset") -> "npt.NDArray[np.int64]
     chosen_positions = np.frombuffer(chosen._indices, dtype="<u8")
     if whole._indices is None:
         return chosen_positions.astype(np.int64)
-    # A filter takes all samples at a place in the files or none.
+    # A filter selects all samples at a place in the files, or none.
     return np.flatnonzero(np.isin(np.frombuffer(whole._indices, dtype="<u8"), chosen_positions))

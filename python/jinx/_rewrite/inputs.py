@@ -22,10 +22,10 @@ from jinx._scratch import scratch_directory
 
 @contextmanager
 def opened(source: Any, out: str, options: RewriteOptions, split: str | None = None) -> Generator[Dataset]:
-    """The samples of a source, or those that an expression selects.
+    """The samples of a source, or the samples that an expression selects.
 
-    What cannot be read in place, such as Parquet, is converted to a hidden directory next to the output first, which is
-    gone at the end.
+    Files that cannot be read in place, such as Parquet, are first converted to a hidden directory next to the output,
+    which is removed at the end.
 
     Args:
         source: A dataset, a path or pattern, or a list of these, of any formats.
@@ -34,7 +34,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
         split: Only this split of inputs that have several.
 
     Raises:
-        ValueError: The output is an input, or something cannot be read in place although a view needs that.
+        ValueError: The output is an input, or a view is requested and an input cannot be read in place.
         TypeError: Functions were applied to a dataset.
     """
     where = options.get("where")
@@ -54,7 +54,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
     if not foreign:
         yield _as_one([part for part in parts if isinstance(part, Dataset)], out, where)
         return
-    # Once as a JINX file next to the output, and once in it.
+    # The data take space twice: as a JINX file next to the output, and in the output.
     require_space(out, 2 * unpacked_bytes(file for part in foreign for file in part.files))
     directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
     with scratch_directory(directory, f"{name}.inputs") as work:
@@ -66,7 +66,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
 
 
 def _parts(source: Any, input_format: str | None, split: str | None) -> list[Dataset | Inputs]:
-    """Datasets, and runs of consecutive files of one other format."""
+    """Datasets, and runs of consecutive files of another format."""
     is_one = isinstance(source, Dataset | Mapping) or is_paths(source) or not isinstance(source, Iterable)
     sources: list[Any] = [source] if is_one else list(cast("Iterable[Any]", source))
     parts: list[Dataset | Inputs] = []
@@ -114,7 +114,7 @@ def openable(path: str, split: str | None, input_format: str | None) -> Dataset 
 
 
 def _is_plain(file: str) -> bool:
-    """Whether a file of JSON lines is read in place: it is not compressed, and no JSON array."""
+    """Whether a file of JSON lines is read in place: it is neither compressed nor a JSON array."""
     return not file.lower().endswith(CODECS) and file != "-" and _core.sniff(file)[0] != "a JSON array"
 
 
@@ -130,7 +130,7 @@ def _as_one(datasets: Sequence[Dataset], out: str, where: str | None) -> Dataset
 
 
 def files_of(dataset: Dataset) -> list[str]:
-    """The main files that the samples of a dataset lie in, those beneath views too."""
+    """The main files with the samples of a dataset, including files below views."""
     roots, _, _ = dataset._roots()
     return [path for root in roots for path in root.paths]
 

@@ -21,7 +21,7 @@ def key_paths(dataset: Reader, names: str | Sequence[str]) -> list[list[str]]:
     """The paths of key columns, as `Dataset.column` takes them.
 
     Raises:
-        KeyError: No sample has such a column. Without samples, any column may be meant.
+        KeyError: No sample has such a column. If there are no samples, any column may exist.
     """
     given = [names] if isinstance(names, str) else list(names)
     paths = [parse_name(dataset, name) if len(dataset) else parse_path(name) for name in given]
@@ -34,7 +34,7 @@ def key_paths(dataset: Reader, names: str | Sequence[str]) -> list[list[str]]:
 
 
 def _is_there(dataset: Reader, path: list[str]) -> bool:
-    """Whether the first samples have something at a nested path; then no scan is needed to tell."""
+    """Whether the first samples have something at a nested path; if so, no scan is needed."""
     import numpy as np
 
     first = np.frombuffer(dataset[:1000]._fingerprints([path]), dtype="<u8")
@@ -42,7 +42,7 @@ def _is_there(dataset: Reader, path: list[str]) -> bool:
 
 
 def check_missing(missing: Missing, count: int, first: int, paths: list[list[str]]) -> None:
-    """Refuse samples without a key, if they are to be refused.
+    """Refuse samples without a key, if `missing` says so.
 
     Raises:
         KeyError: A sample has no key, and `missing` is `"fail"`.
@@ -67,7 +67,7 @@ def chunks(dataset: Reader) -> "list[Reader]":
 
 
 def hashes(dataset: Reader, paths: list[list[str]]) -> "npt.NDArray[np.uint64]":
-    """64 bits of the key of each sample, of shape (n,); 0 where it has none."""
+    """64 bits of the key of each sample, of shape (n,); 0 if it has none."""
     import numpy as np
 
     result = np.empty(len(dataset), dtype=np.uint64)
@@ -81,7 +81,7 @@ def hashes(dataset: Reader, paths: list[list[str]]) -> "npt.NDArray[np.uint64]":
 
 
 def sizes(dataset: Reader) -> "npt.NDArray[np.int64]":
-    """About how many bytes each sample takes in a JINX file, of shape (n,)."""
+    """The approximate number of bytes of each sample in a JINX file, of shape (n,)."""
     import numpy as np
 
     parts = [np.frombuffer(part._sizes(), dtype="<u8") for part in chunks(dataset)]

@@ -58,7 +58,7 @@ def require_known(given: Mapping[str, Any], keywords: type[Any]) -> None:
     """Refuse a keyword that a function does not have, and a value of another type.
 
     Raises:
-        TypeError: The keyword is unknown (the nearest one is named), or its value has another type.
+        TypeError: The keyword is unknown (the message names the nearest one), or its value has another type.
     """
     options_by_name = types_and_options(keywords)
     for name, value in given.items():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jinx._results import WriteResult
 
 _OF_COPIES = ("output_format", "compression", "shard_size")
-# In a saved view a sample takes a position; its own columns are small.
+# In a saved view, a sample takes one position; own columns are small.
 _VIEW_BYTES = 16
 
 
@@ -45,7 +45,7 @@ class Output:
 
         Raises:
             FileExistsError: The output exists, and `overwrite` is not set.
-            TypeError: An option has another type, or is unknown; the nearest one is named.
+            TypeError: An option has another type, or is unknown; the message names the nearest one.
             ValueError: An option has no meaning for a view.
         """
         require_known(options, RewriteOptions)
@@ -64,13 +64,13 @@ class Output:
         """Write a dataset, which appears when it is complete.
 
         Raises:
-            OSError: There is not enough room on the disk; said before anything is written.
+            OSError: There is not enough room on the disk; this is checked before anything is written.
         """
         total = self.require_space(dataset)
         return self._write(dataset, self.progress and _with_total(self.progress, total))
 
     def require_space(self, dataset: "Dataset") -> int:
-        """Refuse a dataset that does not fit on the disk; returns about how many bytes it will take.
+        """Refuse a dataset that does not fit on the disk; returns the expected bytes.
 
         Raises:
             OSError: There is not enough room.
@@ -80,7 +80,7 @@ class Output:
         return needed
 
     def write_part(self, dataset: "Dataset", path: str, before: "list[WriteResult]", total: int) -> "WriteResult":
-        """Write one of several outputs to a name that is free; `before` are those that were written."""
+        """Write one of several outputs to a free name; `before` has the outputs that were already written."""
         samples, done = (sum(getattr(part, name) for part in before) for name in ("samples", "bytes"))
         progress = self.progress and _with_total(self.progress, total, samples, done)
         return replace(self, path=path, overwrite=False)._write(dataset, progress)
@@ -103,7 +103,7 @@ class Output:
 
 
 def _with_total(progress: Progress, total: int, samples: int = 0, done: int = 0) -> Progress:
-    """Progress that knows about how many bytes there will be, and adds what was written before."""
+    """Progress with the expected bytes, plus the bytes that were written before."""
     return lambda more_samples, more_bytes, _: progress(
         samples + more_samples, done + more_bytes, max(total, done + more_bytes)
     )

@@ -1,4 +1,4 @@
-"""Operations on arrays of positions, as MLDataForge's `index` commands have them: slice, invert, shuffle, subtract."""
+"""Operations on arrays of positions, as in MLDataForge's `index` commands: slice, invert, shuffle, subtract."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def samples_of(paths: Sequence[str], split: str | None, input_format: "FormatName | None") -> Origin:
-    """The samples of inputs of any format, counted, and their id where they can be read in place."""
+    """The samples of inputs of any format, counted, and their id if they can be read in place."""
     datasets = [openable(path, split, input_format) for path in paths]
     opened = [dataset for dataset in datasets if dataset is not None]
     if len(opened) == len(datasets):
@@ -45,14 +45,14 @@ def sliced(
     percentage: float | None = None,
     number: int | None = None,
 ) -> "npt.NDArray[np.int64]":
-    """Every n-th value; of these, those from `offset` on; of these, the first ones.
+    """Takes every n-th value, skips the first `offset` of these, and keeps the first of the rest.
 
     Args:
         values: Positions.
         every: The step.
-        offset: How many to leave out at the beginning.
-        percentage: The share to keep, from 0 to 1.
-        number: How many to keep.
+        offset: The number of values to skip at the beginning.
+        percentage: The share of values to keep, from 0 to 1.
+        number: The number of values to keep.
 
     Raises:
         ValueError: A number is out of range, or both a share and a number are given.
@@ -90,7 +90,7 @@ def inverted(values: "npt.NDArray[np.int64]") -> "npt.NDArray[np.int64]":
 
 
 def without(values: "npt.NDArray[np.int64]", taken: Any) -> "npt.NDArray[np.int64]":
-    """The values that are not among those taken, in their order."""
+    """The values that were not taken, in their order."""
     import numpy as np
 
     return values[~np.isin(values, taken)]

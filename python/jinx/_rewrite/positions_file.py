@@ -1,8 +1,8 @@
 """Reads and writes files of positions, which name samples of a dataset in an order.
 
 A `.npy` file holds an array of uint64, as MLDataForge's index files do. A second array after it names the dataset;
-readers of the first array do not see it. A `.json` file holds a list, or a dict with `positions`. Any other file
-holds one position a line.
+readers of the first array do not see it. A `.json` file holds a list, or a dict with `positions`. Any other file holds
+one position per line.
 """
 
 import json
@@ -85,11 +85,11 @@ class Positions(NamedTuple):
 
 
 def _identities(root: _core.Rows) -> list[tuple[int, str]]:
-    """Samples and id of each file; of those that have no id, a hash of all they hold, which a copy has, too."""
+    """Samples and id of each file; for files without an id, a hash of the content, which copies share."""
     if root.kind == "mds":
         return root.base_ids()
     identities = root.identities()
-    # What stands for a missing id names a time, which a copy does not keep.
+    # The replacement for a missing id contains a time, which a copy does not keep.
     return [
         (samples, root.content_hash(i) if "-" in identity else identity)
         for i, (samples, identity) in enumerate(identities)
@@ -107,7 +107,7 @@ def read_positions(path: str | os.PathLike[str]) -> Positions:
     """The positions in a file.
 
     Raises:
-        CorruptFileError: The file is not one of positions; the message says where.
+        CorruptFileError: The file is not a file of positions; the message names the place.
     """
     name = os.fsdecode(path)
     with open(name, "rb") as file:  # noqa: PTH123 - str in
@@ -141,7 +141,7 @@ def _from_npy(path: str) -> Positions:
 
 
 def _origin_behind(file: Any) -> Origin | None:
-    """The second array of a file, if it is ours."""
+    """The second array of a file, if jinx wrote it."""
     import numpy as np
 
     if file.read(len(_MAGIC)) != _MAGIC:
@@ -207,10 +207,10 @@ def _array(path: str, values: Any) -> "npt.NDArray[np.int64]":
 
 
 def write_positions(path: str | os.PathLike[str], values: Any, origin: Origin | None) -> None:
-    """Write positions to a file that appears when it is complete; its suffix says how.
+    """Write positions to a file that appears when it is complete; its suffix selects the format.
 
     Args:
-        path: The file; one that exists is replaced.
+        path: The file; an existing file is replaced.
         values: Integers of shape (n,).
         origin: The dataset whose samples they are.
     """
@@ -220,7 +220,7 @@ def write_positions(path: str | os.PathLike[str], values: Any, origin: Origin | 
 
 @contextmanager
 def appearing_after(path: str, values: Any, origin: Origin | None) -> Generator[None]:
-    """As `write_positions`, but the file appears only if the `with` block succeeds."""
+    """Like `write_positions`, but the file appears only if the `with` block succeeds."""
     if not os.path.basename(path):  # noqa: PTH119
         raise InvalidError(f"{path}: this is not the name of a file")
     file = _core.NewFile(path, _encoded(path, values, origin))
@@ -232,7 +232,7 @@ def appearing_after(path: str, values: Any, origin: Origin | None) -> Generator[
 
 
 def _encoded(name: str, values: Any, origin: Origin | None) -> bytes:
-    """Positions as the suffix of a name says."""
+    """The bytes of a file of positions; the suffix of the name selects the format."""
     import numpy as np
 
     array_ = np.asarray(values)

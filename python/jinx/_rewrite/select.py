@@ -32,18 +32,18 @@ def select(
 
     Args:
         source: A dataset, a path or pattern, or a list of these, of any formats.
-        out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
-        positions: A file of positions (`.npy`, `.json`, or a position a line), or what `Dataset.select` takes: ints, a
-            slice, a mask. All samples if not given. With `where`, those of them that it selects.
+        out: The output. Its suffix names the format; a name without a suffix is a directory of JINX shards.
+        positions: A file of positions (`.npy`, `.json`, or one position per line), or anything that `Dataset.select`
+            takes: ints, a slice, a mask. By default all samples. `where` selects among them.
         split: Only this split of the source; positions count within it.
-        progress: Called with samples, bytes written, and about how many there will be.
+        progress: Called with samples, bytes written, and the expected bytes.
         **options: Any of the options below.
 
     Raises:
         FileExistsError: The output exists, and `overwrite` is not set.
         IndexError: A position is out of range.
         MismatchError: The file was written for another dataset.
-        OSError: There is not enough room on the disk; said before anything is written.
+        OSError: There is not enough room on the disk; this is checked before anything is written.
         ValueError: The output is one of the inputs.
     """
     output = Output.of(out, options, progress)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Fractions = Mapping[str, float] | Sequence[float]
 
-# More parts are a mistake, such as one for every id.
+# More parts than this are a mistake, such as one part for every id.
 MAX_PARTS = 10_000
 PREFIX = "part-"
 # The longest name of a part, without `.jinx`.
@@ -38,7 +38,7 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class Rule:
-    """How samples are divided. One of the first five says into which parts; see `split`."""
+    """How samples are divided. Exactly one of the first five fields defines the parts; see `split`."""
 
     fractions: Fractions | None
     count: int | None
@@ -55,7 +55,7 @@ class Rule:
         """Refuse rules that cannot be followed.
 
         Raises:
-            ValueError: One of them is wrong, or two contradict each other.
+            ValueError: A rule is invalid, or two rules contradict each other.
         """
         self._check_types()
         kinds = ("fractions", "count", "samples", "size", "by")
@@ -103,7 +103,7 @@ class Rule:
         return [share for _, share in pairs]
 
     def shares(self, total: int) -> list[float]:
-        """The share of each part, where the rule is about shares; `total` is what a limit would be about."""
+        """The share of each part, if the rule is about shares; `total` is the quantity that a limit applies to."""
         if self.fractions is not None:
             return list(self.fractions.values()) if isinstance(self.fractions, Mapping) else list(self.fractions)
         count = self.count if self.count is not None else max(ceil(total / self.limit()), 1)
@@ -154,23 +154,23 @@ def split(
         fractions: The share of each part, with its name (`{"train": 0.9, "test": 0.1}`) or without (`[0.9, 0.1]`).
         count: The number of parts; their sizes differ by at most one sample.
         samples: Samples in each part; the last may have fewer.
-        size: About the size of each part, in bytes or as `"1GB"`.
-        by: A part for each value of this column or path, named after it (with - for /).
-        stratify: Every part has about the same shares of the values of this column or path.
-        group: Samples with the same value of this column or path go to the same part, for instance all of a document;
-            sizes and shares are met as nearly as whole groups allow.
-        seed: Choose at random which samples, or groups, a part has; the same seed chooses the same ones. Without a
-            seed, parts are filled in the order of the samples.
-        missing: Samples that have no value (or NaN) where `by`, `stratify` or `group` look: `"keep"` them, as a part or
-            stratum named null and as groups of their own, `"drop"` them, or `"fail"`.
-        prefix: What the names of numbered parts begin with.
-        progress: Called with samples, bytes written, and about how many there will be.
+        size: The approximate size of each part, in bytes or as `"1GB"`.
+        by: Make a part for each value of this column or path, named after the value (with - for /).
+        stratify: Give every part about the same shares of the values of this column or path.
+        group: Samples with the same value of this column or path go to the same part, for instance all samples of a
+            document; sizes and shares are met as nearly as whole groups allow.
+        seed: Choose the samples or groups of a part at random; the same seed gives the same parts. Without a seed,
+            parts are filled in the order of the samples.
+        missing: Samples that have no value (or NaN) for `by`, `stratify` or `group`: `"keep"` them, as a part or
+            stratum named null and as separate groups, `"drop"` them, or `"fail"`.
+        prefix: The prefix of the names of numbered parts.
+        progress: Called with samples, bytes written, and the expected bytes.
         **options: Any of the options below.
 
     Raises:
         FileExistsError: The directory exists, and `overwrite` is not set.
-        KeyError: No sample has a column, or some lack it and `missing="fail"`.
-        OSError: There is not enough room on the disk; said before anything is written.
+        KeyError: No sample has a column, or some samples lack it and `missing="fail"`.
+        OSError: There is not enough room on the disk; this is checked before anything is written.
         ValueError: The rules contradict each other, or the output is one of the inputs.
     """
     count, samples = (
@@ -213,7 +213,7 @@ def _refuse_one_file(out: str) -> None:
 
 
 def _with_keys(dataset: "Dataset", rule: Rule) -> "tuple[Dataset, int]":
-    """The samples that are divided, and how many lack a key."""
+    """The samples to divide, and the number of samples without a key."""
     names = [name for name in (rule.by, rule.stratify, rule.group) if name is not None]
     if not names:
         return dataset, 0
@@ -231,13 +231,13 @@ def _with_keys(dataset: "Dataset", rule: Rule) -> "tuple[Dataset, int]":
 
 
 def _by_rule(dataset: "Dataset", rule: Rule) -> "dict[str, Any]":
-    """The positions of each part, for all rules but `by`."""
+    """The positions of each part, for all rules except `by`."""
     import numpy as np
 
     weights = sizes(dataset) if rule.size is not None else np.ones(len(dataset), dtype=np.int64)
     strata = None
     if rule.stratify is not None:
-        # Samples without a value are a stratum.
+        # Samples without a value form one stratum.
         strata = np.unique(hashes(dataset, key_paths(dataset, rule.stratify)), return_inverse=True)[1]
     has_limit = rule.samples is not None or rule.size is not None
     shares = [] if has_limit and strata is None else rule.shares(int(weights.sum()))
@@ -311,14 +311,14 @@ def _value_at(sample: Any, path: list[str]) -> Any:
 
 
 def _value_name(value: Any) -> str:
-    """The name of the part for a value, which is that of a file too."""
+    """The name of the part for a value, which is also a file name."""
     if value is None or value != value:  # noqa: PLR0124 - NaN, which is no value
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
         raise TypeError(f"a part cannot be named after a value of type {type(value).__name__}")
-    # Neither a directory nor a hidden file.
+    # The name must neither lead to a directory nor be hidden.
     name = str(value).replace("/", "-").replace("\0", "-")
     return f"-{name[1:]}" if name.startswith(".") else name or "-"
 
@@ -342,7 +342,7 @@ def _write(dataset: "Dataset", parts: "Mapping[str, Any]", output: Output, *, na
 
 
 def _refuse_alike(names: Iterable[str], directory: str) -> None:
-    """Refuse names that are one file on this disk, before hours of work.
+    """Refuse names that mean the same file on this disk, before hours of work.
 
     Raises:
         ValueError: Two names differ only in case or in the form of their characters, which the disk ignores.

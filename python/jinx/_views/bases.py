@@ -1,4 +1,4 @@
-"""The bases of a saved view, the datasets that it shows: how its footer names them."""
+"""The bases of a saved view (the datasets that it shows), and their entries in its footer."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from jinx._core import Reader
 from jinx.errors import MismatchError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
-# Path, and samples and id.
+# A path, with samples and id.
 _File = tuple[str, tuple[int, str]]
 
 
@@ -73,7 +73,7 @@ def _parsed(path: str, text: str | None) -> ViewFooter:
 
 
 def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty: bool = False) -> list[NewBase]:
-    """The files of a dataset as bases of a view, in their order; files without samples only if asked for."""
+    """The files of a dataset as bases of a view, in their order; files without samples only on request."""
     if root.kind == "mds":
         return [_base(path, view, "mds", *identity) for path, identity in _files(root)]
     if root.kind == "jsonl":
@@ -116,7 +116,7 @@ def places(path: str, view: str) -> tuple[str, str]:
     near, real = os.path.relpath(hint, folder), os.path.realpath(folder)
     if real == folder or os.path.realpath(os.path.join(real, near)) == os.path.realpath(hint):  # noqa: PTH118
         return near, hint
-    # Through a linked directory `..` leads elsewhere: a path that works from the real one works from both.
+    # In a linked directory, `..` leads elsewhere. A path from the real directory works from both.
     return os.path.relpath(os.path.realpath(hint), real), hint
 
 
@@ -130,7 +130,7 @@ def _json_lines(root: _core.Rows, i: int, file: _File, view: str, options: dict[
 
 
 def _shards_of_a_directory(files: Sequence[_File]) -> int:
-    """How many of the first files are the first shards of one directory, in their order and complete."""
+    """The number of first files that are the first shards of one directory, complete and in order."""
     directory = os.path.dirname(files[0][0])  # noqa: PTH120
     if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
         return 0
@@ -143,12 +143,12 @@ def _shards_of_a_directory(files: Sequence[_File]) -> int:
 
 
 def candidates(base: Base, view: str) -> list[str]:
-    """Where a base may be on this machine, in the order of search."""
+    """The possible paths of a base on this machine, in the order of search."""
     return _core.base_candidates(json.dumps(base), view)
 
 
 def keep_location(before: Base, entry: Base) -> None:
-    """Take the URL of a base over into a new entry of it."""
+    """Copy the URL of a base to its new entry."""
     if "location" in before:
         entry["location"] = before["location"]
     if "version" in before:

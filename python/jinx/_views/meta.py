@@ -1,4 +1,4 @@
-"""The `meta` in the footers of datasets and saved views, and in it how `jinx annotate` counted lengths."""
+"""The `meta` in the footers of datasets and saved views, with the settings that lengths were counted with."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from jinx._core import Reader
 from jinx._dataset.summary import path_of
 from jinx.errors import JinxError
 
-# The member in which annotate says how it counted the lengths of samples.
+# The member with the settings with which `annotate` counted the lengths.
 COUNTED = "annotate"
 
 
@@ -19,7 +19,7 @@ class Counted:
     """How the lengths of the samples of a file were counted.
 
     Attributes:
-        file: The file, as it was named.
+        file: The file, as the user named it.
         settings: The settings of `jinx annotate`; None if the file has none.
     """
 
@@ -28,7 +28,7 @@ class Counted:
 
 
 def counted(dataset: Reader) -> list[Counted]:
-    """The different ways in which the lengths of a dataset were counted, each with the first file that names it."""
+    """The different ways in which the lengths of a dataset were counted, each with the first file that records it."""
     distinct: list[Counted] = []
     for entry in _counted(dataset):
         if all(entry.settings != earlier.settings for earlier in distinct):
@@ -37,19 +37,19 @@ def counted(dataset: Reader) -> list[Counted]:
 
 
 def lengths_text(dataset: Reader) -> str | None:
-    """How the lengths in a dataset were counted, as JSON text for views of it; None if nothing is known."""
+    """The settings of the lengths in a dataset, as JSON text for views of it; None if unknown."""
     ways = [entry.settings for entry in counted(dataset)]
     return json.dumps(ways[0] if len(ways) == 1 else ways) if any(way is not None for way in ways) else None
 
 
 def columns_counted(meta: Mapping[str, Any]) -> list[str]:
-    """The columns of which a `meta` says that lengths were counted."""
+    """The columns with counted lengths, according to a `meta`."""
     ways = [entry.settings for entry in _ways("", meta.get(COUNTED))]
     return [name for way in ways if way is not None for name in way.get("columns", [])]
 
 
 def meta_after(meta: Mapping[str, Any], replaced: Sequence[str]) -> dict[str, Any]:
-    """A `meta` of samples of which some columns got other values."""
+    """The `meta` after some columns of the samples got other values."""
     kept = {name: value for name, value in meta.items() if name != COUNTED}
     if meta.get(COUNTED) is None:
         return kept
@@ -62,7 +62,7 @@ def _counted(dataset: Reader) -> list[Counted]:
     if definition is None:
         sizes = [samples for samples, _ in dataset._identities()]
         return [entry for file, samples in enumerate(sizes) if samples for entry in _counted_in(dataset, file)]
-    if hasattr(definition, "files"):  # a saved view, whose own counts replace those beneath it
+    if hasattr(definition, "files"):  # a saved view, whose own counts replace the counts below it
         file: Reader = definition.files.file
         own = _counted_in(file, 0)
         if any(entry.settings is not None for entry in own):
@@ -89,7 +89,7 @@ def _after(entries: list[Counted], replaced: list[str]) -> list[Counted]:
 
 
 def _counted_in(dataset: Reader, file: int) -> list[Counted]:
-    """The ways that a file names: several if it is a copy of samples that were counted differently."""
+    """The ways of counting in a file: several if it is a copy of samples that were counted differently."""
     return _ways(dataset._shard_names[file], _of_file(dataset, file).get(COUNTED))
 
 
@@ -102,7 +102,7 @@ def _ways(file: str, stored: Any) -> list[Counted]:
 
 
 def kept_meta(dataset: Reader) -> dict[str, Any]:
-    """The `meta` for a saved view of a dataset: what the views below it have in common, and how lengths were counted.
+    """The `meta` for a saved view of a dataset: the common members of the views below it, and the settings of lengths.
 
     The `meta` of other files is not copied: it can be read there, and copying it would open all shards.
     """
@@ -113,19 +113,19 @@ def kept_meta(dataset: Reader) -> dict[str, Any]:
 
 
 def _views_count(dataset: Reader) -> bool:
-    """Whether more than the files below all views says how lengths were counted."""
+    """Whether views, and not only the files below them, record how lengths were counted."""
     definition = dataset._definition
     if definition is None:
         return False
     if hasattr(definition, "files"):
         return COUNTED in _of_file(definition.files.file)
-    # Of several parts, one may have columns of its own that replace those of its files alone.
+    # If there are several parts, a part may have own columns that only replace columns of its own files.
     is_mixed = len(definition.parts) > 1 and any(part._definition is not None for part in definition.parts)
     return definition.lengths is not None or is_mixed or any(_views_count(part) for part in definition.parts)
 
 
 def meta_of(dataset: Reader, *, only_views: bool = False) -> dict[str, Any]:
-    """The `meta` of a dataset: of its first file or saved view; for several datasets, what all of them have in common.
+    """The `meta` of a dataset: of its first file or saved view; for several datasets, the members that all share.
 
     Args:
         dataset: A dataset or view.

@@ -16,9 +16,9 @@ from jinx.errors import MismatchError
 
 D = TypeVar("D", bound=Reader)
 Path = str | os.PathLike[str]
-# Where the view says, at these places instead, or nowhere.
+# The bases are at the paths in the view, at these paths instead, or refused.
 Bases = EllipsisType | Path | Sequence[Path] | None
-# Options of a dataset that concern the file of a view over it as well.
+# Options of a dataset that also apply to the file of a view over it.
 _VIEW_OPTIONS = frozenset({"lazy", "io", "verify", "max_value_bytes", "encoding"})
 
 
@@ -26,7 +26,7 @@ class OpenFiles(NamedTuple):
     """The files of a saved view.
 
     Attributes:
-        footer: What the view's own file says.
+        footer: The footer of the view's own file.
         file: The view's own file.
         bases: The datasets that it shows.
     """
@@ -45,7 +45,7 @@ class SavedView:
         path: The view, absolute.
         id: Its id.
         options: Keywords of `kind`.
-        bases: The absolute paths of the bases; `...` if the view's own paths hold.
+        bases: The absolute paths of the bases; `...` to use the paths in the view.
         file: The view's own file, if it is open.
     """
 
@@ -66,7 +66,7 @@ class SavedView:
         Raises:
             MismatchError: The view or a base has changed.
         """
-        # Open the file once and take everything from it: another view may replace it at any moment.
+        # The file is opened once and everything is read from it: another view may replace it at any moment.
         file = self.kind([self.path], **self.options) if self.file is None else self.file
         footer = footer_of(file)
         if footer["id"] != self.id:
@@ -89,7 +89,7 @@ class SavedView:
         own = schema(self.files.file)
         types = schema_of_all(self.files.bases, own)
         if not self.files.file._base_len():
-            # The file of an empty view names columns, of which its bases know the types.
+            # The file of an empty view names columns, and its bases know their types.
             types |= {name: text for name, text in schema_of_all(self.files.bases, {}).items() if name in own}
         return types
 
@@ -108,12 +108,12 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
         except MismatchError:
             if read_view(path)["id"] == definition.id:
                 raise
-        # Another view has replaced the file since it was opened.
+        # Another view replaced the file after it was opened.
         file = type(file)([path], **options)
 
 
 class ViewOpener:
-    """Opens many saved views: those over the same bases share the open files of the bases.
+    """Opens many saved views: views over the same bases share the open files of the bases.
 
     Args:
         base: The open dataset that the views show.
@@ -143,7 +143,7 @@ class ViewOpener:
         if shared is None:
             self._bases[_identities(footer["base"])] = view.files.bases
         else:
-            # In place of what the property would open.
+            # This replaces the rows that the property would open.
             view.__dict__["files"] = OpenFiles(footer, file, shared)
         return file._derive(rows=view.rows(), definition=view)
 
@@ -159,14 +159,14 @@ def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
 
 
 def open_base(file: D, view: str, i: int, base: Base, places: Sequence[str] | None = None) -> D:
-    """Open a base of a saved view, and refuse datasets other than the one that it was saved over.
+    """Open a base of a saved view, and refuse any dataset except the one that the view was saved over.
 
     Args:
         file: The view's own file.
         view: The path of the view.
-        i: Which of its bases.
-        base: What the view says of it.
-        places: Where it may be; by default where the view says.
+        i: The index of the base.
+        base: The entry of the base in the view.
+        places: The possible paths of the base; by default the path in the view.
 
     Raises:
         MismatchError: No place has the base.

@@ -14,10 +14,10 @@ from jinx.errors import JinxError
 
 
 def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
-    """Tell a saved view where its datasets are now, after they moved.
+    """Tell a saved view the new places of its datasets, after they moved.
 
-    The view is rewritten in one step, and nothing but these places changes in it. Each new place is opened before: it
-    must hold the dataset that the view was saved over.
+    The view is rewritten in one step, and only these places change. Each new place is opened first: it must hold the
+    dataset that the view was saved over.
 
         jinx.rebase("good.jinx", "/data/laion.jinx")
 
@@ -50,7 +50,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
 
 
 def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[str | None]:
-    """The new path of each base; None for those that stay."""
+    """The new path of each base; None for bases that stay."""
     paths: list[str | None] = [None] * len(bases)
     for old, path in new.items():
         (before,), (after,) = absolute_paths(old), absolute_paths(path)
@@ -64,7 +64,7 @@ def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[
 
 
 def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[str, list[str | None]]:
-    """The id of a view that is about to become `target`, and where its bases are; None for one that has a URL alone.
+    """The id of a view that is about to become `target`, and the places of its bases; None for a base with only a URL.
 
     Args:
         view: The saved view.
@@ -85,7 +85,7 @@ def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> tuple[
 
 
 def set_bases(view: str, id_: str, paths: Sequence[str | None]) -> None:
-    """Write the paths of the bases of the view with this id; None for those that stay.
+    """Write the paths of the bases of the view with this id; None for bases that stay.
 
     Raises:
         MismatchError: Another dataset has replaced the view.

@@ -21,7 +21,7 @@ _CHUNK_SAMPLES = 1 << 18
 def save(
     dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool, meta: Mapping[str, Any] | None = None
 ) -> WriteResult:
-    """See `Dataset.save`. Without `meta`, the view keeps that of the saved views that it shows."""
+    """See `Dataset.save`. Without `meta`, the view keeps the `meta` of the saved views that it shows."""
     target = output_name(path)
     if not target.endswith(".jinx"):
         raise ValueError(f"{target}: a view is saved as one file, whose name ends in .jinx")
@@ -48,13 +48,13 @@ def save(
 def write(
     dataset: Reader, target: str, names: Sequence[str], columns: Iterable[Mapping[str, Sequence[Any]]]
 ) -> WriteResult:
-    """Save a view of files, in place of another one, with columns of its own that need not be in memory together.
+    """Save a view of files with own columns that need not all be in memory; replaces an existing view.
 
     Args:
         dataset: The view, without functions and without columns of its own.
-        target: A path that is known to be none of its files.
-        names: The columns; one at least.
-        columns: Their values, of some samples after others.
+        target: A path that is not one of its files.
+        names: The names of the columns; at least one.
+        columns: Their values, in blocks of consecutive samples.
     """
     roots, positions, _ = dataset._roots()
     order = dataset._indices
@@ -80,15 +80,15 @@ def write_rows_of(
     meta: Mapping[str, Any] | None,
     unhidden: Collection[str] = (),
 ) -> WriteResult:
-    """As `write`, for the samples of several views over one base: the file names the base once.
+    """Like `write`, for the samples of several views over one base: the file names the base once.
 
     Args:
         base: The base.
-        rows: Which samples of the base they are; int64 of shape (n,).
-        dataset: The samples of all views, in order, as far as they are shown.
+        rows: The positions of the samples in the base; int64 of shape (n,).
+        dataset: The shown samples of all views, in order.
         target: The file.
-        place: Where the file will be moved to, from where it finds its base.
-        meta: As for `save`.
+        place: The final path of the file; paths of bases are relative to it.
+        meta: The `meta`, as in `save`.
         unhidden: Columns of the base that the view does not hide, although `dataset` does not have them.
     """
     import numpy as np
@@ -114,7 +114,7 @@ def _writer(
     place: str | None = None,
     unhidden: Collection[str] = (),
 ) -> _core.Writer:
-    """A writer for the own columns of a view; `beneath` says on which files, at which positions, and which columns."""
+    """A writer for the own columns of a view; `beneath` has the files, the positions and the names of the columns."""
     roots, positions, own = beneath
     place = place or target
     options = dataset._options
@@ -172,7 +172,7 @@ def _write_own(writer: _core.Writer, dataset: Reader) -> None:
 
 
 def _places(order: bytes | None, start: int, stop: int) -> bytes:
-    """Where some samples of a view are in its files."""
+    """The positions of some samples of a view in its files."""
     import numpy as np
 
     return np.arange(start, stop, dtype="<u8").tobytes() if order is None else order[8 * start : 8 * stop]
@@ -181,7 +181,7 @@ def _places(order: bytes | None, start: int, stop: int) -> bytes:
 def _hidden(dataset: Reader, roots: Sequence[_core.Rows], own: Sequence[str]) -> list[str]:
     """The columns of the files that the view hides; they are read from samples if files do not list them."""
     names: dict[str, None] = {}
-    # Perhaps no sample of the view has one of its own columns, and nothing in its file would hide the stored one.
+    # If no sample of the view has a value in an own column, its file would not hide the stored column.
     shown = set(column_names(dataset)).difference(own)
     is_plain = dataset._shown_columns is None and dataset._definition is None and not own
     for root in roots:

@@ -1,4 +1,4 @@
-"""`Dataset.info` of saved views, and of views in memory with columns of their own."""
+"""`Dataset.info` of saved views, and of views in memory with own columns."""
 
 import os
 from dataclasses import replace
@@ -51,7 +51,7 @@ def _saved(dataset: Reader, view: SavedView) -> DatasetInfo:
 
 
 def _in_memory(parts: tuple[Any, ...]) -> DatasetInfo:
-    """The files of all parts; one that several parts show counts once."""
+    """The files of all parts; a file that several parts show counts once."""
     infos = list({info.path: info for info in (part.info() for part in parts)}.values())
     first = infos[0]
     if len(infos) == 1:
@@ -73,7 +73,7 @@ def _in_memory(parts: tuple[Any, ...]) -> DatasetInfo:
 
 
 def _selected(dataset: Reader, sizes: list[int]) -> list[int]:
-    """How many samples of each base the view shows."""
+    """The number of samples of each base that the view shows."""
     _, over_bases, _ = dataset._roots()
     if over_bases is None:
         return sizes

@@ -27,7 +27,7 @@ def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Prob
             cause = "mismatch" if isinstance(error, MismatchError) else "unsupported"
             problems.append(Problem(view, None, None, None, cause, str(error).removeprefix(f"{view}: ")))
             continue
-        # A file without a line is a dataset of JSON lines, but not one by itself.
+        # An empty file may be a base of JSON lines, although it is not a dataset on its own.
         if path not in checked and (base["kind"] != "jsonl" or base["num_samples"]):
             checked.add(path)
             problems += check(path)

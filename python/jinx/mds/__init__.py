@@ -3,7 +3,8 @@
 `jinx.open` opens an MDS directory like any other dataset.
 """
 
-# Spelt out instead of imported: Streaming and its dependencies are loaded only for the names that need them.
+# `TYPE_CHECKING` is defined here instead of imported. Streaming and its dependencies are only loaded for names that
+# need them.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx.mds._readers import BulkReader, RamReader

@@ -21,7 +21,7 @@ def find_directories(path: Any, split: str | None = None) -> list[str] | None:
         split: The subdirectory to take.
 
     Raises:
-        ValueError: Only some of a list are MDS directories.
+        ValueError: Only some paths of the list are MDS directories.
         FileNotFoundError: The directory has splits, and none was named.
     """
     if isinstance(path, str | bytes | os.PathLike):
@@ -43,7 +43,7 @@ def find_directories(path: Any, split: str | None = None) -> list[str] | None:
 
 
 def _directory(path: str, split: str | None) -> str | None:
-    # What has no form in the file system's encoding does not exist.
+    # A path that the file system's encoding cannot represent does not exist.
     directory = _core.mds_directory(path, split) if os.path.exists(path) else None  # noqa: PTH110
     if directory is not None:
         return directory

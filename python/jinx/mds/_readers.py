@@ -11,7 +11,7 @@ Source = str | os.PathLike[str]
 
 
 class _MdsReader(Dataset):
-    """A dataset that is made from its path."""
+    """The class of datasets that are made from a path."""
 
     _cache: str | None = None
 
@@ -34,7 +34,7 @@ class _MdsReader(Dataset):
         Args:
             path: A directory with `index.json`, or a list of them.
             split: The subdirectory to take.
-            cache: Where decoded shards are kept if they are compressed as files; see the class.
+            cache: The directory for decoded shards, if shards are compressed as files; see the class.
             verify: `"full"` compares shards that are compressed as files with their hashes in the index, before any
                 sample of them is returned; `"rows"` and `"none"` compare no hash.
             hashes: Compare the hashes of each shard when it is opened, which reads it completely for its first sample.
@@ -68,16 +68,16 @@ class _MdsReader(Dataset):
 
 
 class RamReader(_MdsReader):
-    """Random access to any number of shards. They are mapped, and only the last ones used are kept open.
+    """Random access to any number of shards. Shards are mapped, and only the most recently used ones are kept open.
 
     Shards compressed as files are decoded into `cache`, or into a temporary directory that is removed with the dataset.
     """
 
 
 class BulkReader(_MdsReader):
-    """Reading in order. Shards compressed as files are decoded ahead in memory; nothing is written to disk.
+    """Sequential reading. Shards compressed as files are decoded ahead in memory; nothing is written to disk.
 
-    Random access works too: it decodes a whole shard that is compressed as a file, and keeps two of them.
+    Random access works too: it decodes the whole shard if it is compressed as a file, and keeps two decoded shards.
     """
 
     _cache = "memory"

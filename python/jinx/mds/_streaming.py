@@ -1,4 +1,4 @@
-"""A reader of MDS shards for mosaicml-streaming 0.13, in place of its own; see `rust/jinx-py/src/mds/shard.rs`.
+"""A reader of MDS shards for mosaicml-streaming 0.13, instead of its own; see `rust/jinx-py/src/mds/shard.rs`.
 
 ```python
 from streaming.base.format import _readers
@@ -30,7 +30,7 @@ _turns = 0
 
 
 def _note(shard: _core.MdsShard) -> None:
-    """Record the use of a shard; close the one unused for longest, and now and then those whose files are gone."""
+    """Record the use of a shard; close the one unused for longest, and sometimes shards whose files are gone."""
     global _turns  # noqa: PLW0603 - one limit for the whole process
     key = id(shard)
     if key in _open:
@@ -49,9 +49,9 @@ def _note(shard: _core.MdsShard) -> None:
 class MDSReader(_own.MDSReader):
     """Reads the samples of one shard, raw or with samples compressed one by one (`sample::zstd`).
 
-    It is made, validated, prepared, evicted and pickled like Streaming's own, and gives the same samples. Files stay
-    open between samples, so that only the sample is read. A missing file raises FileNotFoundError, and Streaming then
-    fetches it; a replaced file is opened again.
+    It is created, validated, prepared, evicted and pickled like Streaming's own reader, and gives the same samples.
+    Files stay open between samples, so that only the sample itself is read. A missing file raises FileNotFoundError,
+    and Streaming then fetches it; a replaced file is opened again.
     """
 
     dirname: str
@@ -70,7 +70,7 @@ class MDSReader(_own.MDSReader):
         compression = options.get("compression")
         self._sample_compression = compression if compression and compression.startswith(_SAMPLE) else None
         if self._sample_compression:
-            # For Streaming such a shard is a raw one: there is nothing to prepare.
+            # Streaming treats such a shard as raw: there is nothing to prepare.
             options["compression"] = None
         base: Any = super()
         base.__init__(dirname, split, *args, **options)
@@ -119,8 +119,8 @@ class MDSReader(_own.MDSReader):
     def set_up_local(self, listing: set[str], safe_keep_zip: bool) -> int:  # noqa: FBT001 - Streaming's signature
         """Make the local files consistent; returns the bytes that are present.
 
-        If both forms are present and the compressed one need not be kept, it is removed. (Streaming removes the other
-        one, and then takes it for present.)
+        If both forms are present and the compressed one need not be kept, it is removed. (Streaming removes the raw
+        form, and then treats it as present.)
         """
         if self.compression and self.zip_data and not safe_keep_zip:
             directory = os.path.join(self.dirname, self.split)  # noqa: PTH118
@@ -146,7 +146,7 @@ class MDSReader(_own.MDSReader):
 
 
 def patch_streaming() -> None:
-    """Let Streaming read MDS shards with `MDSReader`, in this process and those it forks."""
+    """Let Streaming read MDS shards with `MDSReader`, in this process and the processes that it forks."""
     _format._readers["mds"] = MDSReader
 
 

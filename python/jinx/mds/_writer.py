@@ -32,7 +32,7 @@ class MDSWriter:
         hashes: Algorithms; the index keeps the hashes of every file.
         size_limit: Close a shard at this size in bytes (or `"64mb"`); None writes a single shard.
         exist_ok: Replace an existing MDS dataset.
-        max_workers: Threads; one for each core if not given.
+        max_workers: Threads; by default one for each core.
         options: `keep_local`, `progress_bar` and `retry` are accepted and ignored.
 
     Raises:
@@ -78,7 +78,7 @@ class MDSWriter:
         """Write a sample.
 
         Raises:
-            MismatchError: A column has no value, or one that does not fit its encoding; the message names the column,
+            MismatchError: A column has no value, or its value does not fit the encoding; the message names the column,
                 and the sample is left out.
             OSError: A shard cannot be written. Every further call raises, and nothing is published.
         """
@@ -97,7 +97,7 @@ class MDSWriter:
     def finish(self) -> WriteResult:
         """Write the index and publish the directory; returns what was written.
 
-        Called again, it returns the same and does nothing.
+        A second call does nothing and returns the same result.
         """
         if self._done is None:
             self._done = WriteResult.of(self._path, self._writer.finish())
@@ -121,7 +121,7 @@ class MDSWriter:
 
 
 def _limit(size: int | str) -> int:
-    """Streaming's `"64mb"` is 64 MiB."""
+    """In Streaming, `"64mb"` means 64 MiB."""
     if isinstance(size, str):
         text = size.strip().lower()
         size = f"{text[:-1]}ib" if text[-2:] in {"kb", "mb", "gb", "tb"} else text

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _DONE = object()
-# How long a full queue waits before it looks whether the consumer is gone.
+# How long a full queue waits before it checks whether the consumer is gone.
 _LOOK_SECONDS = 0.1
 
 
 def ahead(make: Callable[[], Iterator[T]], depth: int) -> Iterator[T]:
-    """The elements of an iterator that runs in a thread, at most `depth` of them before they are asked for.
+    """The elements of an iterator that runs in a thread, at most `depth` elements ahead of the consumer.
 
-    Its error is raised where its next element would come. A consumer that stops early ends the thread.
+    An error of the iterator is raised in place of its next element. A consumer that stops early ends the thread.
     """
     waiting: queue.Queue[Any] = queue.Queue(depth)
     stopped = threading.Event()

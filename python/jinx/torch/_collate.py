@@ -13,7 +13,7 @@ def collate(samples: Sequence[Any]) -> Any:
     - tensors, numpy arrays and numpy scalars of equal shape and dtype are stacked to (batch, ...);
     - dicts are collated member by member; tuples element by element;
     - everything else is a list: strings, bytes, lists, images, arrays of different shapes, and any column that a sample
-      lacks (None takes its place).
+      lacks (with None for that sample).
 
     Args:
         samples: The samples of one batch, at least one.
@@ -28,7 +28,7 @@ def collate(samples: Sequence[Any]) -> Any:
 
 
 def _stack(values: list[Any]) -> Any:
-    """A tensor where the values stack, else the list."""
+    """A tensor if the values can be stacked, otherwise the list."""
     kinds: set[type[Any]] = {type(value) for value in values}
     if kinds == {bool} or kinds <= {int, float}:
         return _numbers(values, kinds)
@@ -40,12 +40,12 @@ def _stack(values: list[Any]) -> Any:
 
     try:
         return torch.from_numpy(np.stack(values))  # pyright: ignore[reportUnknownMemberType]
-    except TypeError:  # a dtype torch does not know
+    except TypeError:  # torch does not support the dtype
         return values
 
 
 def _alike(values: list[Any]) -> bool:
-    """Whether all are tensors, or all numpy values, of one shape and a numeric dtype."""
+    """Whether all values are tensors, or all are numpy values, of one shape and a numeric dtype."""
     first = values[0]
     if not isinstance(first, torch.Tensor):
         dtype = getattr(first, "dtype", None)

@@ -1,4 +1,4 @@
-"""`jinx.torch.ElasticLoader`: single samples in a global random order that any number of ranks can resume."""
+"""`jinx.torch.ElasticLoader`: single samples in a global random order, which any number of ranks can resume."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -46,24 +46,24 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
     Args:
         dataset: A dataset or view.
         batch_size: Samples of one rank in a batch.
-        tokens_per_batch: In place of `batch_size`: the most tokens of a batch, by the column `num_tokens`.
+        tokens_per_batch: Instead of `batch_size`: the maximum number of tokens in a batch, by the column `num_tokens`.
         accumulation: Batches of one optimiser step.
-        shuffle: A new random order in each epoch; otherwise the dataset's.
-        seed: Of the random order.
-        rank: As for `PackedDataLoader`, and so are the next six.
-        world_size: How many ranks there are.
+        shuffle: A new random order in each epoch; otherwise the order of the dataset.
+        seed: The seed of the random order.
+        rank: The number of this rank; this and the next six arguments are as for `PackedDataLoader`.
+        world_size: The number of ranks.
         num_workers: Threads or processes.
-        workers: Which of the two.
+        workers: `"threads"` or `"processes"`.
         prefetch_factor: Batches that each worker reads ahead.
         pin_memory: Copy tensors into page-locked memory.
-        multiprocessing_context: Of worker processes.
-        remainder: At the end of an epoch ranks are left without samples: `"pad"` gives them the first ones again,
-            `"drop"` leaves out the last ones, so that all ranks have the same number of batches.
+        multiprocessing_context: The start method of worker processes.
+        remainder: What to do at the end of an epoch if some ranks have no samples left: `"pad"` gives them the first
+            samples again, and `"drop"` leaves out the last samples, so that all ranks have the same number of batches.
         columns: The columns to read.
         decode: As `Dataset.decode`.
         collate_fn: Makes a batch from a list of samples; by default `jinx.torch.collate`.
         on_error: What to do with a sample that cannot be read: `"raise"` its error, or `"skip"` it and list the error
-            in `skipped`. A batch of which all samples were skipped is not given.
+            in `skipped`. A batch whose samples were all skipped is left out.
 
     Attributes:
         skipped: The errors of samples left out in this epoch.
@@ -98,7 +98,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         required(dataset)
         order = seed if shuffle else None
         if tokens_per_batch is None:
-            # One sample is one pack, so that ranks and batch sizes may change in the middle of an epoch.
+            # Each sample is one pack, so that ranks and batch sizes may change in the middle of an epoch.
             plan = make_plan(np.ones(len(dataset), dtype=np.uint32), 1, strategy="next_fit", seed=order)
         else:
             plan = make_plan(dataset, tokens_per_batch, strategy="next_fit", oversize="error", seed=order)
@@ -142,5 +142,5 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
 
     @property
     def plan(self) -> PackPlan:
-        """The plan of the present epoch: one sample, or with `tokens_per_batch` one batch, is a pack."""
+        """The plan of the current epoch; a pack is one sample, or one batch with `tokens_per_batch`."""
         return self._plan

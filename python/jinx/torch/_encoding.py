@@ -1,4 +1,4 @@
-"""Makes training samples of stored ones: tokens from the dataset, from an encoder, or from a function of the user."""
+"""Makes training samples from stored ones: tokens come from the dataset, an encoder, or a user function."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,15 +25,14 @@ _POSITION_SHAPES = (1, 2)
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """A sample as the model gets it.
+    """A sample in the form that the model receives.
 
     Attributes:
-        position: Which sample of the dataset it is.
+        position: The position of the sample in the dataset.
         input_ids: int64 of shape (tokens,).
-        labels: int64 of shape (tokens,): the id itself where it counts in the loss, otherwise -100. The model shifts
-            them.
+        labels: int64 of shape (tokens,): the id itself if it counts in the loss, otherwise -100. The model shifts them.
         images: Its images.
-        positions: int64 of shape (tokens,) or (axes, tokens): what `position_fn` returned; None: 0, 1, 2, ...
+        positions: int64 of shape (tokens,) or (axes, tokens): the result of `position_fn`; None: 0, 1, 2, ...
     """
 
     position: int
@@ -44,7 +43,7 @@ class TrainingSample:
 
     @property
     def position_ids(self) -> npt.NDArray[np.int64]:
-        """`positions`, counted from 0 where there are none."""
+        """`positions`, or by default numbers from 0."""
         return np.arange(len(self.input_ids)) if self.positions is None else self.positions
 
     def with_images(self, images: list[Any]) -> "TrainingSample":
@@ -58,20 +57,20 @@ class TrainingSample:
 
 
 class Encoding:
-    """Makes training samples of stored ones; pickled into worker processes.
+    """Makes training samples from stored samples; pickled into worker processes.
 
     Args:
-        dataset: The dataset; its columns say what there is.
+        dataset: The dataset, for the names of its columns.
         encode: A function of a sample that returns a dict with `input_ids`, perhaps `labels`, and perhaps `images`; or
             the keywords of `Encoder`; or None for the token ids that `jinx annotate --tokens` stored.
-        image_column: The column with the images of a sample; by default `images` or `image`. None where `encode` is a
-            function: it returns them.
+        image_column: The column with the images of a sample; by default `images` or `image`. None if `encode` is a
+            function, which then returns the images.
         image_fn: Applied to each image, for instance a processor that makes a tensor of it.
-        position_fn: Makes the positions of a sample, whose images are as they were before `image_fn`.
+        position_fn: Makes the positions of a sample, whose images are those before `image_fn`.
 
     Raises:
         KeyError: There is no such column, or there are no stored token ids.
-        MismatchError: The lengths of the dataset were counted with something else, or of other values of a column.
+        MismatchError: The lengths of the dataset were counted with other settings, or from other values of a column.
     """
 
     def __init__(
@@ -111,14 +110,14 @@ class Encoding:
 
     @property
     def pad_id(self) -> int:
-        """The padding id of the tokenizer, 0 without one."""
+        """The padding id of the tokenizer; 0 if there is no tokenizer."""
         return 0 if self._encoder is None else self._encoder.pad_id
 
     def __call__(self, samples: Sequence[tuple[int, Any]]) -> list[TrainingSample | Exception]:
-        """The training samples, or in their place the error that names the position.
+        """The training samples; in place of a failed sample, the error that names its position.
 
         Args:
-            samples: (position, sample or the error that reading it gave) of each.
+            samples: For each sample (position, sample or the error of reading it).
         """
         outcomes: list[TrainingSample | Exception] = [sample for _, sample in samples]
         good = [i for i, (_, sample) in enumerate(samples) if not isinstance(sample, Exception)]
@@ -146,7 +145,7 @@ class Encoding:
         return TrainingSample(position, ids, np.where(is_label, ids, IGNORED), images)
 
     def _returned(self, position: int, returned: Any) -> TrainingSample:
-        """What a function of the user returned."""
+        """Converts the result of a user function."""
         members: dict[str, Any] = {**returned} if isinstance(returned, Mapping) else {}
         if IDS not in members:
             raise ValueError("encode returned no input_ids; it returns a dict with them")
@@ -174,7 +173,7 @@ def positions_of(position_fn: Callable[[TrainingSample], Any], sample: TrainingS
     """The positions that a function of the user returns for a sample.
 
     Raises:
-        ValueError: The function returned something else than integers of shape (tokens,) or (axes, tokens).
+        ValueError: The function returned anything except integers of shape (tokens,) or (axes, tokens).
     """
     positions = np.asarray(position_fn(sample))
     tokens = len(sample.input_ids)
@@ -204,7 +203,7 @@ def _numbers(values: Any, name: str) -> npt.NDArray[np.int64]:
 
 
 def _flat(value: Any) -> list[Any]:
-    """The images of a sample, decoded ones too."""
+    """The images of a sample, stored or decoded."""
     if isinstance(value, list):
         values: list[Any] = [*value]
         return [image for element in values for image in _flat(element)]

@@ -21,7 +21,7 @@ from jinx.torch._loader_plan import required
 __all__ = ["Loader"]
 
 _VERSION = 2
-# No seed, epoch or number of batches is larger.
+# The maximum of seeds, epochs and numbers of batches.
 _LARGEST = 2**128
 _MEMBERS = {"version", "epoch", "batches", "batch_size", "shuffle", "seed", "generator", "dataset"}
 
@@ -31,10 +31,10 @@ class Loader:
 
     It replaces `torch.utils.data.DataLoader` over a dataset. While the loop runs, threads without the GIL read,
     decompress and, for `decode={"image": "numpy"}`, decode JPEG, PNG and WebP; no worker process pickles samples.
-    Functions given to `map` and decoders in Python run in the loop's own thread.
+    Functions of `map` and Python decoders run in the thread of the loop.
 
     The order depends only on `seed` and the epoch, or on the sampler. `state_dict` holds the number of batches that the
-    loop has received; a loader with the same arguments that loads it resumes with the very next batch.
+    loop has received; a loader with the same arguments that loads this state resumes with the next batch.
 
     Args:
         dataset: A dataset from `jinx.open`, or a view.
@@ -49,18 +49,18 @@ class Loader:
         remainder: `"drop"` leaves out the last batch of an epoch if it is smaller.
         generator: The source of the random order, as for torch; `state_dict` includes its state.
         prefetch_factor: Batches that each worker reads ahead.
-        columns: The columns to read; the others do not exist in the batches.
+        columns: The columns to read; other columns are not in the batches.
         decode: As `Dataset.decode`.
         seed: The seed of the order, unless there is a `generator`.
         on_error: What to do with a sample that cannot be read: `"raise"` its error, which names file, sample and
-            column, or `"skip"` it: it is left out of its batch and listed in `skipped`.
+            column, or `"skip"` it: the sample is left out of its batch, and the error is listed in `skipped`.
 
     Attributes:
         epoch: The epoch of the next iteration, from 0; each complete iteration adds one.
         skipped: (index, error) of each sample left out in this epoch.
 
     Raises:
-        ValueError: Arguments that exclude each other.
+        ValueError: Arguments exclude each other.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Loader:
         for outcomes in Batches(self.dataset, batches, None, self.num_workers, depth):
             samples = self._checked(outcomes)
             batch = self._finished(samples) if samples else None
-            # Not before: a batch that raised was not received, and the next loader begins with it.
+            # The batch is counted only now: a batch that raised was not received, and the next loader begins with it.
             self._delivered += 1
             if samples:
                 yield batch
@@ -160,7 +160,7 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """The position of this loader and the identity of its dataset. Call it between two batches, and save it.
 
-        It does not include the state of your own sampler, except for the epoch.
+        The state of your own sampler is not included, except for the epoch.
         """
         generator = self._generator_state
         if generator is None and self.generator is not None:
@@ -180,7 +180,7 @@ class Loader:
         """Let the next iteration resume after the last batch that the loop received from the saved loader.
 
         Raises:
-            InvalidError: It is not the state of a `Loader`, or this loader has other arguments.
+            InvalidError: The value is not the state of a `Loader`, or this loader has other arguments.
             MismatchError: The state belongs to another dataset, or to another order of its samples.
         """
         self._require_state(state)
@@ -195,7 +195,7 @@ class Loader:
         return identity_of(self.dataset)
 
     def _require_state(self, state: Any) -> None:
-        """Refuse a state that `state_dict` of a `Loader` with the same arguments did not return."""
+        """Refuse a state that is not from `state_dict` of a `Loader` with the same arguments."""
         saved: dict[str, Any] = {**state} if isinstance(state, Mapping) else {}
         if set(saved) != _MEMBERS or saved["version"] != _VERSION:
             raise InvalidError(
@@ -270,12 +270,12 @@ class Loader:
 
 
 def spare_cores() -> int:
-    """One less than the cores that this process may use."""
+    """The number of cores that this process may use, minus one."""
     return max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 1) - 1
 
 
 def pinned(batch: Any) -> Any:
-    """The batch with its tensors, wherever they are, in page-locked memory."""
+    """The batch with all its tensors, even nested ones, in page-locked memory."""
     if isinstance(batch, torch.Tensor):
         return batch.pin_memory()
     if isinstance(batch, dict):

@@ -21,7 +21,7 @@ def required(dataset: Any) -> Dataset:
     """Check that the argument of a loader is a dataset.
 
     Raises:
-        TypeError: The argument is something else, for instance a path.
+        TypeError: The argument is not a dataset, for instance a path.
     """
     if isinstance(dataset, Dataset):
         return dataset
@@ -35,7 +35,7 @@ def whole_of(dataset: Dataset | Sequence[Dataset]) -> Dataset:
     """The datasets of a loader, one or several, as one dataset.
 
     Raises:
-        TypeError: One of them is something else, for instance a path.
+        TypeError: One of them is not a dataset, for instance a path.
         ValueError: The list is empty.
     """
     if isinstance(dataset, list | tuple):
@@ -55,12 +55,12 @@ def plan_of(
     Args:
         plan: A plan, or the keywords of `jinx.pack`.
         dataset: The dataset, or several that are mixed.
-        whole: The same as one dataset.
-        encodes: Whether a function of the user makes the tokens. Then arrays of lengths are its, and need not be those
-            that the dataset holds.
+        whole: The datasets as one dataset.
+        encodes: Whether a function of the user makes the tokens. Then arrays of lengths belong to this function, and
+            may differ from the lengths in the dataset.
 
     Raises:
-        MismatchError: The plan is for other samples, for these in another order, or was made of other lengths.
+        MismatchError: The plan is for other samples or another order, or was made from other lengths.
         TypeError: `plan` is neither a plan nor keywords.
     """
     if not isinstance(plan, PackPlan):
@@ -108,7 +108,7 @@ def left_out_by(plan: PackPlan) -> str | None:
 
 
 def _require_sizes(planned: Mapping[str, Any], current: Mapping[str, Any], where: str) -> None:
-    """Refuse a plan that was made of other sizes than those that its dataset holds now."""
+    """Refuse a plan that was made from other sizes than its dataset holds now."""
     for name, column in current.items():
         differs = planned[name] != column
         if differs.any():
@@ -121,7 +121,7 @@ def _require_sizes(planned: Mapping[str, Any], current: Mapping[str, Any], where
 
 
 def _require_lengths(planned: Any, current: Any, where: str, *, encodes: bool) -> None:
-    """Refuse arrays of lengths that are not those of the dataset, as far as it holds any."""
+    """Refuse arrays of lengths that differ from the lengths in the dataset, if it has any."""
     if current is None or np.array_equal(planned, current):
         return
     if np.array_equal(np.sort(planned), np.sort(current)):

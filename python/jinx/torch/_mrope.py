@@ -1,4 +1,4 @@
-"""Positions in three dimensions, as the Qwen-VL family of models takes them."""
+"""Positions in three dimensions, for the Qwen-VL family of models."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class MRope:
         next(iter(loader))["position_ids"].shape        # (3, batch_size, max_length)
 
     A token of text has one number in all three dimensions. The tokens of an image have the number after the text as
-    their time, and count rows and columns from there; the text goes on after the largest of them.
+    their time, and count rows and columns from there; the text continues after the largest of these numbers.
 
     Args:
         image_token: The id of the image tokens.
@@ -43,7 +43,7 @@ class MRope:
         """The positions of a sample: int64 of shape (3, tokens).
 
         Raises:
-            ValueError: Its image tokens are not those of its images.
+            ValueError: The image tokens do not match the images.
         """
         is_image = sample.input_ids == self.image_token
         positions = np.zeros((_AXES, len(is_image)), dtype=np.int64)

@@ -30,7 +30,7 @@ class Tally:
     dropped: int = 0
     skipped: int = 0
     empty: int = 0
-    # Of those truncated, the ones that the plan cuts.
+    # The number of truncated samples that the plan already cuts.
     cut_as_planned: int = 0
 
     def add(self, other: "Tally") -> None:
@@ -46,9 +46,9 @@ class Tally:
         """Tell the user what was left out, if anything was, in one warning.
 
         Args:
-            where: What these are counts of, such as an epoch.
-            why: What the samples were longer than.
-            by_plan: What the plan left out already.
+            where: What the counts are about, such as an epoch.
+            why: The limit that the samples exceed.
+            by_plan: The samples that the plan already left out.
         """
         losses = [] if by_plan is None else [by_plan]
         if self.has_losses():
@@ -60,7 +60,7 @@ class Tally:
             warnings.warn(". ".join(losses), stacklevel=4)
 
     def warn_of_first_loss(self, where: str) -> None:
-        """Tell the user that something was left out, where nobody knows when all samples have been asked for."""
+        """Warn that something was left out, if it is unknown when all samples have been requested."""
         if self.has_losses():
             what = "was left out" if self.dropped else "lost its end"
             warnings.warn(
@@ -76,7 +76,7 @@ class Fitting:
 
     Args:
         max_length: Tokens that a pack may hold.
-        oversize: What to do with a sample that no longer fits: cut its end off, leave it out, or raise.
+        oversize: What to do with a sample that does not fit: cut off its end, leave it out, or raise an error.
         skips_errors: Whether a sample that cannot be read or encoded is left out; otherwise its error is raised.
         cut: The samples that were planned with their first `max_length` tokens; None: none.
     """
@@ -93,7 +93,7 @@ class Fitting:
 
         Raises:
             LimitError: A sample does not fit, and `oversize` is `"error"`.
-            Exception: The error of a sample, unless those are skipped.
+            Exception: The error of a sample, unless errors are skipped.
         """
         kept: list[TrainingSample] = []
         left = self.max_length

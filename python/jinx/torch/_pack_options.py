@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
 
 Collate = Callable[[Sequence[Sequence[TrainingSample]]], Any]
-# Of each pack, which sample it is, and the sample or the error that reading it gave.
+# For each pack, the positions of its samples, each with the sample or the error of reading it.
 Read = list[list[tuple[int, Any]]]
 
 # Token ids are int64.
@@ -66,13 +66,13 @@ class Made:
     skipped: list[Exception]
 
     def pin_memory(self) -> "Made":
-        """The same with its tensors in page-locked memory; torch calls it for batches of worker processes."""
+        """The batch with its tensors in page-locked memory; torch calls it for batches of worker processes."""
         return Made(pinned(self.batch), self.tally, self.skipped)
 
 
 @dataclass(frozen=True)
 class PackMaker:
-    """Makes a batch of the samples of some packs; pickled into worker processes."""
+    """Makes a batch from the samples of some packs; pickled into worker processes."""
 
     encoding: Encoding
     fitting: Fitting
@@ -90,17 +90,17 @@ class PackMaker:
 def pack_maker(
     dataset: Dataset, max_length: int, options: PackOptions, cut: npt.NDArray[np.int64] | None = None
 ) -> tuple[Dataset, PackMaker]:
-    """The dataset with the columns that are read, and what makes batches of its samples.
+    """The dataset with the columns that are read, and the object that makes batches from its samples.
 
     Args:
         dataset: The dataset.
         max_length: The tokens of a pack.
-        options: Of the loader.
-        cut: The samples of which the plan takes only the first `max_length` tokens.
+        options: The options of the loader.
+        cut: The samples that the plan cuts to their first `max_length` tokens.
 
     Raises:
         TypeError: An option does not exist.
-        ValueError: An option has a value that it cannot have, or two exclude each other.
+        ValueError: An option has an invalid value, or two options exclude each other.
     """
     for name in options:
         if name not in PackOptions.__annotations__:
@@ -144,7 +144,7 @@ def pack_maker(
 
 
 def _axes(position_fn: Callable[[TrainingSample], Any] | None) -> tuple[int, ...]:
-    """The shape of one token's position; a batch of filler packs has it too."""
+    """The shape of one token's position; a batch of filler packs has the same shape."""
     if position_fn is None:
         return ()
     nothing = np.zeros(0, dtype=np.int64)

@@ -20,13 +20,13 @@ class PackedCollator:
     Sample `k` of a batch, counted from 1 over all its rows, has the sequence id `k`; padding has 0.
 
     Args:
-        max_length: Tokens of a row; None: as many as the longest row has.
+        max_length: Tokens of a row; None: the tokens of the longest row.
         pad_id: The id of padding.
         padding_free: One row with the tokens of all packs, and no padding.
-        attention_mask: `"2d"` is 1 where a token is, `"block"` True where a token may look: at its own sample, no
-            further than itself.
-        filler_image: What a batch without images gets, with the sequence id 0, so that the vision model has something
-            to do on every rank.
+        attention_mask: `"2d"` is 1 at tokens and 0 at padding; `"block"` is True for pairs where a token attends to an
+            earlier token of its own sample, or to itself.
+        filler_image: The image of a batch without images, with the sequence id 0, so that the vision model runs on
+            every rank.
         axes: The shape of a token's position: () for one number, (3,) for time, height and width.
     """
 
@@ -59,7 +59,7 @@ class PackedCollator:
                 positions[..., r, :used] = self._positions(row, sizes)
                 sequences[r, :used] = np.repeat(np.arange(number + 1, number + 1 + len(row)), sizes)
             number += len(row)
-            # Padding is a sequence of its own for kernels that take cu_seqlens.
+            # Padding is a separate sequence for kernels that take cu_seqlens.
             positions[..., r, used:] = np.arange(width - used)
             lengths += [*sizes, width - used]
         bounds = np.concatenate([[0], np.cumsum([length for length in lengths if length])]).astype(np.int32)
@@ -110,6 +110,6 @@ def _tensor(values: npt.NDArray[Any]) -> torch.Tensor:
 
 
 def block_mask(sequences: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Where a token may look, of shape (rows, 1, width, width); padding looks at padding, so that no row is empty."""
+    """The block mask, of shape (rows, 1, width, width); padding attends to padding, so that no row is empty."""
     same = sequences[:, :, None] == sequences[:, None, :]
     return np.tril(same)[:, None]

@@ -29,8 +29,8 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
     Args:
         dataset: As for `PackedDataLoader`.
         plan: As for `PackedDataLoader`.
-        **options: As for `PackedDataLoader`; the warning of what did not fit comes with the first sample that it
-            happens to in an epoch, from the first worker.
+        **options: As for `PackedDataLoader`; the first worker warns once in each epoch, at the first sample that does
+            not fit.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
 
     @property
     def plan(self) -> PackPlan:
-        """The plan of the present epoch."""
+        """The plan of the current epoch."""
         return self._plan
 
     def set_epoch(self, epoch: int) -> None:
-        """Show the packs of another epoch."""
+        """Switch to the packs of another epoch."""
         self._plan = self._plan.with_epoch(epoch)
         self._tally = Tally()
 
@@ -77,7 +77,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         return batch
 
     def to_hf(self) -> Any:
-        """A Hugging Face `datasets.Dataset` of the packs, each read when it is touched; for TRL, which takes no other.
+        """A Hugging Face `datasets.Dataset` of the packs, each read on access; TRL requires this class.
 
         Raises:
             ImportError: `datasets` is not installed.

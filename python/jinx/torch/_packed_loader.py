@@ -27,20 +27,20 @@ _LABELS, _IMAGES = "num_label_tokens", "num_images"
 
 @dataclass(frozen=True, slots=True)
 class PackedStats(Result):
-    """What a loader delivered so far, on this rank.
+    """Counts of what a loader has delivered so far, on this rank.
 
     Attributes:
-        packs: Packs, fillers included.
+        packs: Packs, including fillers.
         fillers: Empty packs at the end of an epoch.
-        samples: Samples in them.
+        samples: Samples in these packs.
         tokens: Their tokens.
-        label_tokens: Those that count in the loss.
+        label_tokens: Tokens that count in the loss.
         images: Their images.
-        occupancy: The part of the packs that is tokens.
-        truncated: Samples whose end did not fit, because they are longer than they were planned, or because the plan
-            cuts long ones (`oversize="truncate"`).
-        dropped: Samples left out for that reason.
-        empty: Samples that were encoded as no tokens; they are in their packs and take no room.
+        occupancy: The share of the packs that is filled with tokens.
+        truncated: Samples whose end did not fit, because they are longer than planned, or because the plan cuts long
+            ones (`oversize="truncate"`).
+        dropped: Samples left out for these reasons.
+        empty: Samples that were encoded as no tokens; these are in their packs and take no room.
         skipped: Samples left out because of an error (`on_error="skip"`).
     """
 
@@ -69,15 +69,15 @@ class PackedDataLoader(ScheduledLoader[Made]):
     A batch is a dict whose rows are packs, padded on the right:
 
     - `input_ids`, `labels`, `position_ids`, `sequence_ids`: int64 of shape (batch_size, max_length). Labels are -100
-      outside of what counts in the loss and at the first token of each sample; the model shifts them. Positions restart
-      in each sample. Sequence ids count the samples of the batch from 1; padding has 0.
-    - `cu_seqlens`, `max_seqlen`: where each sequence of the flattened batch begins and the last one ends, padding
-      included, as int32; and the longest.
+      for tokens that do not count in the loss and for the first token of each sample; the model shifts them. Positions
+      restart in each sample. Sequence ids count the samples of the batch from 1; padding has 0.
+    - `cu_seqlens`, `max_seqlen`: the start of each sequence of the flattened batch and the end of the last one,
+      including padding, as int32; and the length of the longest sequence.
     - `sample_ids`: int64 of shape (samples,), the position in the dataset of the samples with sequence id 1, 2, ...
     - `images`, `image_sequence_ids`: a list in the order of the image tokens, and the sequence id of each.
     - `num_tokens`, `num_label_tokens`: of this batch. `num_label_tokens_step`: of all ranks and micro-steps of the
-      optimiser step, as planned; where the dataset has that column.
-    - `attention_mask`, if it was asked for.
+      optimiser step, as planned, if the dataset has that column.
+    - `attention_mask`, if it was requested.
 
     Divide the summed loss by `num_label_tokens_step`: then every token of a step has the same weight, and a filler
     pack, whose labels are all -100, adds 0 instead of NaN. `jinx.torch.token_loss` does it.
@@ -85,16 +85,16 @@ class PackedDataLoader(ScheduledLoader[Made]):
     Args:
         dataset: The dataset that was packed, or a list of several (a mixture).
         plan: From `jinx.pack`, or the keywords to call it with: `{"max_length": 4096, "max_images": 8}`. Unless they
-            say what becomes of samples over a budget (`"oversize": "drop"`), rank 0 warns when an epoch ends of how
-            many the plan leaves out.
+            set `"oversize"` (such as `"oversize": "drop"`), rank 0 warns at the end of an epoch about samples that the
+            plan leaves out.
         batch_size: Packs in a batch.
         accumulation: Batches of one optimiser step.
-        rank: Which rank this is; by default of `torch.distributed`, else of the environment (`RANK`), else 0.
-        world_size: How many there are; likewise (`WORLD_SIZE`), else 1.
+        rank: The number of this rank; by default from `torch.distributed`, else from the environment (`RANK`), else 0.
+        world_size: The number of ranks; by default from the same sources (`WORLD_SIZE`), else 1.
         num_workers: Threads that read and decode ahead, or processes; by default one less than there are cores. With 0,
             a batch is made when the loop asks for it.
-        workers: `"threads"`: those of the core read and decode, another one tokenizes and collates. `"processes"`: for
-            functions in Python that take long.
+        workers: `"threads"`: threads of the core read and decode, and another thread tokenizes and collates.
+            `"processes"`: for slow Python functions.
         prefetch_factor: Batches that each worker reads ahead.
         pin_memory: Copy tensors into page-locked memory, if there is a GPU.
         drop_last: Leave out the packs that do not fill the last optimiser step; otherwise filler packs fill it, so that
@@ -102,41 +102,41 @@ class PackedDataLoader(ScheduledLoader[Made]):
         balance: As for `PackPlan.schedule`.
         without_images: Packs without images: `"keep"` them, `"drop"` them on every rank, or refuse the plan
             (`"error"`). A rank that skips the vision model makes the others wait for its gradients.
-        multiprocessing_context: Of worker processes, as for torch: `"fork"` or `"spawn"`.
+        multiprocessing_context: The start method of worker processes, as in torch: `"fork"` or `"spawn"`.
         **options: How samples become tokens and packs become batches:
 
             - `tokenizer`, `chat_template`, `image_rule`, `image_token`, `text_column`, `image_column`: as for
-              `jinx.annotate`. An error if the lengths were counted with other settings. Without a tokenizer, the token
-              ids that `jinx annotate --tokens` stored are taken.
-            - `encode`: in place of a tokenizer, a function of the sample that returns a dict with `input_ids`, and
+              `jinx.annotate`. Lengths that were counted with other settings raise an error. Without a tokenizer, the
+              token ids that `jinx annotate --tokens` stored are used.
+            - `encode`: instead of a tokenizer, a function of the sample that returns a dict with `input_ids`, and
               perhaps `labels` and `images`.
             - `image_fn`: applied to each image, for instance a processor that makes a tensor of it.
             - `position_fn`: a function of a `TrainingSample`, whose images are those before `image_fn`. It returns the
-              positions of its tokens: integers of shape (tokens,), or (axes, tokens) for models with several, whose
-              `position_ids` then have the shape (axes, batch_size, max_length). It is called for a sample without
-              tokens too. `jinx.torch.MRope` makes those of the Qwen-VL family.
+              positions of its tokens: integers of shape (tokens,), or (axes, tokens) for models with several axes;
+              `position_ids` then has the shape (axes, batch_size, max_length). The function is also called for a sample
+              without tokens. `jinx.torch.MRope` makes the positions of the Qwen-VL family.
             - `decode`: as `Dataset.decode`; without it, images are the stored bytes.
-            - `oversize`: if the samples of a pack are longer than they were planned, `"truncate"` (the default) cuts
-              the end off (samples with images are left out), `"drop"` leaves samples out, `"error"` raises. A pack
-              never has more than `max_length` tokens. Unless it is given, rank 0 warns of what it lost, once when an
-              epoch ends; `stats` counts it on each rank.
+            - `oversize`: if the samples of a pack are longer than planned, `"truncate"` (the default) cuts the end off
+              (samples with images are left out), `"drop"` leaves samples out, `"error"` raises. A pack never has more
+              than `max_length` tokens. Unless it is given, rank 0 warns of what it lost, once when an epoch ends;
+              `stats` counts it on each rank.
             - `on_error`: `"raise"` (the default) the error of a sample that cannot be read or encoded, which names its
-              position, or `"skip"` it: its pack goes without it, and `skipped` lists the error.
-            - `filler_image`: what a batch without images gets, with the sequence id 0, so that the vision model has
-              something to do; multiply its embedding by 0.
+              position, or `"skip"` it: the pack lacks this sample, and `skipped` lists the error.
+            - `filler_image`: the image of a batch without images, with the sequence id 0, so that the vision model runs
+              on every rank; multiply its embedding by 0.
             - `padding_free`: one row with the tokens of all packs and no padding, of shape (1, tokens).
             - `attention_mask`: `"2d"` is int64 (batch_size, max_length); `"block"` is bool (batch_size, 1, max_length,
-              max_length), True where a token may look. Kernels that take `cu_seqlens` or restarting positions need
-              none, and with a 2-D mask some do not notice packs.
-            - `pad_id`: by default of the tokenizer, else 0.
-            - `collate_fn`: makes the batch of a list of packs, which are lists of `TrainingSample`.
+              max_length), True where a token may attend. Kernels that take `cu_seqlens` or restarting positions need no
+              mask, and some ignore the borders of samples if there is a 2-D mask.
+            - `pad_id`: by default the padding id of the tokenizer, else 0.
+            - `collate_fn`: makes the batch from a list of packs, which are lists of `TrainingSample`.
 
     Attributes:
         skipped: The errors of samples left out in this epoch.
 
     Raises:
-        MismatchError: The plan is for another dataset, or the lengths were counted with something else.
-        ValueError: Arguments that exclude each other.
+        MismatchError: The plan is for another dataset, or the lengths were counted with other settings.
+        ValueError: Arguments exclude each other.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         )
 
     def stats(self) -> PackedStats:
-        """What this loader delivered so far."""
+        """Counts of what this loader has delivered so far."""
         counted = asdict(self._tally)
         capacity = counted.pop("capacity")
         del counted["cut_as_planned"]
@@ -203,7 +203,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         return self._told(super().__iter__())
 
     def _told(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches, and at their end, or where the loop leaves them, a warning of what was lost."""
+        """Yields the batches; warns about losses at the end, or when the loop stops early."""
         plan, before = self._plan, replace(self._tally)
         try:
             yield from batches
@@ -220,16 +220,16 @@ class PackedDataLoader(ScheduledLoader[Made]):
     def state_dict(self) -> dict[str, Any]:
         """The position of all ranks: some integers, the identity of dataset and plan. Call it between two batches.
 
-        It is the same on each rank, and another number of ranks, workers or packs in a batch may continue from it.
+        The state is the same on each rank. Another number of ranks, workers or packs in a batch may continue from it.
         """
         return {**super().state_dict(), "without_images": self._without_images}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Let the next iteration continue where the saved loaders were, with exactly the packs that are left.
+        """Let the next iteration continue where the saved loaders were, with exactly the remaining packs.
 
         Raises:
-            MismatchError: The dataset or the plan was another one; the message names what differs.
-            InvalidError: It is not the state of such a loader, or it has another `without_images`.
+            MismatchError: The state has another dataset or plan; the message names the differences.
+            InvalidError: The value is not the state of a `PackedDataLoader`, or has another `without_images`.
         """
         saved = required_state(state).get("without_images")
         if saved != self._without_images:
@@ -254,7 +254,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         return batch  # pyright: ignore[reportUnknownVariableType]
 
     def _labels_of_step(self, step: int) -> int | None:
-        """Of all ranks, which need not tell each other: the plan says it."""
+        """The plan gives the count for all ranks, so that they need not communicate."""
         if self._labels_of_packs is None:
             return None
         every = self._active.step_packs(step // self._active.accumulation)
@@ -271,7 +271,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         return self._with_images(super()._planned(epoch))
 
     def _with_images(self, plan: PackPlan) -> PackPlan:
-        """The plan as `without_images` wants it."""
+        """The plan after applying `without_images`."""
         if self._without_images == "keep":
             return plan
         if not plan.has_images:
@@ -293,7 +293,7 @@ def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
         return None
     require_one_way_of_counting([dataset])
     counts = dataset.column(_LABELS)
-    # A list: some value is no number.
+    # The column is a list, so some value is not a number.
     lacking = np.ma.getmaskarray(counts) if hasattr(counts, "dtype") else np.array([not _is_int(n) for n in counts])
     if lacking.any():
         raise InvalidError(

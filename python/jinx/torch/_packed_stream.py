@@ -20,40 +20,41 @@ from jinx.torch._pack_options import PackOptions, pack_maker
 if TYPE_CHECKING:
     from jinx._pack.config import Strategy
 
-# Packs that are at least this full take no more samples.
+# A pack that is at least this full takes no more samples.
 _FULL = 0.98
 
 
 class PackedStream(IterableDataset[dict[str, Any]]):
-    """Packs a stream as it comes: a buffer of samples is encoded, packed, and its full packs are given.
+    """Packs a stream in order: encodes and packs a buffer of samples at a time, and yields its full packs.
 
         source = lambda: jinx.stream("data.jsonl")
         stream = jinx.torch.PackedStream(source, 4096, columns=["messages"], tokenizer="model/")
         for batch in stream: ...
 
     Batches are those of `PackedDataLoader` with one pack each. The samples of packs that are not full stay in the
-    buffer for the next ones. Images wait as they are stored: `image_fn` is called when their pack is given.
-    Without lengths there is no `len` and no resumption; `jinx annotate` gives both.
+    buffer for the next packs. Images wait in stored form: `image_fn` is called when their pack is yielded. Without
+    lengths, there is no `len` and no resumption; `jinx annotate` gives both.
 
     It is an `IterableDataset`: with `DataLoader(stream, batch_size=None, num_workers=2)`, each worker packs its part of
     the samples. The source is divided among ranks and workers sample by sample.
 
     Args:
-        source: Samples, as often as it is iterated over: a dataset, a list, or a function that returns an iterator.
+        source: The samples, which can be iterated several times: a dataset, a list, or a function that returns an
+            iterator.
         max_length: The tokens of a pack.
-        columns: Names of the columns, where `tokenizer` is given and the source is not a dataset.
-        max_images: The images of a pack at most.
-        window: Samples in the buffer.
+        columns: Names of the columns, if `tokenizer` is given and the source is not a dataset.
+        max_images: The maximum number of images of a pack.
+        window: The number of samples in the buffer.
         strategy: As for `jinx.pack`.
-        seed: Of the order of samples and packs within a buffer; None keeps the order.
+        seed: The seed of the order of samples and packs within a buffer; None keeps the order.
         rank: As for `PackedDataLoader`.
         world_size: As for `PackedDataLoader`.
-        **options: As for `PackedDataLoader`, but for `decode`. A sample longer than `max_length` is treated as
+        **options: As for `PackedDataLoader`, except `decode`. A sample longer than `max_length` is treated as
             `oversize` says, and so is one with more images than `max_images`, which cannot be truncated. A sample
             without tokens is left out, and `tally.empty` counts it.
 
     Attributes:
-        tally: What happened so far, in this process.
+        tally: Counts so far, in this process.
         skipped: The errors of samples left out.
     """
 
@@ -205,5 +206,5 @@ class _Columns:
         return []
 
     def select_columns(self, columns: list[str]) -> "_Columns":
-        """As `Dataset.select_columns`."""
+        """See `Dataset.select_columns`."""
         return _Columns(columns)

@@ -40,12 +40,12 @@ _FILLER = -1
 
 
 class ScheduledLoader(Generic[R]):
-    """What the loaders that follow a schedule share.
+    """The base class of loaders that follow a schedule.
 
     Args:
         dataset: The dataset.
-        plan: Which samples each pack holds.
-        make: Makes what the loop gets of the packs of a batch; picklable for worker processes.
+        plan: The samples of each pack.
+        make: Makes the object for the loop from the packs of a batch; picklable for worker processes.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ScheduledLoader(Generic[R]):
 
     @property
     def plan(self) -> PackPlan:
-        """The plan of the present epoch."""
+        """The plan of the current epoch."""
         return self._plan
 
     @property
@@ -109,23 +109,23 @@ class ScheduledLoader(Generic[R]):
 
     @property
     def remaining(self) -> int:
-        """Batches that are left of this epoch: after `load_state_dict` fewer than `len`."""
+        """Remaining batches of this epoch; fewer than `len` after `load_state_dict`."""
         return len(self._active) - self._done
 
     def state_dict(self) -> dict[str, Any]:
         """The position of all ranks: some integers, the identity of dataset and plan. Call it between two batches.
 
-        It is the same on each rank, and another number of ranks, workers or packs in a batch may continue from it.
+        The state is the same on each rank. Another number of ranks, workers or packs in a batch may continue from it.
         """
         active = self._active.state(self._done)
         return {"version": _VERSION, "epoch": self.epoch, "dataset": self._identity, **active}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Let the next iteration continue where the saved loaders were, with exactly the packs that are left.
+        """Let the next iteration continue where the saved loaders were, with exactly the remaining packs.
 
         Raises:
-            MismatchError: The dataset or the plan was another one; the message names what differs.
-            InvalidError: It is not the state of such a loader.
+            MismatchError: The state has another dataset or plan; the message names the differences.
+            InvalidError: The value is not the state of such a loader.
         """
         saved = required_state(state)
         require_identity(saved["dataset"], self._identity, "this state")
@@ -163,7 +163,7 @@ class ScheduledLoader(Generic[R]):
         return self._plan.with_epoch(epoch)
 
     def _begin(self, plan: PackPlan, resume: Mapping[str, Any] | None) -> None:
-        schedule = self._schedule(resume, plan)  # a state that it refuses changes nothing
+        schedule = self._schedule(resume, plan)  # a refused state changes nothing
         if plan is not self._plan:
             self.__dict__.pop("_whole", None)
         self._plan = plan
@@ -229,7 +229,8 @@ class ScheduledLoader(Generic[R]):
                         raise result.error
                     yield result
             finally:
-                # An error keeps the iterator alive, and torch would report its worker again, wherever the program is.
+                # An error keeps the iterator alive, and torch would report its worker again at any point of the
+                # program.
                 iterator._shutdown_workers()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
@@ -237,7 +238,7 @@ def required_state(state: Any) -> Mapping[str, Any]:
     """Check that a value is a state that `state_dict` returned.
 
     Raises:
-        InvalidError: The value is something else, or has another version.
+        InvalidError: The value is not a state, or has another version.
     """
     if not isinstance(state, Mapping) or not {"version", "epoch", "plan"} <= state.keys():  # pyright: ignore[reportUnknownMemberType]
         problem = "a dict of something else" if isinstance(state, Mapping) else type(state).__name__
@@ -254,7 +255,7 @@ def required_state(state: Any) -> Mapping[str, Any]:
 
 
 class _Counted:
-    """An iterator that knows its length, as samplers do."""
+    """An iterator with a known length, like a sampler."""
 
     def __init__(self, batches: Iterator[Positions], count: int) -> None:
         self._batches, self._count = batches, count
@@ -267,7 +268,7 @@ class _Counted:
 
 
 class _Failed:
-    """An error on its way out of a process, unchanged."""
+    """Carries an error out of a process, unchanged."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -280,7 +281,8 @@ class _ReadInProcess(TorchDataset[Any]):
         self._dataset, self._make = dataset, make
 
     def __getstate__(self) -> tuple[bytes, Callable[[Read], Any]]:
-        # Opened with the first batch, which can pass the error on: an error while it starts would end the process.
+        # The dataset is opened with the first batch, which can pass on the error: an error at startup would end the
+        # process.
         return pickle.dumps(self._dataset), self._make
 
     def __setstate__(self, state: tuple[bytes, Callable[[Read], Any]]) -> None:
@@ -316,7 +318,7 @@ class _ReadInProcess(TorchDataset[Any]):
 def _clear_errors() -> Generator[None]:
     """Replace the errors that a killed worker leaves (torch's own, or a broken pipe) by one that names the cause.
 
-    Torch raises its error from a signal handler, wherever the program is: also while workers are shut down.
+    Torch raises its error from a signal handler at any point of the program, even while workers are shut down.
     """
     try:
         yield

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from jinx_pipeline.sample.roles import Roles
     from jinx_pipeline.sample.validators import DialogShape, MediaCounts, MediaExist, RequiredColumns, ValidationError
 
-# Where each name is. Workers import this package too, and need little of it.
+# The module of each name, imported on first use: workers import this package too, and need little of it.
 _HOMES = {
     "Aggregator": "jinx_pipeline.operators",
     "BadRowsWarning": "jinx_pipeline.dataset",

@@ -1,4 +1,4 @@
-"""`python -m jinx_pipeline`."""
+"""Runs the command line as `python -m jinx_pipeline`."""
 
 from jinx_pipeline.cli import main
 

@@ -9,7 +9,7 @@ from jinx.errors import InternalError
 __version__: str
 
 class PanicError(InternalError):
-    """A panic in Rust."""
+    """Rust code has panicked."""
 
 def count_characters(texts: object, of: str, threads: int) -> bytearray: ...
 def count_words(texts: object, split: str, threads: int) -> bytearray: ...
@@ -39,7 +39,7 @@ def simhash(texts: object, tokens: str, window: int, lowercase: bool, threads: i
     """A uint64 for each text."""
 
 def near_simhashes(hashes: bytes, blocks: int, distance: int) -> bytearray:
-    """The least position of the group of each hash, little-endian u64."""
+    """The lowest position in the group of each hash, little-endian u64."""
 
 @final
 class NgramIndex:
@@ -49,7 +49,7 @@ class NgramIndex:
     def add(self, texts: object, first: int, threads: int) -> None:
         """Adds the n-grams of texts, numbered from `first` on."""
     def find(self, texts: object, threads: int) -> bytearray:
-        """For each text the number of an added text that shares an n-gram and its place, little-endian u64."""
+        """For each text, the number of an added text that shares an n-gram, and its place, little-endian u64."""
 
 @final
 class LanguageModel:
@@ -58,16 +58,16 @@ class LanguageModel:
     def __new__(cls, path: str | PathLike[str]) -> Self: ...
     @property
     def order(self) -> int:
-        """Words of its longest n-grams."""
+        """The number of words in its longest n-grams."""
     @property
     def words(self) -> int:
-        """Words that it knows."""
+        """The number of words that it knows."""
     def score(self, texts: object, units: str, threads: int) -> bytearray:
         """Two float64 for each text: the decimal logarithm of its probability, and the number of its words."""
 
 @final
 class LanguageModelTrainer:
-    """Counts of n-grams, of which a model is made."""
+    """Counts n-grams and makes a model from the counts."""
 
     def __new__(cls, order: int, units: str) -> Self: ...
     def add(self, texts: object) -> None:

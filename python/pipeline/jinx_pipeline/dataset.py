@@ -80,7 +80,8 @@ class Dataset:
         if sources is None:
             sources = (SourceSpec(_written(source)),)
             if resolved_roles.media_root is None:
-                # Temporary files tell nothing about the location of media, and samples in memory may name any file.
+                # The path of a temporary file does not show where the media are, so samples in memory may name any
+                # file.
                 resolved_roles = replace(resolved_roles, media_root=os.getcwd(), media_outside=True)  # noqa: PTH109 - str in, str out
         return cls(Recipe(sources, resolved_roles, (), validators=tuple(validators)))
 
@@ -138,7 +139,7 @@ class Dataset:
             restart: Discard the work of an interrupted run.
             progress: How to show progress on standard error.
             engine: Run on this machine, or on a Ray cluster: `jp.Ray(address="auto")`.
-            cluster: A cluster whose workers it uses instead of an engine; they stay for the next run.
+            cluster: A cluster whose workers run the operators, instead of an engine; the workers stay for the next run.
             **options: See `Options`: `workers`, `work_dir`, `seed`, `memory`, `max_bad_rows`, `trace` and others.
 
         Warns:
@@ -174,7 +175,7 @@ class Dataset:
         """Run the operators and open the result, which is in a temporary directory until the process ends.
 
         Args:
-            **options: As for `export`.
+            **options: The options of `export`.
 
         Warns:
             BadRowsWarning: As for `export`.
@@ -249,7 +250,7 @@ class Dataset:
 
         Args:
             columns: The columns; None: all.
-            **options: As for `run`.
+            **options: The options of `run`.
         """
         return self._result(options).to_pandas(columns)
 
@@ -258,7 +259,7 @@ class Dataset:
 
         Args:
             streaming: Return an `IterableDataset`, which reads samples on access.
-            **options: As for `run`.
+            **options: The options of `run`.
         """
         return self._result(options).to_hf(streaming=streaming)
 
@@ -273,7 +274,7 @@ class Dataset:
         return len(self._as_read()[1])
 
     def __bool__(self) -> bool:
-        return True  # `len` fails for a dataset with operators
+        return True  # `len` fails if the dataset has operators
 
     def __getitem__(self, key: Any) -> Any:
         self._refuse_lazy("has no samples", "take(5) for the first ones, or run()[...]")
@@ -316,7 +317,7 @@ class Dataset:
         order = mixture_order(sources, rows, self.recipe.options.seed)
         return samples, np.arange(len(samples)) if order is None else order
 
-    # About the input.
+    # Methods about the input.
 
     def input(self) -> "jinx.Dataset":
         """The dataset before any operator."""

@@ -22,12 +22,12 @@ from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.convert_work import ConvertWork
 
 _NODE = "convert"
-# After so many failures of a piece, which cannot be left out, the run stops.
+# The run stops after this many failures of a piece, because no piece can be left out.
 _STRIKES = 5
 
 
 class _Pieces:
-    """The `engines.driver.Streams` of pieces: the work knows its pieces, and no rows can be left out."""
+    """The `engines.driver.Streams` of pieces: the `ConvertWork` knows its pieces, and no row can be left out."""
 
     def read_by(self, task: Task) -> tuple[Source, Task]:
         """An empty source, since the work knows what it reads; the first row is the number of the piece."""
@@ -101,7 +101,7 @@ def _ledger(work_dir: WorkDir, work: ConvertWork) -> Ledger:
 
 
 def _join(ledger: Ledger, pieces: int, target: Path, rejects: Path) -> None:
-    """Join all pieces to one dataset; an interrupted call is resumed."""
+    """Join all pieces into one dataset; an interrupted call is resumed."""
     node, parts = _NODE, ledger.directory.parts
     lines: list[str] = []
     samples = 0
@@ -121,7 +121,7 @@ def _join(ledger: Ledger, pieces: int, target: Path, rejects: Path) -> None:
 
 
 def _rejected(path: Path, samples_before: int) -> Iterator[dict[str, Any]]:
-    """The unreadable rows of a piece, with the number of samples before each in the whole source."""
+    """The unreadable rows of a piece, each with the number of samples before it in the whole source."""
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():

@@ -3,8 +3,8 @@
     kernels.count_words(["two words", ""])  # array([2, 0])
 
 Texts are a pyarrow array or chunked array of strings, anything with Arrow's C interface, or a list of str; a null
-counts as the empty text. `threads` is the number of threads to use: all cores if it is not given, and fewer where
-there is little to do.
+counts as the empty text. `threads` is the number of threads to use: by default all cores, or fewer if there is little
+to do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +61,7 @@ def code_points(texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.in
 
 
 def count_characters(texts: Any, of: CharacterClass = "all", *, threads: int | None = None) -> "npt.NDArray[np.int64]":
-    """How many code points of a class each text has, int64 of shape (n,).
+    """The number of code points of a class in each text, int64 of shape (n,).
 
     Args:
         texts: Strings.
@@ -77,13 +77,13 @@ def count_characters(texts: Any, of: CharacterClass = "all", *, threads: int | N
 
 
 def count_words(texts: Any, *, split: Split = "space", threads: int | None = None) -> "npt.NDArray[np.int64]":
-    """How many words each text has, int64 of shape (n,).
+    """The number of words in each text, int64 of shape (n,).
 
     Args:
         texts: Strings.
-        split: `"space"`: what lies between white space, without digits, punctuation and symbols at either end; what
-            has no letter is not a word. `"unicode"`: at Unicode's word boundaries, for scripts without spaces, where
-            each ideograph is a word.
+        split: `"space"`: words are separated by white space; digits, punctuation and symbols at either end do not
+            belong to a word, and a word has at least one letter. `"unicode"`: words end at Unicode's word boundaries,
+            for scripts without spaces; each ideograph is a word.
         threads: How many threads to use.
     """
     return _array(_kernels.count_words(_table(texts), split, threads or 0), "int64")
@@ -98,15 +98,15 @@ def count_listed_words(
     joiner: str = "",
     threads: int | None = None,
 ) -> "npt.NDArray[np.int64]":
-    """How many words of each text are in a list, and how many words it has, int64 of shape (n, 2).
+    """The number of words of each text that are in a list, and the number of all its words, int64 of shape (n, 2).
 
     Args:
         texts: Strings.
-        words: The list; case makes no difference.
+        words: The list; case is ignored.
         split: As in `count_words`.
-        groups: So many successive words count as one more word, joined: 2 finds the parts of a word that a text
-            spells apart.
-        joiner: Lies between the joined words.
+        groups: Sizes of groups of consecutive words that are also looked up joined: 2 finds a word that a text spells
+            in two parts.
+        joiner: The string between joined words.
         threads: How many threads to use.
     """
     listed, sizes = list(words), list(groups)
@@ -115,7 +115,7 @@ def count_listed_words(
 
 
 def lines(texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
-    """The number of lines of each text and the code points of its longest, int64 of shape (n, 2).
+    """The number of lines of each text and the code points of its longest line, int64 of shape (n, 2).
 
     Lines are those of `str.splitlines`.
     """
@@ -141,10 +141,10 @@ def word_repetition(
 
 
 def replace_links(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
-    """The texts with `http://`, `https://`, `ftp://` and `www.` links replaced; None for a text that has none.
+    """The texts with `http://`, `https://`, `ftp://` and `www.` links replaced; None for a text without links.
 
-    A link ends before white space, a quotation mark, an angle bracket or Chinese and Japanese punctuation.
-    Punctuation at its end and a closing bracket that it does not open belong to the sentence and stay.
+    A link ends before white space, a quotation mark, an angle bracket or Chinese and Japanese punctuation. Punctuation
+    at the end of a link, and a closing bracket that the link does not open, belong to the sentence and stay.
     """
     return _kernels.replace_links(_table(texts), replacement, threads or 0)
 
@@ -156,40 +156,41 @@ def replace_characters(
 
     Args:
         texts: Strings.
-        replacements: What single characters become; an empty string deletes.
-        strip: Remove white space at both ends, too, and what becomes white space or nothing.
+        replacements: The replacement of each character; an empty string deletes it.
+        strip: Also remove white space at both ends, including characters whose replacement is white space or empty.
         threads: How many threads to use.
     """
     return _kernels.replace_characters(_table(texts), dict(replacements), strip, threads or 0)
 
 
 def replace_emails(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
-    """The texts with e-mail addresses replaced; None for a text that has none."""
+    """The texts with e-mail addresses replaced; None for a text without addresses."""
     return _kernels.replace_emails(_table(texts), replacement, threads or 0)
 
 
 def replace_ips(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
-    """The texts with IP addresses (version 4 and 6) replaced; None for a text that has none.
+    """The texts with IP addresses (version 4 and 6) replaced; None for a text without addresses.
 
-    What only looks like one stays: `999.1.1.1`, a version of five numbers, a time of day.
+    Text that only looks like an address stays: `999.1.1.1`, a version of five numbers, a time of day.
     """
     return _kernels.replace_ips(_table(texts), replacement, threads or 0)
 
 
 def replace_pattern(texts: Any, pattern: str, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
-    r"""The texts with the matches of a regular expression replaced; None for a text that has none.
+    r"""The texts with the matches of a regular expression replaced; None for a text without a match.
 
-    The steps for one text are bounded, so that no pattern runs forever.
+    The number of steps for one text is limited, so that no pattern runs forever.
 
     Args:
         texts: Strings.
-        pattern: A regular expression: what Python's `re` and Rust's `regex` have in common, lookaround and back
-            references. `(?s)` and the like at the beginning set flags.
-        replacement: `\1` and `\g<1>` stand for groups, a double backslash for one, `\n` and `\t` as in Python.
+        pattern: A regular expression, in the syntax that Python's `re` and Rust's `regex` share, with lookaround and
+            back references. Flags such as `(?s)` may be at the beginning.
+        replacement: The replacement: `\1` and `\g<1>` are groups, a double backslash is a backslash, and `\n` and `\t`
+            are as in Python.
         threads: How many threads to use.
 
     Raises:
-        InvalidError: The pattern does not parse, or has no such group.
+        InvalidError: The pattern does not parse, or lacks a group of the replacement.
         LimitError: The pattern takes too many steps; the message names the text.
     """
     return _kernels.replace_pattern(_table(texts), pattern, _template(replacement), threads or 0)
@@ -207,10 +208,10 @@ def hash128(
 
     Args:
         texts: Strings.
-        ignore_case: Texts that differ in case only have the same hash.
-        ignore_non_letters: Only letters count: not white space, digits, punctuation and symbols. A text without
-            letters counts as it is.
-        ignore_ends: White space at both ends makes no difference.
+        ignore_case: Texts that only differ in case have the same hash.
+        ignore_non_letters: Hash only letters, and ignore white space, digits, punctuation and symbols. A text without
+            letters is hashed unchanged.
+        ignore_ends: White space at both ends is ignored.
         threads: How many threads to use.
     """
     hashes = _kernels.hash128(_table(texts), ignore_case, ignore_non_letters, ignore_ends, threads or 0)
@@ -233,27 +234,27 @@ def minhash(
 
     Args:
         texts: Strings.
-        tokens: What shingles are made of: what lies between white space, or between white space and punctuation, or
-            code points.
-        window: Tokens of a shingle; a text with fewer has one shingle of all its tokens.
-        lowercase: Whether case makes no difference.
+        tokens: The tokens of shingles: text between white space, text between white space and punctuation, or code
+            points.
+        window: Tokens of a shingle; a text with fewer tokens is one shingle.
+        lowercase: Whether case is ignored.
         permutations: Elements of a signature.
         threads: How many threads to use.
 
     Raises:
-        InvalidError: The numbers are not possible.
+        InvalidError: A number is out of range.
     """
     signatures = _kernels.minhash(_table(texts), tokens, window, lowercase, permutations, threads or 0)
     return _array(signatures, "uint32").reshape(-1, permutations)
 
 
 def band_keys(signatures: "npt.NDArray[np.uint32]", bands: int, rows: int | None = None) -> "npt.NDArray[np.uint64]":
-    """A key for each band of each signature, uint64 of shape (n, bands): equal where all elements of the band are.
+    """A key for each band of each signature, uint64 of shape (n, bands); equal keys mean equal bands.
 
     Args:
         signatures: Those of `minhash`, of shape (n, permutations).
-        bands: How many.
-        rows: Elements of a band; permutations // bands if not given.
+        bands: The number of bands.
+        rows: Elements of a band; by default permutations // bands.
 
     Raises:
         InvalidError: The bands do not fit into a signature.
@@ -266,42 +267,44 @@ def band_keys(signatures: "npt.NDArray[np.uint32]", bands: int, rows: int | None
 def simhash(
     texts: Any, *, tokens: Tokens = "space", window: int = 6, lowercase: bool = True, threads: int | None = None
 ) -> "npt.NDArray[np.uint64]":
-    """The SimHash of each text, uint64 of shape (n,): near texts differ in few bits.
+    """The SimHash of each text, uint64 of shape (n,): the hashes of similar texts differ in few bits.
 
     Args:
         texts: Strings.
         tokens: As in `minhash`.
         window: Tokens of a shingle.
-        lowercase: Whether case makes no difference.
+        lowercase: Whether case is ignored.
         threads: How many threads to use.
 
     Raises:
-        InvalidError: The window is not possible.
+        InvalidError: The window is out of range.
     """
     return _array(_kernels.simhash(_table(texts), tokens, window, lowercase, threads or 0), "uint64")
 
 
 def near_simhashes(hashes: "npt.NDArray[np.uint64]", distance: int, blocks: int) -> "npt.NDArray[np.int64]":
-    """The least position of the group of each hash, int64 of shape (n,).
+    """The lowest position in the group of each hash, int64 of shape (n,).
 
-    Hashes that differ in at most `distance` bits, and all that they connect, are a group. The result is exact.
+    Hashes that differ in at most `distance` bits are in one group, as are hashes that such pairs connect. The result is
+    exact.
 
     Args:
         hashes: uint64 of shape (n,).
-        distance: Bits.
-        blocks: Into how many parts a hash is cut to find candidates; more than `distance`. It changes the time only.
+        distance: The maximum number of different bits.
+        blocks: The number of parts into which a hash is divided to find candidates; more than `distance`. It only
+            affects the time.
 
     Raises:
-        InvalidError: There are not more blocks than bits of distance, or far too many.
+        InvalidError: `blocks` is not larger than `distance`, or is far too large.
     """
     return _array(_kernels.near_simhashes(hashes.astype("<u8", copy=False).tobytes(), blocks, distance), "int64")
 
 
 class NgramIndex:
-    """The n-grams of words of some texts, to find other texts that share one.
+    """An index of the word n-grams of some texts, which finds other texts that share one.
 
     Args:
-        n: Words of an n-gram; a text that is added and has fewer is one n-gram.
+        n: Words of an n-gram; an added text with fewer words is one n-gram.
         split: As in `count_words`. Words are compared in lower case.
     """
 
@@ -310,7 +313,7 @@ class NgramIndex:
         self._count = 0
 
     def __len__(self) -> int:
-        """How many texts were added."""
+        """The number of added texts."""
         return self._count
 
     def add(self, texts: Any, *, threads: int | None = None) -> None:
@@ -320,11 +323,11 @@ class NgramIndex:
         self._count += table.num_rows
 
     def find(self, texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
-        """For each text an added text that shares an n-gram with it, int64 of shape (n, 2).
+        """For each text, an added text that shares an n-gram with it, int64 of shape (n, 2).
 
         Returns:
-            The number of the first such text for the first shared n-gram, and which word of the given text the n-gram
-            starts with; -1 and -1 where nothing is shared.
+            For the first shared n-gram: the number of the first added text that has it, and the index of the word in
+            the given text at which it starts; -1 and -1 if no n-gram is shared.
         """
         return _array(self._index.find(_table(texts), threads or 0), "int64").reshape(-1, 2)
 
@@ -336,9 +339,9 @@ class LanguageModel:
         path: An ARPA file, as KenLM, SRILM and `jinx-pipeline train-lm` write it.
 
     Raises:
-        OSError: It cannot be read.
-        CorruptFileError: It is not an ARPA file; the message names the line.
-        TruncatedFileError: Its end is missing.
+        OSError: The file cannot be read.
+        CorruptFileError: The file is not an ARPA file; the message names the line.
+        TruncatedFileError: The end of the file is missing.
     """
 
     def __init__(self, path: "str | os.PathLike[str]") -> None:
@@ -346,23 +349,23 @@ class LanguageModel:
 
     @property
     def order(self) -> int:
-        """Words of its longest n-grams."""
+        """The number of words in the longest n-grams."""
         return self._model.order
 
     @property
     def words(self) -> int:
-        """How many words it knows, its marks (`<s>`, `</s>`, `<unk>`) included."""
+        """The number of words that it knows, including the marks `<s>`, `</s>` and `<unk>`."""
         return self._model.words
 
     def score(self, texts: Any, *, unit: Unit = "word", threads: int | None = None) -> "npt.NDArray[np.float64]":
-        """How probable each text is, float64 of shape (n, 2).
+        """The probability of each text, float64 of shape (n, 2).
 
-        Each line is a sentence, whose end counts as a word; lines without words do not count.
+        Each line is a sentence, and its end counts as a word. Lines without words are ignored.
 
         Args:
             texts: Strings.
-            unit: The words of the model: `"word"` is what lies between white space, `"character"` each character,
-                white space being `▁`.
+            unit: The words of the model: `"word"` is text between white space; `"character"` is each character, with
+                `▁` for white space.
             threads: How many threads to use.
 
         Returns:
@@ -378,11 +381,11 @@ class LanguageModelTrainer:
     The counts of all n-grams are in memory: about 100 bytes for each.
 
     Args:
-        order: Words of the longest n-grams, 1 to 10.
+        order: The number of words in the longest n-grams, 1 to 10.
         unit: As in `LanguageModel.score`.
 
     Raises:
-        InvalidError: The order is not possible.
+        InvalidError: The order is out of range.
     """
 
     def __init__(self, order: int, *, unit: Unit = "word") -> None:
@@ -405,7 +408,7 @@ class Clusters:
     """Groups of positions that are connected by equal keys (a union-find).
 
     Args:
-        count: Positions are those below it. Each takes 8 bytes.
+        count: The number of positions, each of which takes 8 bytes.
     """
 
     def __init__(self, count: int) -> None:
@@ -424,7 +427,7 @@ class Clusters:
         self._groups.join_equal(keys.astype("<u8", copy=False).tobytes(), positions.astype("<u8", copy=False).tobytes())
 
     def roots(self) -> "npt.NDArray[np.int64]":
-        """The least position of the group of each position, int64 of shape (count,)."""
+        """The lowest position in the group of each position, int64 of shape (count,)."""
         return _array(self._groups.roots(), "int64")
 
 
@@ -449,7 +452,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 
 def _template(replacement: str) -> list[int | str]:
-    """A replacement as Python's `re.sub` takes it, as texts and numbers of groups."""
+    """Parses a replacement for Python's `re.sub` into strings and group numbers."""
     import re
 
     parts: list[int | str] = []

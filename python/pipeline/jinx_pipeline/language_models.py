@@ -29,7 +29,7 @@ def train(
         source: Any dataset that jinx reads.
         out: The ARPA file.
         text: The column or path of the texts.
-        order: Words of the longest n-grams, 1 to 10.
+        order: The number of words in the longest n-grams, 1 to 10.
         unit: `"word"` or `"character"`.
         limit: Use only this many samples from the beginning.
         overwrite: Replace an existing file.

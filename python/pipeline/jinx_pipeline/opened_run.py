@@ -59,10 +59,10 @@ class OpenedRun:
             self._execute(publication)
             done = publication.finish()
         except (JinxError, OSError, StoppedError):
-            # If an input was replaced, errors of parts that show its rows do not say so.
+            # If an input was replaced, parts that show its rows may raise misleading errors, so the inputs are checked.
             refuse_replaced_inputs(self.inputs)
             raise
-        # Workers of a cluster do not end at once: their cancelled attempts may still write.
+        # The workers of a cluster stay, and their cancelled attempts may still write.
         with suppress(OSError):
             self.ledger.sweep()
         return done

@@ -42,7 +42,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
         `inputs`, `nodes`, `blocks` and other facts for programs, and `lines` for users.
 
     Raises:
-        RecipeError: It can never run.
+        RecipeError: The recipe can never run.
     """
     from jinx_pipeline.engines.engine import opened_engine
     from jinx_pipeline.engines.local.probe import run_probe
@@ -127,7 +127,7 @@ def _input(path: str) -> dict[str, Any]:
 
 
 def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
-    """The facts of a node. Nodes have numbers, because ids need the content of inputs that are not converted yet."""
+    """The facts of a node, which has a number: its id needs the content of inputs that are not converted yet."""
     numbers = {known.id: number for number, known in enumerate(graph.nodes)}
 
     def name(place: int | None) -> str | None:
@@ -192,7 +192,7 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
 def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
     """Lines for the operators as they run, and for the decisions over all rows between them."""
     lines: list[str] = []
-    origins: dict[int, int] = {}  # for each node, the source or decision whose blocks it has
+    origins: dict[int, int] = {}  # for each node, the source or decision that its blocks come from
     steps: list[int] = []
     is_chain = all(len(node["reads"]) <= 1 and not {"dropped", "failed"}.intersection(node["ports"]) for node in nodes)
     is_chain &= len([node for node in nodes if node["kind"] == "pack"]) == 1

@@ -1,4 +1,4 @@
-"""Recipes from the working directory of an earlier run: the same recipe, or only the rows on which something failed."""
+"""Recipes from the working directory of an earlier run: the same recipe, or that recipe for only the failed rows."""
 
 import json
 from dataclasses import replace
@@ -20,7 +20,7 @@ def recipe_in(folder: Path, **overrides: Any) -> Recipe:
     """The recipe of a run, from its working directory.
 
     Raises:
-        FileNotFoundError: It is not the working directory of a run.
+        FileNotFoundError: The directory is not the working directory of a run.
         RecipeError: The recipe was built in Python, with functions.
     """
     directory = current_directory(folder)

@@ -64,7 +64,7 @@ class Run:
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """Stop the run from another thread: it raises `StoppedError` at once, and resumes when it is called again."""
+        """Stop the run from another thread: it raises `StoppedError` at once. Call `run` again to resume it."""
         self._is_cancelled = True
 
     def _engine(self) -> AbstractContextManager[Engine]:

@@ -109,7 +109,7 @@ def requested_wait(error: BaseException) -> float | None:
     """
     causes: list[Any] = [error, getattr(error, "cause", None), error.__cause__]
     for cause in causes:
-        # By name: the class moves between versions, and Serve also wraps it.
+        # The class is compared by name: it moves between versions, and Serve also wraps it.
         if type(cause).__name__ in {"BackPressureError", "ReplicaUnavailableError"}:
             return PAUSE_SECONDS
         if getattr(cause, "status_code", None) in BUSY_STATUSES:

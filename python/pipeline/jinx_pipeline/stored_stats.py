@@ -44,7 +44,7 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
 
 
 def reusable(recipe: Recipe) -> dict[str, str]:
-    """The statistics of the unchanged input, with the digests of their filters: those before any mapper."""
+    """The statistics of the unchanged input, with the digests of their filters: filters before any mapper."""
     digests: dict[str, str] = {}
     for step in recipe.steps:
         if not isinstance(step.operator, Filter):
@@ -72,7 +72,7 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
             f"the statistics in {path} are not of {names} as the recipe reads it: another input, other columns, or it "
             f"has changed; make them again with: jinx-pipeline analyze RECIPE --out {path}"
         )
-    # Media are still next to the recipe's own input.
+    # Relative paths of media still start at the recipe's own input.
     rooted = with_media_root(recipe)
     return replace(rooted, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
 

@@ -77,7 +77,7 @@ pub fn convert(
 /// Converts rows from another source, such as a table of another library; `schema` is their schema.
 ///
 /// # Errors
-/// As [`convert`].
+/// The errors of [`convert`].
 pub fn convert_rows(
     source: Box<dyn RowSource>,
     schema: &SchemaRef,
@@ -98,7 +98,7 @@ pub fn convert_rows(
 /// `filter` selects; `markers` as in [`ConvertSpec`].
 ///
 /// # Errors
-/// As [`convert`], for the inputs.
+/// The errors of [`convert`], for the inputs.
 pub fn stream_rows(
     sources: &[PathBuf],
     format: Format,
@@ -250,7 +250,7 @@ fn schema_of_unselected(
     spec: &ConvertSpec,
     options: &ConvertOptions,
 ) -> Option<SchemaRef> {
-    // Files that rows are made of, or made into, are not for rows that nobody wants.
+    // Rows that were not selected must not read embedded files or write extracted ones.
     let has_files = options.embed.is_some() || options.media_dir.is_some();
     if has_files || (options.filter.is_none() && options.limit.is_none()) || !inputs.is_repeatable() {
         return None;
@@ -258,7 +258,7 @@ fn schema_of_unselected(
     let all = ConvertOptions { filter: None, limit: None, rejects: None, ..options.clone() };
     let infer = InferOptions { media, mixed_json: spec.mixed_json, large: false };
     let observer = Observer::new(SchemaInference::new(infer));
-    // What these rows have wrong is no error of those that were selected.
+    // An error in these rows does not concern the selected rows.
     run(inputs.open().ok()?, observer.clone(), &all, &mut |_| Ok(())).ok()?;
     observer.findings().finish().ok().filter(|schema| !schema.fields().is_empty())
 }

@@ -39,7 +39,7 @@ impl<F> Observer<F> {
         Self(Arc::new(Mutex::new(findings)))
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub fn findings(&self) -> MutexGuard<'_, F> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,7 +59,7 @@ impl<F: Findings> RowTarget for Observer<F> {
         for (i, row) in rows.iter().enumerate() {
             let Err(error) = findings.observe(row) else { continue };
             refused(i, error)?;
-            // Later rows are not measured by one that was left out.
+            // A row that was left out must not affect later rows.
             findings.clone_from(&before);
             rows[first..i].iter().try_for_each(|row| findings.observe(row))?;
             (before, first) = (findings.clone(), i + 1);
@@ -101,7 +101,7 @@ impl<F: Findings> ChunkEncoder for Trees<F> {
     }
 }
 
-/// About the memory that a value takes.
+/// The approximate memory of a value.
 fn size_of(value: &Value) -> u64 {
     VALUE_BYTES
         + match value {

@@ -4,7 +4,7 @@ use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
 use std::path::Path;
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     Jinx,

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Samples that a thread copies at once, unless they are large.
+/// The number of samples that a thread copies at once, unless they are large.
 const MAX_SAMPLES: u64 = 4096;
 const PIECE_BYTES: u64 = 1 << 20;
 /// Least time between two reports.
@@ -29,7 +29,7 @@ type Copied = Vec<Vec<u8>>;
 #[derive(Debug, Clone)]
 pub struct MdsSamples {
     pub directories: Vec<Arc<Directory>>,
-    /// All of them if `None`.
+    /// The positions of the samples; `None` for all.
     pub positions: Option<Arc<Vec<u64>>>,
     /// The columns to keep.
     pub names: Vec<String>,
@@ -90,11 +90,11 @@ impl MdsSamples {
     }
 }
 
-/// Copies samples into a new directory. `None` if only decoding and encoding them can do it: their shards differ in the
-/// columns, or hold some in a form that we do not write.
+/// Copies samples into a new directory. `None` if they must be decoded and encoded, because their shards have
+/// different columns, or encodings that the writer does not support.
 ///
 /// # Errors
-/// Those of [`crate::convert`].
+/// The errors of [`crate::convert`].
 pub fn copy_mds(
     samples: &MdsSamples,
     out: &Path,

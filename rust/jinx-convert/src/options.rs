@@ -250,7 +250,7 @@ impl ConvertSpec {
                 compression,
                 binary_threshold: self.binary_threshold.unwrap_or(plain.binary_threshold),
                 uncompressed: self.uncompressed.iter().cloned().collect(),
-                // Who names a codec or a level wants it for every value.
+                // A codec or level that the caller names applies to every value.
                 keep_stored: self.compression.is_none() && self.level.is_none(),
                 columns: listed,
                 ..plain

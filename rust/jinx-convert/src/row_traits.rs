@@ -1,4 +1,4 @@
-//! What every input produces and every output consumes.
+//! The traits of inputs, which produce rows, and of outputs, which consume them.
 
 use crate::filters::select::Selection;
 use jinx_core::error::{Error, Result};
@@ -59,13 +59,13 @@ pub trait ChunkEncoder: Send {
     /// Bytes that were added since the last part, roughly.
     fn bytes(&self) -> u64;
 
-    /// Rows may be undone: keep what that takes.
+    /// Rows may be undone: keep the data for this.
     fn expect_undo(&mut self) {}
 
-    /// Removes what a failed row has left behind.
+    /// Removes the leftovers of a failed row.
     ///
     /// # Errors
-    /// As [`Self::encode`], of the rows before it.
+    /// The errors of [`Self::encode`], of the rows before it.
     fn undo(&mut self) -> Result<()> {
         Ok(())
     }
@@ -90,7 +90,7 @@ pub struct Summary {
     pub skipped: u64,
 }
 
-/// Is told that row `i` of a part was left out, and why.
+/// Called when row `i` of a part is left out, with the reason.
 ///
 /// # Errors
 /// The same error, with the row's place, where no row may be left out.
@@ -107,7 +107,7 @@ pub trait RowTarget {
     /// `Invalid` for options that the format does not have.
     fn encoder(&self) -> Result<Self::Encoder>;
 
-    /// Writes the rows of a part, but for those that it refuses: each of these goes to `refused`.
+    /// Writes the rows of a part, except the rows that it refuses: `refused` is called for each.
     ///
     /// # Errors
     /// I/O errors, and those of `refused`; drop the target then.

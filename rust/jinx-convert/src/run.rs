@@ -125,7 +125,7 @@ pub fn run<T: RowTarget>(
     Ok(Summary { rows, skipped, ..writing.target.finish()? })
 }
 
-/// What became of a row.
+/// The outcome of a row.
 enum RowOutcome {
     Encoded,
     /// Left out by the condition that the caller gave.

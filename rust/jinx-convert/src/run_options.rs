@@ -1,4 +1,4 @@
-//! What one run does with its rows.
+//! The options of one run.
 
 use crate::filters::embed::EmbedOptions;
 use jinx_core::cores::usable_cores;

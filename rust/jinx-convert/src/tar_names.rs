@@ -13,7 +13,7 @@ const IMAGES: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "t
 const SOUNDS: [&str; 6] = ["wav", "flac", "mp3", "ogg", "opus", "m4a"];
 const VIDEOS: [&str; 5] = ["mp4", "webm", "mkv", "avi", "mov"];
 
-/// What a file of a sample holds, by the last part of its suffix.
+/// The kind of a file of a sample, by the last part of its suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,

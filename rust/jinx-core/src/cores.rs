@@ -5,10 +5,11 @@ use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::thread;
 
-/// With this variable, people bound the threads of libraries in Rust: in a process of which a machine runs many.
+/// Users limit the threads of Rust libraries with this variable, for example if a machine runs many
+/// processes.
 const MOST_THREADS: &str = "RAYON_NUM_THREADS";
 
-/// The number of cores that this process may use, and no more than the variable `RAYON_NUM_THREADS` says.
+/// The number of cores that this process may use, limited by the variable `RAYON_NUM_THREADS`.
 ///
 /// It is found once, because asking the system takes as long as reading ten images.
 pub fn usable_cores() -> usize {

@@ -30,7 +30,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether it is about the data, not about the machine or the caller.
+    /// Whether the error is about the data, not about the machine or the caller.
     pub fn is_about_data(self) -> bool {
         matches!(self, Self::Corrupt | Self::Truncated | Self::Limit | Self::Unsupported | Self::Mismatch)
     }
@@ -104,7 +104,7 @@ impl Error {
         Self::new(Cause::Invalid, what)
     }
 
-    /// The caller's own code failed, with an error that [`Error::foreign`] gives back.
+    /// The code of the caller failed, with an error that [`Error::foreign`] gives back.
     pub fn of_caller(error: impl Any + Send + Sync) -> Self {
         let mut interrupted = Self::interrupted();
         interrupted.0.foreign = Some(ForeignError(Arc::new(error)));
@@ -138,7 +138,7 @@ impl Error {
         self
     }
 
-    /// Forgets the sample, for a caller that knows it by another number.
+    /// Removes the sample number, for a caller that uses other numbers.
     #[must_use]
     pub fn without_sample(mut self) -> Self {
         self.0.sample = None;

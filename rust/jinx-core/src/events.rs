@@ -73,14 +73,14 @@ pub enum Payload {
     Np,
 }
 
-/// A value as a JINX sidecar stores it, which another one can store without encoding it again.
+/// A value in the form of a JINX sidecar; another sidecar can store it without encoding it again.
 #[derive(Debug)]
 pub struct StoredValue<'a> {
     pub kind: StoredKind<'a>,
     /// How `data` is compressed.
     pub codec: Option<Codec>,
     pub data: Bytes,
-    /// xxh3-64 of `data`, where the source has it.
+    /// xxh3-64 of `data`, if the source has it.
     pub checksum: Option<u64>,
     /// Length without the codec.
     pub decoded_bytes: u64,
@@ -94,7 +94,7 @@ pub enum StoredKind<'a> {
     Blob(Payload),
 }
 
-/// A value that lies in a sidecar and has not been read.
+/// A value in a sidecar that has not been read.
 #[derive(Debug, Clone, Copy)]
 pub struct UnreadValue {
     /// `None` for a string.
@@ -103,14 +103,14 @@ pub struct UnreadValue {
     pub stored_bytes: u64,
     /// Length without the codec.
     pub decoded_bytes: u64,
-    /// xxh3-64 of the stored bytes, where the source has it.
+    /// xxh3-64 of the stored bytes, if the source has it.
     pub checksum: Option<u64>,
 }
 
-/// What a stored media value is known to be.
+/// The known facts about a stored media value.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredMedia<'a> {
-    /// As [`Blob::path`].
+    /// Like [`Blob::path`].
     pub path: Option<&'a str>,
     pub mime: Option<&'static str>,
 }
@@ -214,16 +214,17 @@ pub trait Sink {
     fn begin_dict(&mut self, len: usize) -> Result<()>;
     fn key(&mut self, name: &str) -> Result<()>;
     fn end_dict(&mut self) -> Result<()>;
-    /// Takes what is known of the next value before it is read; false if its content is wanted after all.
+    /// Takes the known facts about the next value before it is read; false if the content is needed after
+    /// all.
     fn unread(&mut self, _value: UnreadValue) -> Result<bool> {
         Ok(false)
     }
-    /// Whether the next value, if a sidecar stores it with `codec` and it has `decoded_bytes` without it, is wanted as
-    /// it is stored, by [`Sink::stored`]: the sink would store it in the same form.
+    /// Whether [`Sink::stored`] takes the next value in stored form, if a sidecar stores it with `codec` and
+    /// it has `decoded_bytes` without the codec: the sink would store it in the same form.
     fn takes_stored(&self, _is_str: bool, _codec: Option<Codec>, _decoded_bytes: u64) -> bool {
         false
     }
-    /// Memory for the data of a stored value of `length` bytes, where the sink has some that it can use again.
+    /// Memory for the data of a stored value of `length` bytes, if the sink can reuse some.
     fn stored_memory(&mut self, _length: usize) -> Option<Pooled> {
         None
     }
@@ -234,7 +235,7 @@ pub trait Sink {
     fn takes_bare_media(&self) -> bool {
         false
     }
-    /// Whether the next value, if it is a list or dict of plain JSON, is wanted as its text, by [`Sink::json`].
+    /// Whether [`Sink::json`] takes the next value as text, if it is a list or dict of plain JSON.
     fn takes_json(&self) -> bool {
         false
     }
@@ -242,7 +243,7 @@ pub trait Sink {
     fn json(&mut self, _text: &[u8], _elements: u64) -> Result<()> {
         Err(Error::unsupported("this output takes no JSON text"))
     }
-    /// Whether the next row, if it is plain JSON of so many bytes, is wanted as its text, by [`Sink::row`].
+    /// Whether [`Sink::row`] takes the next row as text, if it is plain JSON of this many bytes.
     fn takes_row(&self, _bytes: usize) -> bool {
         false
     }

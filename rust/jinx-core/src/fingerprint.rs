@@ -1,4 +1,4 @@
-//! A 128-bit hash of what a sample holds, whatever files hold it and however they store it.
+//! A 128-bit hash of the content of a sample, independent of how files store it.
 //!
 //! Two samples have the same fingerprint if they have the same columns with the same values of the same types; neither
 //! the order of names nor compression, encoding and place of a value matter. A value in a sidecar that is not compressed is
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-/// What a value is, as the first byte of what is hashed.
+/// The kind of a value, as the first hashed byte.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Tag {

@@ -10,7 +10,7 @@ pub struct KeySet {
     /// Hashes of the first names.
     first: [u64; LINEAR],
     names: usize,
-    /// Of all names, once there are more.
+    /// Hashes of all names, once there are more.
     places: Option<HashMap<u64, usize>>,
 }
 

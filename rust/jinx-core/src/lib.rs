@@ -1,4 +1,5 @@
-//! What every format of JINX stands on: errors, limits, files and their publishing, codecs, JSON, values and events.
+//! The base of all formats of JINX: errors, limits, files and their publishing, codecs, JSON, values and
+//! events.
 //!
 //! ```text
 //! a row in one format -> Sink events -> a row in another

@@ -14,7 +14,7 @@ const MAX_DIMENSIONS: usize = 64;
 /// A plain header has 118 bytes; a version 1 header has at most this many.
 const MAX_HEADER_BYTES: usize = 65_535;
 
-/// What the header of an array says.
+/// The header of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpyHeader {
     /// numpy's `dtype.str`, for example `<f4`.
@@ -137,7 +137,7 @@ pub fn item_size(descr: &str) -> Result<u64> {
 /// Checks the payload of an array or of a numpy scalar; other payloads need no check.
 ///
 /// # Errors
-/// As [`parse_header`], [`NpyHeader::check_payload`] and [`check_scalar`].
+/// The errors of [`parse_header`], [`NpyHeader::check_payload`] and [`check_scalar`].
 pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
     match payload {
         Payload::Npy => parse_header(bytes)?.check_payload(to_u64(bytes.len())),
@@ -146,7 +146,7 @@ pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// As [`check_blob`], of a payload from another format: a tensor must also begin as `torch.save` writes it.
+/// Like [`check_blob`], of a payload from another format: a tensor must also begin as `torch.save` writes it.
 ///
 /// # Errors
 /// `Corrupt` for anything else.

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Runs `work`; a panic becomes an error with the cause `Internal`.
 ///
 /// # Errors
-/// Those of `work`.
+/// The errors of `work`.
 pub fn caught<T>(work: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(error_of(&*panic, what)))
 }

@@ -22,9 +22,9 @@ pub fn mix(mut value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// What a round of the network does.
+/// The round function of the network.
 pub trait RoundFunction {
-    /// Of the numbers that are permuted: in a smaller range few of all orders are ever met.
+    /// The minimum bits of the permuted numbers: a smaller range would give only few of all orders.
     const FEWEST_BITS: u32;
 
     /// `bits` bits, 1 to 32, from one half and the key of the round.
@@ -54,7 +54,7 @@ impl<F: RoundFunction, const ROUNDS: usize> Permutation<F, ROUNDS> {
         Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, keys, function: PhantomData }
     }
 
-    /// How many numbers are permuted.
+    /// The number of permuted numbers.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -88,7 +88,7 @@ impl<F: RoundFunction, const ROUNDS: usize> Permutation<F, ROUNDS> {
         out.extend((place..places.end).map(|place| self.at(place)));
     }
 
-    /// A number below `count`, from one that need not be.
+    /// A number below `count`, from any number of the network's range.
     fn walked(&self, mut value: u64) -> u64 {
         while value >= self.count {
             value = self.once(value);

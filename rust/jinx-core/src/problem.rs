@@ -1,4 +1,4 @@
-//! What a check of a whole dataset finds, and where.
+//! The problems that a check of a whole dataset finds, and their places.
 
 use crate::checked_math::to_u64;
 use crate::error::{Cause, Error};
@@ -63,7 +63,7 @@ impl Problems {
         Self { found: Vec::new(), file: file.to_owned(), more: 0 }
     }
 
-    /// The file in which the next problems are found, unless they name another.
+    /// The file of the next problems, unless they name another file.
     pub fn set_file(&mut self, file: &Path) {
         file.clone_into(&mut self.file);
     }

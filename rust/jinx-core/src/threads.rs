@@ -18,7 +18,7 @@ pub fn start<'scope, T: Send + 'scope>(
     thread::Builder::new().spawn_scoped(scope, work).ok()
 }
 
-/// The error of work that needs a thread where the system refuses to start one.
+/// The error of work that needs a thread, if the system refuses to start one.
 pub fn refused(error: &io::Error) -> Error {
     let what = "the system refuses another thread; raise its limits (ulimit -u, ulimit -v, or the pids of the container)";
     io::Error::new(error.kind(), format!("{what}: {error}")).into()
@@ -49,7 +49,7 @@ pub fn map<I: Send, T: Send>(
     results(threads, items, what, false, || (), |(), item, is_caller| work(item, is_caller))
 }
 
-/// As [`map`], with a state that each thread makes for itself. Ends at an error.
+/// Like [`map`], with a state that each thread makes for itself. Ends at an error.
 ///
 /// # Errors
 /// The first of `work`, in the order of the items.
@@ -123,7 +123,7 @@ pub fn report(
                         return;
                     }
                     if let Err(error) = caught(|| work(number, &mut report), what) {
-                        // Nobody listens after another error.
+                        // After another error, nobody reads the report.
                         let _ = sender.send(Err(error));
                         return;
                     }

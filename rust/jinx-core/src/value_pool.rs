@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Shorter and longer values get memory of their own.
+/// Shorter and longer values get separate memory.
 const MIN_POOLED_BYTES: usize = 8 << 10;
 const MAX_POOLED_BYTES: usize = 1 << 20;
 /// What a pool keeps for later.

@@ -37,7 +37,7 @@ impl BaseOpener {
         self.with_file(|shard| Ok(bases_of(shard)?.len()))
     }
 
-    /// Opens base `i` from the first of `places` that has it; without any, from where the view says.
+    /// Opens base `i` from the first of `places` that has it; without any, from the path in the view.
     ///
     /// # Errors
     /// `Mismatch` if no place has the base, or the first place that has a dataset has another one; read errors.
@@ -45,10 +45,10 @@ impl BaseOpener {
         self.first_place(i, places, |base, shard, path| self.at(base, i, shard, path)).map(|(_, rows)| rows)
     }
 
-    /// Where base `i` is. A damaged base is found, too.
+    /// The path of base `i`. A damaged base is found too.
     ///
     /// # Errors
-    /// As [`BaseOpener::open`], except for damage.
+    /// The errors of [`BaseOpener::open`], except for damage.
     pub fn find(&self, i: usize) -> Result<PathBuf> {
         let look = |base: &Base, shard: &Shard, path: &Path| match self.at(base, i, shard, path) {
             Err(error) if !is_damage(&error) => Err(error),
@@ -75,7 +75,7 @@ impl BaseOpener {
             let places = places.map_or_else(|| candidates(base, &self.view), <[_]>::to_vec);
             let mut wrong = None;
             for path in &places {
-                // A link that leads nowhere is no dataset either.
+                // A dangling link is not a dataset either.
                 if path.metadata().is_err() {
                     continue;
                 }
@@ -229,7 +229,7 @@ fn name_of(kind: BaseKind) -> &'static str {
     }
 }
 
-/// The error for a base that is not where it was.
+/// The error for a base that has been moved or removed.
 fn missing(base: &Base, view: &Path, looked: &[PathBuf]) -> Error {
     let kind = name_of(base.kind);
     let looked: Vec<String> = looked.iter().map(|path| path.display().to_string()).collect();

@@ -21,8 +21,8 @@ pub struct Chosen {
     pub not_found: Vec<bool>,
 }
 
-/// Returns the positions of the first `limit` samples that an expression selects. `paths` are the paths of the expression
-/// as lists of names, `kinds` what is known of the values at each.
+/// Returns the positions of the first `limit` samples that an expression selects. `paths` are the paths of
+/// the expression as lists of names, and `kinds` the known kinds of values at each path.
 ///
 /// # Errors
 /// `Invalid` for an expression that does not parse or compares values of different kinds; read errors.

@@ -1,4 +1,4 @@
-//! Where a sample is: in which rows of which files.
+//! The place of a sample: its rows and files.
 
 use crate::mds::MdsRows;
 use crate::rows::Rows;
@@ -20,7 +20,7 @@ pub enum Located {
     },
     /// A sample of a view: a sample of its base, and a row of the view's own columns, which the base does not show.
     View { base: Box<Self>, own: Box<Self>, own_names: Arc<Vec<String>> },
-    /// A sample of rows that are not of this crate.
+    /// A sample of rows from another crate.
     Other(Arc<dyn Rows>, u64),
 }
 

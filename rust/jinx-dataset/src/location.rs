@@ -1,4 +1,4 @@
-//! Where a dataset is, and which files are there.
+//! The location of a dataset, and its files.
 
 use jinx_core::{Error, Result};
 use jinx_format::manifest;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Endings of files of JSON lines.
 const PLAIN: [&str; 4] = [".jsonl", ".ndjson", ".jsonlines", ".json"];
 
-/// Where a dataset is.
+/// The location of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// A `.jinx` file, which may be a saved view; a file of JSON lines; a directory of shards; or an MDS directory.
@@ -39,7 +39,8 @@ pub enum Contents {
 }
 
 impl Location {
-    /// The files here. With `split`, of directories the subdirectory of that name, if there is one.
+    /// The files at this location. With `split`, a directory is replaced by its subdirectory of that name, if
+    /// it exists.
     ///
     /// # Errors
     /// `Io` for a missing file; `Mismatch` for a directory without data; `Invalid` for files of several kinds.

@@ -16,7 +16,7 @@ use jinx_format::read::shard::{OpenOptions, Shard};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Attempts to open what a writer keeps replacing.
+/// Attempts to open a dataset that a writer keeps replacing.
 const ATTEMPTS: usize = 20;
 
 /// How a dataset is opened.
@@ -26,27 +26,27 @@ pub struct Options {
     pub files: OpenOptions,
     /// Only the shards of this split, or the subdirectory of that name. A single file of another split is empty.
     pub split: Option<String>,
-    /// Of a saved view: where its bases are.
+    /// The places of the bases of a saved view.
     pub bases: Bases,
 }
 
-/// Where the bases of a saved view are.
+/// The places of the bases of a saved view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Bases {
-    /// Where the view says.
+    /// The paths in the view.
     #[default]
     AsSaved,
-    /// Here, a place for each.
+    /// These places, one for each base.
     At(Vec<PathBuf>),
-    /// Nowhere: a view may name any file that its reader can read.
+    /// Refuse views: a view may name any file that its reader can read.
     Refused,
 }
 
 /// The number of samples and the identity of a file; see [`Rows::identities`].
 pub type FileIdentity = (u64, String);
 
-/// Opens a dataset. With `expected`, its files must be those with these identities: those of a directory that only grew
-/// are, and the new ones are left out.
+/// Opens a dataset. With `expected`, its files must be those with these identities: if a directory only grew,
+/// its new files are left out.
 ///
 /// # Errors
 /// Names the file and the problem. `Mismatch` if a file is another one than expected, if a base of a saved view is
@@ -64,10 +64,10 @@ pub fn open(location: &Location, expected: Option<&[FileIdentity]>, options: &Op
     Err(unsteady(location))
 }
 
-/// As [`open`], but of a saved view it opens only the view's own file, which shows the view's own columns.
+/// Like [`open`], but of a saved view it opens only the view's own file, which shows the view's own columns.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn open_files(
     location: &Location,
     expected: Option<&[FileIdentity]>,
@@ -125,7 +125,7 @@ fn open_once(
     })
 }
 
-/// What is known of the shards before they are opened, so that many of them are opened only when they are used.
+/// The known facts about shards before they are opened, so that many shards are opened only on use.
 fn listed(shards: &[ShardRef], expected: Option<&[FileIdentity]>) -> Option<Vec<FileIdentity>> {
     match expected {
         // A single file may be a view.
@@ -134,7 +134,7 @@ fn listed(shards: &[ShardRef], expected: Option<&[FileIdentity]>) -> Option<Vec<
     }
 }
 
-/// The file of a saved view, if that is what the rows are.
+/// The file of a saved view, if the rows are one.
 fn view_file(rows: &Arc<dyn Rows>) -> Option<Arc<ShardRows>> {
     let file = if rows.is_view_file() { Some(Arc::clone(rows)) } else { None };
     file?.into_any().downcast().ok()

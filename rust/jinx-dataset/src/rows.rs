@@ -137,7 +137,7 @@ pub trait Rows: Send + Sync {
         Ok(Inherited::default())
     }
 
-    /// What writers kept of the samples, as far as it holds for all of them.
+    /// The `meta` that writers kept, as far as it holds for all samples.
     ///
     /// # Errors
     /// Read errors.
@@ -145,7 +145,8 @@ pub trait Rows: Send + Sync {
         Ok(Meta::default())
     }
 
-    /// What the footers of all files say together, as JSON text for [`Rows::assume`]; `None` if there are no footers.
+    /// The combined facts of the footers of all files, as JSON text for [`Rows::assume`]; `None` if there are
+    /// no footers.
     ///
     /// # Errors
     /// Read errors.
@@ -153,7 +154,8 @@ pub trait Rows: Send + Sync {
         Ok(None)
     }
 
-    /// Takes what [`Rows::facts`] has said of the same files in another process, so that it opens none to know it.
+    /// Uses the result of [`Rows::facts`] for the same files from another process, so that no file is opened
+    /// for it.
     ///
     /// # Errors
     /// `Invalid` if the text is damaged.

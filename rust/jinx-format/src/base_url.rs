@@ -64,7 +64,7 @@ pub(crate) fn check_version(version: &str) -> Result<()> {
 /// The file of a `file://` URL.
 ///
 /// # Errors
-/// As [`parse`]; `Unsupported` for the other schemes.
+/// The errors of [`parse`]; `Unsupported` for the other schemes.
 pub fn local_path(url: &str) -> Result<PathBuf> {
     let (scheme, _, path) = parse(url)?;
     if scheme != "file" {

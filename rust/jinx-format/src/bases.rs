@@ -62,7 +62,7 @@ fn each_block(
     Ok(())
 }
 
-/// The `path` and `hint` of a base; `None`: as they are.
+/// The `path` and `hint` of a base; `None`: unchanged.
 pub type NewPlaces = Option<(String, String)>;
 
 /// Replaces the `path` and `hint` of bases of the saved view with this id. The id stays, so the sidecar does, too.
@@ -76,10 +76,10 @@ pub fn rewrite_bases(view: &Path, id: &str, places: &[NewPlaces]) -> Result<()> 
     rewrite_bases_on(Arc::new(RealOps), view, id, places)
 }
 
-/// As [`rewrite_bases`], through `ops`.
+/// Like [`rewrite_bases`], through `ops`.
 ///
 /// # Errors
-/// As [`rewrite_bases`].
+/// The errors of [`rewrite_bases`].
 pub fn rewrite_bases_on(ops: Arc<dyn FileOps>, view: &Path, id: &str, places: &[NewPlaces]) -> Result<()> {
     let rewrite = || {
         let mut writer = PairWriter::change(ops, view, JinxIdentity)?;

@@ -1,4 +1,4 @@
-//! Checksums of the chunks of an array: who reads a part of it checks that part, and each chunk once.
+//! Checksums of the chunks of an array: a reader of a part checks that part, and each chunk only once.
 
 use crate::footer::ArrayRef;
 use bytes::Bytes;

@@ -20,7 +20,8 @@ type Copied = (PathBuf, Identity);
 /// Copies a main file and its sidecar to `target` and the sidecar's name next to it.
 ///
 /// # Errors
-/// As [`PairWriter::begin`] and [`PairWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.
+/// The errors of [`PairWriter::begin`] and [`PairWriter::commit`]; `Io` when a file cannot be read;
+/// `Interrupted`.
 pub fn copy_pair(main: &Path, sidecar: Option<&Path>, target: &Path, overwrite: bool) -> Result<()> {
     copy_pair_into(PairWriter::begin(target, overwrite, JinxIdentity)?, main, sidecar)
 }
@@ -42,16 +43,16 @@ pub(crate) fn copy_pair_into(mut writer: PairWriter, main: &Path, sidecar: Optio
 /// Copies a directory of shards to the directory `target`.
 ///
 /// # Errors
-/// As [`DirectoryWriter::begin`] and [`DirectoryWriter::commit`]; `Mismatch` when another writer replaced or extended the
-/// directory meanwhile; `Io` when a file cannot be read; `Interrupted`.
+/// The errors of [`DirectoryWriter::begin`] and [`DirectoryWriter::commit`]; `Mismatch` when another writer
+/// replaced or extended the directory meanwhile; `Io` when a file cannot be read; `Interrupted`.
 pub fn copy_directory(directory: &Path, target: &Path, overwrite: bool) -> Result<()> {
     copy_directory_on(Arc::new(RealOps), directory, target, overwrite)
 }
 
-/// As [`copy_directory`], through `ops`.
+/// Like [`copy_directory`], through `ops`.
 ///
 /// # Errors
-/// As [`copy_directory`].
+/// The errors of [`copy_directory`].
 pub fn copy_directory_on(
     ops: Arc<dyn FileOps>,
     directory: &Path,

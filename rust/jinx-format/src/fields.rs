@@ -212,7 +212,7 @@ impl FieldNode {
     }
 }
 
-/// What the encoder saw at one place of one row.
+/// The value that the encoder saw at one place of one row.
 #[derive(Debug, Clone)]
 pub struct Fact {
     pub path: Arc<Path>,
@@ -224,7 +224,7 @@ pub struct Fact {
     pub measure: Measure,
 }
 
-/// What a column keeps of a value.
+/// The data that a column keeps for a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measure {
     None,

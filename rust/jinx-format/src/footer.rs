@@ -1,4 +1,4 @@
-//! The trailer and the footer: where a dataset says what it is.
+//! The trailer and the footer: the description of a dataset at the end of its main file.
 
 use crate::chunks::check_members;
 use crate::fields::FieldInfo;
@@ -90,7 +90,7 @@ pub struct Footer {
     pub arrow_schema: Option<String>,
     pub meta: Meta,
     pub writer: Option<String>,
-    /// Of a saved view.
+    /// For a saved view.
     pub view: Option<ViewInfo>,
 }
 

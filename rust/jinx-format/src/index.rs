@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
 use std::ops::Range;
 
-/// An array in memory, which a map of the sidecar is, or in the sidecar.
+/// An array in memory (also in a map of the sidecar), or in the sidecar.
 #[derive(Debug)]
 pub enum Array {
     Memory(Bytes),
@@ -88,10 +88,10 @@ impl Array {
         }
     }
 
-    /// As [`Array::entries`], for each of `rows`; neighbours are read together.
+    /// Like [`Array::entries`], for each of `rows`; neighbours are read together.
     ///
     /// # Errors
-    /// As [`Array::entries`].
+    /// The errors of [`Array::entries`].
     pub fn many<const N: usize>(&self, rows: &[u64], side: Option<&Source>) -> Result<Vec<[u64; N]>> {
         let (Self::Sidecar { .. }, Some(side)) = (self, side) else {
             return rows.iter().map(|row| self.entries(*row, side)).collect();

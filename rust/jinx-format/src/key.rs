@@ -8,7 +8,7 @@ use jinx_core::error::{Cause, Error, Result};
 use jinx_core::events::{Dtype, Payload};
 use jinx_core::limits::MAX_CHAIN_CODECS;
 
-/// What a stored value is, once it is fetched and decompressed.
+/// The kind of a stored value after it is fetched and decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// UTF-8 text.

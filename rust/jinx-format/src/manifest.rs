@@ -94,7 +94,7 @@ impl Manifest {
     /// Parses a manifest's text.
     ///
     /// # Errors
-    /// As [`Manifest::read`].
+    /// The errors of [`Manifest::read`].
     pub fn parse(text: &[u8]) -> Result<Self> {
         let bad = |error: serde_json::Error| Error::corrupt(format!("the manifest is damaged: {error}"));
         check_names(text, "manifest")?;

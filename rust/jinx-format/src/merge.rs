@@ -68,10 +68,10 @@ pub fn merge(directory: &Path) -> Result<Summary> {
     merge_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), directory)
 }
 
-/// As [`merge`], through `ops`.
+/// Like [`merge`], through `ops`.
 ///
 /// # Errors
-/// As [`merge`].
+/// The errors of [`merge`].
 pub fn merge_on(ops: &Arc<dyn FileOps>, directory: &Path) -> Result<Summary> {
     let lock = DirectoryAppend::begin_on(Arc::clone(ops), directory, &JinxIdentity)?;
     let parts = parts_in(directory)?;

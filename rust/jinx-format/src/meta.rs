@@ -56,9 +56,9 @@ impl Meta {
         &self.text
     }
 
-    /// Drops the members that `other` lacks or has with another value. Of how lengths were counted it keeps all that
-    /// both say, as a list, with `null` where one says nothing: lengths of two kinds must not look like lengths of an
-    /// unknown kind.
+    /// Drops the members that `other` lacks or has with another value. The settings of lengths of both are
+    /// kept as a list, with `null` for missing settings: lengths of two kinds must not look like lengths of
+    /// an unknown kind.
     pub fn keep_common(&mut self, other: &Self) {
         let other_members: HashSet<&str> = other.members().collect();
         let mut kept: Vec<String> =
@@ -78,7 +78,7 @@ impl Meta {
     /// The same object with nothing but how lengths were counted, as [`Meta::lengths`] says it.
     ///
     /// # Errors
-    /// As [`Meta::parse`].
+    /// The errors of [`Meta::parse`].
     pub fn of_lengths(text: &str) -> Result<Self> {
         Self::parse(&format!("{{\"{COUNTED}\":{text}}}"))
     }
@@ -88,8 +88,9 @@ impl Meta {
         self.value(COUNTED).filter(|text| *text != "null")
     }
 
-    /// Notes that columns of the samples were replaced by others. Lengths that were counted of them are those of other
-    /// samples now, which `replaced` says; nothing is known of lengths that are among the columns.
+    /// Notes that columns of the samples were replaced by others. Lengths that were counted from these
+    /// columns no longer hold, which `replaced` records; the settings of lengths among the columns are
+    /// unknown.
     pub fn replace_columns(&mut self, names: &[String]) {
         if self.lengths().is_none() {
             return;

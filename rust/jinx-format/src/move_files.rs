@@ -19,15 +19,16 @@ use std::sync::Arc;
 /// its old name as well.
 ///
 /// # Errors
-/// `Mismatch` when the sidecar is missing; as [`PairLock::take`], [`PairWriter::begin`] and [`PairWriter::commit`].
+/// `Mismatch` when the sidecar is missing; the errors of [`PairLock::take`], [`PairWriter::begin`] and
+/// [`PairWriter::commit`].
 pub fn move_pair(from: &Path, to: &Path, overwrite: bool) -> Result<()> {
     move_pair_on(Arc::new(RealOps), from, to, overwrite)
 }
 
-/// As [`move_pair`], through `ops`.
+/// Like [`move_pair`], through `ops`.
 ///
 /// # Errors
-/// As [`move_pair`].
+/// The errors of [`move_pair`].
 pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bool) -> Result<()> {
     let source = PairLock::take(Arc::clone(&ops), from, &JinxIdentity)?;
     let main = source.main().to_owned();
@@ -51,7 +52,7 @@ pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bo
 /// Removes a main file and its sidecar, unless another main file needs that.
 ///
 /// # Errors
-/// As [`PairLock::take`] and [`PairLock::remove`].
+/// The errors of [`PairLock::take`] and [`PairLock::remove`].
 pub fn remove_pair(main: &Path) -> Result<()> {
     let pair = PairLock::take(Arc::new(RealOps), main, &JinxIdentity)?;
     let sidecar = match sidecar_of(pair.main()) {
@@ -73,16 +74,16 @@ fn no_longer_needed(sidecar: Option<PathBuf>, main: &Path) -> Result<Option<Path
 /// complete. A link to a directory is moved itself.
 ///
 /// # Errors
-/// `Invalid` when the directory holds other files; as [`DirectoryLock::take`], [`DirectoryWriter::begin`] and
-/// [`DirectoryWriter::commit`].
+/// `Invalid` when the directory holds other files; the errors of [`DirectoryLock::take`],
+/// [`DirectoryWriter::begin`] and [`DirectoryWriter::commit`].
 pub fn move_directory(from: &Path, to: &Path, overwrite: bool) -> Result<()> {
     move_directory_on(Arc::new(RealOps), from, to, overwrite)
 }
 
-/// As [`move_directory`], through `ops`.
+/// Like [`move_directory`], through `ops`.
 ///
 /// # Errors
-/// As [`move_directory`].
+/// The errors of [`move_directory`].
 pub fn move_directory_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bool) -> Result<()> {
     let (from, to) = (absolute(from)?, absolute(to)?);
     if from.is_symlink() {
@@ -115,15 +116,15 @@ pub fn move_directory_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrit
 /// Removes a directory of shards.
 ///
 /// # Errors
-/// As [`DirectoryLock::take`] and [`DirectoryLock::remove`].
+/// The errors of [`DirectoryLock::take`] and [`DirectoryLock::remove`].
 pub fn remove_directory(directory: &Path) -> Result<()> {
     remove_directory_on(Arc::new(RealOps), directory)
 }
 
-/// As [`remove_directory`], through `ops`.
+/// Like [`remove_directory`], through `ops`.
 ///
 /// # Errors
-/// As [`remove_directory`].
+/// The errors of [`remove_directory`].
 pub fn remove_directory_on(ops: Arc<dyn FileOps>, directory: &Path) -> Result<()> {
     let directory = directory.canonicalize().map_err(|error| Error::io(directory, &error))?;
     DirectoryLock::take(ops, &directory, &JinxIdentity)?.remove()

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What is known of the blocks that are done.
+/// The results of the finished blocks.
 struct Progress<T, F> {
     /// Those before which another is not done.
     early: BTreeMap<usize, Result<T>>,
@@ -65,7 +65,7 @@ pub fn in_order<T: Send>(
 }
 
 impl<T, F: FnMut(T) -> bool> Progress<T, F> {
-    /// Takes a block's result; says whether nothing more is needed.
+    /// Takes a block's result; returns whether nothing more is needed.
     fn add(&mut self, block: usize, result: Result<T>) -> bool {
         if self.is_enough {
             return true;

@@ -47,7 +47,7 @@ pub struct RepairReport {
     pub samples: u64,
     pub kept: u64,
     pub lost: Vec<Lost>,
-    /// What else was damaged and is written again.
+    /// Other damaged parts, which are written again.
     pub damage: Vec<String>,
     /// The repaired file; `None` for a dry run.
     pub out: Option<PathBuf>,

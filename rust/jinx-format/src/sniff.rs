@@ -35,12 +35,12 @@ pub enum FileKind {
 /// Looks at the first and last bytes of `path`.
 ///
 /// # Errors
-/// As [`Source::open`].
+/// The errors of [`Source::open`].
 pub fn sniff(path: &Path) -> Result<FileKind> {
     sniff_source(&Source::open(path, Access::Pread)?)
 }
 
-/// As [`sniff`], for an open file.
+/// Like [`sniff`], for an open file.
 ///
 /// # Errors
 /// I/O errors.

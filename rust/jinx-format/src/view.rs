@@ -1,4 +1,4 @@
-//! What a saved view says in its footer: which samples of which datasets it shows.
+//! The footer of a saved view: the datasets and samples that it shows.
 
 use crate::base_url;
 use crate::footer::ArrayRef;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// The feature that a reader must know to read a view.
 pub const FEATURE: &str = "view";
 
-/// What kind of files a base consists of, which also says what its id is.
+/// The kind of files of a base, which also decides the kind of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BaseKind {
@@ -46,16 +46,16 @@ pub struct Base {
     pub kind: BaseKind,
     pub id: String,
     pub num_samples: u64,
-    /// Of a directory: shards at its beginning; it may have grown since.
+    /// For a directory: the number of its first shards; it may have grown since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<u64>,
-    /// Of plain JSON lines: where each line begins, and where the last one ends.
+    /// For plain JSON lines: the start of each line, and the end of the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<ArrayRef>,
-    /// Of plain JSON lines: xxh3-128 of the whole file.
+    /// For plain JSON lines: xxh3-128 of the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// Of plain JSON lines: whether every row holds markers.
+    /// For plain JSON lines: whether every row holds markers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub markers: bool,
 }
@@ -128,7 +128,7 @@ impl Base {
 /// The members of a view's footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewInfo {
-    /// Lines in the file: one for each sample if the view has columns of its own, else none.
+    /// Lines in the file: one for each sample if the view has own columns, otherwise none.
     pub rows: u64,
     /// Together one sequence.
     pub bases: Vec<Base>,
@@ -236,7 +236,7 @@ pub(crate) fn count_samples<'b>(bases: impl IntoIterator<Item = &'b Base>) -> Re
         .ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
 }
 
-/// What a view that is being written shows.
+/// The content of a view that is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewView {
     pub bases: Vec<NewBase>,
@@ -250,7 +250,7 @@ pub struct NewView {
 pub struct NewBase {
     /// Without `index`.
     pub base: Base,
-    /// Of plain JSON lines.
+    /// For plain JSON lines.
     pub index: Option<Vec<u64>>,
 }
 
@@ -282,7 +282,8 @@ impl NewView {
         Ok(())
     }
 
-    /// What the id of a view covers besides its rows and values: the same for the same samples, wherever they are.
+    /// The data that the id of a view covers besides its rows and values; equal for equal samples, wherever
+    /// they are.
     pub fn canonical(&self) -> Vec<u8> {
         let bases = self.bases.iter().map(|new| &new.base);
         canonical(bases, &self.drop)
@@ -290,7 +291,7 @@ impl NewView {
 }
 
 impl ViewInfo {
-    /// As [`NewView::canonical`].
+    /// Like [`NewView::canonical`].
     pub fn canonical(&self) -> Vec<u8> {
         canonical(self.bases.iter(), &self.drop)
     }

@@ -79,7 +79,7 @@ impl Class {
 /// The number of code points of a class in each text.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn count(texts: &[&str], class: Class, threads: usize) -> Result<Vec<u64>> {
     map(texts, 0, threads, || (), |(), text| to_u64(count_in(text, class)))
 }

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// last label has at least two letters. A dot or hyphen at the end is not part of the address.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn replace_emails(texts: &[&str], replacement: &str, threads: usize) -> Result<Vec<Option<String>>> {
     map(texts, None, threads, || (), |(), text| replaced(text, replacement, next_email))
 }
@@ -20,7 +20,7 @@ pub fn replace_emails(texts: &[&str], replacement: &str, threads: usize) -> Resu
 /// Only valid addresses are replaced: not `999.1.1.1`, a version number of five parts, or a time of day.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn replace_ips(texts: &[&str], replacement: &str, threads: usize) -> Result<Vec<Option<String>>> {
     map(texts, None, threads, || (), |(), text| replaced(text, replacement, next_ip))
 }

@@ -19,7 +19,7 @@ pub struct Ignore {
 /// A 128-bit hash of each text, as (low, high).
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn hash128(texts: &[&str], ignore: Ignore, threads: usize) -> Result<Vec<[u64; 2]>> {
     map(texts, [0; 2], threads, String::new, |buffer, text| {
         let hash = XxHash3_128::oneshot(normal(text, ignore, buffer).as_bytes());

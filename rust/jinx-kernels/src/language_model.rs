@@ -161,7 +161,7 @@ impl Model {
 /// Each line of a text is a sentence. The end of a sentence counts as a word. Lines without words do not count.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn score(texts: &[&str], model: &Model, units: Units, threads: usize) -> Result<Vec<f64>> {
     let state = || (Vec::new(), Vec::new());
     fill(texts, 2, 0.0, threads, state, |(contexts, next), text, row| {

@@ -31,7 +31,7 @@ impl Lexicon {
 /// Two numbers for each text, one after the other: its words that are in the list, and all its words.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn count(texts: &[&str], lexicon: &Lexicon, split: Split, threads: usize) -> Result<Vec<u64>> {
     fill(texts, 2, 0, threads, String::new, |buffer, text, row| {
         if let [found, all] = row {

@@ -10,7 +10,7 @@ use jinx_core::checked_math::to_u64;
 /// a text.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn measure(texts: &[&str], threads: usize) -> Result<Vec<u64>> {
     fill(
         texts,

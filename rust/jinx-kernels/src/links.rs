@@ -10,7 +10,7 @@ use jinx_core::Result;
 /// Punctuation at its end is not part of it, nor is a closing bracket that it does not open.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn replace(texts: &[&str], replacement: &str, threads: usize) -> Result<Vec<Option<String>>> {
     map(texts, None, threads, || (), |(), text| without_links(text, replacement))
 }

@@ -60,7 +60,7 @@ impl Scheme {
 /// In the signature of a text without tokens, all bits are 1.
 ///
 /// # Errors
-/// `Invalid` for an invalid scheme; otherwise as `rows::fill`.
+/// `Invalid` for an invalid scheme; otherwise the errors of `per_text::fill`.
 pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<u32>> {
     scheme.check()?;
     let (factors, terms) = permutations(scheme.permutations);

@@ -18,7 +18,7 @@ impl Index {
     /// A text with fewer than `n` words has one n-gram of all its words.
     ///
     /// # Errors
-    /// `Invalid` for an `n` of 0; as `rows::fill`.
+    /// `Invalid` for an `n` of 0; the errors of `per_text::fill`.
     pub fn add(
         &mut self,
         texts: &[&str],
@@ -40,7 +40,7 @@ impl Index {
     /// to, and the place of its first word among the words of the text; `u64::MAX` twice if there is none.
     ///
     /// # Errors
-    /// As `add`.
+    /// The errors of `add`.
     pub fn find(&self, texts: &[&str], n: usize, split: Split, threads: usize) -> Result<Vec<[u64; 2]>> {
         check(n)?;
         map(texts, [u64::MAX; 2], threads, Vec::new, |words, text| {

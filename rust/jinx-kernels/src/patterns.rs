@@ -74,7 +74,7 @@ impl Replacement {
 /// Replaces the matches in each text; `None` for a text without a match.
 ///
 /// # Errors
-/// `Limit` if the pattern takes too many steps, naming the first such text; otherwise as `rows::fill`.
+/// `Limit` if the pattern takes too many steps, naming the first such text; otherwise the errors of `per_text::fill`.
 pub fn replace(texts: &[&str], replacement: &Replacement, threads: usize) -> Result<Vec<Option<String>>> {
     let results = map(texts, Ok(None), threads, || (), |(), text| replacement.replaced(text))?;
     results

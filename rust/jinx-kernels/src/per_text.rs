@@ -46,7 +46,7 @@ pub fn fill<T: Clone + Send, S>(
 /// Computes one result for each text; see `fill`.
 ///
 /// # Errors
-/// As `fill`.
+/// The errors of `fill`.
 pub fn map<T: Clone + Send, S>(
     texts: &[&str],
     empty: T,

@@ -104,7 +104,7 @@ impl Counter {
 /// If a text has k different n-grams and m of them occur more than once, the min(√k, m) most frequent ones count.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn characters(texts: &[&str], n: usize, threads: usize) -> Result<Vec<f64>> {
     map(texts, 0.0, threads, Counter::default, |counter, text| {
         counter.hashes.clear();
@@ -123,7 +123,7 @@ pub fn characters(texts: &[&str], n: usize, threads: usize) -> Result<Vec<f64>> 
 /// n-grams. Words are compared in lower case.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn words(texts: &[&str], n: usize, split: Split, threads: usize) -> Result<Vec<f64>> {
     map(texts, 0.0, threads, Counter::default, |counter, text| {
         counter.hashes.clear();

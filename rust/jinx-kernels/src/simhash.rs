@@ -15,7 +15,7 @@ const MAX_PASSES: usize = 1000;
 /// The SimHash of the shingles of each text; 0 for a text without tokens. A shingle counts as often as it occurs.
 ///
 /// # Errors
-/// `Invalid` for an invalid scheme; otherwise as `rows::fill`.
+/// `Invalid` for an invalid scheme; otherwise the errors of `per_text::fill`.
 pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<u64>> {
     scheme.check()?;
     map(texts, 0, threads, Shingles::default, |shingles, text| {

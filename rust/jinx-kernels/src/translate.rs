@@ -76,7 +76,7 @@ fn utf8(character: char) -> [u8; 4] {
 /// Replaces characters in each text; `None` for a text that does not change.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn replace(texts: &[&str], table: &Table, threads: usize) -> Result<Vec<Option<String>>> {
     map(texts, None, threads, || (), |(), text| table.translated(text))
 }

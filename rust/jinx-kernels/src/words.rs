@@ -39,7 +39,7 @@ pub fn for_each_word<'text>(text: &'text str, split: Split, mut each: impl FnMut
 /// The number of words in each text.
 ///
 /// # Errors
-/// As `rows::fill`.
+/// The errors of `per_text::fill`.
 pub fn count(texts: &[&str], split: Split, threads: usize) -> Result<Vec<u64>> {
     map(
         texts,

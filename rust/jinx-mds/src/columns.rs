@@ -107,10 +107,10 @@ impl Columns {
         Ok(spans.into_boxed_slice())
     }
 
-    /// As [`Columns::spans`], for a whole sample.
+    /// Like [`Columns::spans`], for a whole sample.
     ///
     /// # Errors
-    /// As [`Columns::spans`].
+    /// The errors of [`Columns::spans`].
     pub fn split(&self, sample: &[u8]) -> Result<Box<[Span]>> {
         self.spans(&sample[..sample.len().min(self.head)], to_u64(sample.len()))
     }

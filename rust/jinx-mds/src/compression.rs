@@ -52,7 +52,7 @@ impl Algorithm {
     /// All of `input`, decoded into at most `max` bytes.
     ///
     /// # Errors
-    /// As [`codec::decode`].
+    /// The errors of [`codec::decode`].
     pub fn decode(self, input: &[u8], max: u64) -> Result<Vec<u8>> {
         match self.stream() {
             Some(codec) => codec::decode(codec, input, max),

@@ -121,7 +121,7 @@ impl KeyBytes {
     /// Adds the classes of keys that `other` has seen in other samples.
     ///
     /// # Errors
-    /// As [`Self::push`].
+    /// The errors of [`Self::push`].
     pub(crate) fn unite(&mut self, other: &Self) -> Result<()> {
         for (key, (seen, other)) in self.seen.iter_mut().zip(&other.seen).enumerate() {
             if let Some(other) = other {
@@ -162,8 +162,8 @@ fn push_int(bytes: &mut Vec<u8>, value: i128) {
     push_number(bytes, nearest, rest);
 }
 
-/// As [`push_int`]. All integers with the same nearest float and on the same side of it have the same sign, so the digits
-/// are written instead of the difference.
+/// Like [`push_int`]. All integers with the same nearest float and on the same side of it have the same sign,
+/// so the digits are written instead of the difference.
 fn push_huge(bytes: &mut Vec<u8>, digits: &str) {
     let nearest = digits.parse().unwrap_or(f64::NAN);
     let (is_negative, magnitude) = match digits.strip_prefix('-') {

@@ -40,7 +40,7 @@ struct Share {
 /// The keys of samples.
 pub struct NumberKeys<'k, P> {
     pub column: &'k StoredColumn,
-    /// Where the column has a sample.
+    /// The place of a sample in the column.
     pub position: P,
     pub samples: u64,
     pub is_descending: bool,

@@ -44,7 +44,7 @@ impl PositionList {
     }
 
     /// # Errors
-    /// As [`Self::push`].
+    /// The errors of [`Self::push`].
     pub fn extend(&mut self, positions: &[u64]) -> Result<()> {
         if self.width == 4 {
             for position in positions {
@@ -63,7 +63,7 @@ impl PositionList {
     }
 
     /// # Errors
-    /// As [`Self::push`].
+    /// The errors of [`Self::push`].
     pub fn finish(&mut self) -> Result<()> {
         if self.file.is_some() { self.spill() } else { Ok(()) }
     }

@@ -42,7 +42,7 @@ impl Cell {
     }
 }
 
-/// What all records have in common.
+/// The common settings of all records.
 #[derive(Debug)]
 pub struct RecordForm {
     cells: Vec<Cell>,
@@ -112,7 +112,7 @@ impl RecordForm {
         (*end == LINE_END).then_some((line, bytes))
     }
 
-    /// Where the record for each place begins, and the bytes of all lines.
+    /// The start of the record for each place, and the bytes of all lines.
     fn offsets(&self, pieces: &[u8], rows: usize) -> Result<(Vec<u32>, usize)> {
         const NONE: u32 = u32::MAX;
         let mut offsets = vec![NONE; rows];
@@ -142,7 +142,7 @@ impl RecordForm {
     }
 }
 
-/// Where the piece at a position ends, if it is whole and undamaged.
+/// The end of the piece at a position, if the piece is whole and undamaged.
 fn end_of_piece(pieces: &[u8], at: usize) -> Option<usize> {
     let hash = u64_at(pieces, at)?;
     let length = usize::try_from(u64_at(pieces, at.checked_add(8)?)?).ok()?;

@@ -55,7 +55,7 @@ pub struct Rewrite<'r> {
     pub bytes: u64,
     /// The most memory to use, in bytes.
     pub memory: u64,
-    /// Where to write runs.
+    /// The directory for runs.
     pub scratch: &'r Scratch,
 }
 

@@ -216,7 +216,7 @@ impl Worker {
         }
     }
 
-    /// As [`Self::advance`], one run after another: the lines of a window are close together in the input.
+    /// Like [`Self::advance`], one run after another: the lines of a window are close together in the input.
     fn advance_lines(&mut self, lines: &PlainLines<'_>, end: u64, runs: &Runs) -> Result<u64> {
         let (mut heads, mut written) = (BinaryHeap::with_capacity(self.heads.len()), 0);
         for Reverse((first, at)) in std::mem::take(&mut self.heads) {

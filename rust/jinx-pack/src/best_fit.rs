@@ -62,7 +62,7 @@ pub struct BestFitBySum {
     decreasing: Decreasing,
     classes: Vec<OpenPacks>,
     below: Vec<u32>,
-    /// What each pack has left: budget k of pack p is at `p * budgets + k`.
+    /// The remaining budgets of each pack: budget k of pack p is at `p * budgets + k`.
     left: Vec<u32>,
     /// The least that any sample takes of each budget. No sample fits into a pack that has less left.
     least: Vec<u32>,

@@ -19,7 +19,7 @@ pub struct ComplementFill {
     classes: Vec<Lengths>,
 }
 
-/// What is left of a window, and of the pack to fill.
+/// The remaining samples of a window, and the remaining budgets of the pack to fill.
 struct State<'a> {
     window: &'a Window,
     by: Classes,

@@ -19,7 +19,7 @@ impl RoundFunction for Scrambled {
     }
 }
 
-/// What to permute. One seed gives an independent order for each stream.
+/// The thing to permute. One seed gives an independent order for each stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Samples of an epoch.

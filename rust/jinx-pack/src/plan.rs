@@ -19,7 +19,7 @@ pub struct Plan {
 /// Packs the samples of an epoch.
 ///
 /// # Errors
-/// As [`Request::check`]; `Interrupted`.
+/// The errors of [`Request::check`]; `Interrupted`.
 pub fn pack(request: &Request) -> Result<Plan> {
     request.check()?;
     let draws = Draws::new(&request.sources, request.seed);

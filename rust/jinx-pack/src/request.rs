@@ -40,7 +40,8 @@ const TABLE_BYTES: u64 = 2 << 30;
 const MAX_DRAWS: u64 = (1 << 32) - 1;
 const MAX_WINDOW: usize = 1 << 24;
 
-/// A number that is known to fit; `why` says from what. If it does not, there must be no plan rather than another one.
+/// A number that is known to fit; `why` gives the reason. If it does not fit, no plan is better than a wrong
+/// plan.
 #[expect(clippy::expect_used)]
 pub(crate) fn known_u32(number: impl TryInto<u32, Error = TryFromIntError>, why: &'static str) -> u32 {
     number.try_into().expect(why)
@@ -65,7 +66,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The number of threads for so many runs: no more than the memory for their tables allows.
+    /// The number of threads for this many runs, limited by the memory for their tables.
     pub(crate) fn threads(&self, runs: u64) -> u64 {
         let wanted = match self.threads {
             0 => usable_cores(),

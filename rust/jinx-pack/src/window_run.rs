@@ -22,7 +22,7 @@ const FULL_PERCENT: u64 = 98;
 /// Finished packs, in the order in which they were finished.
 #[derive(Debug, Default)]
 pub struct Packs {
-    /// Where each pack ends in `positions`.
+    /// The end of each pack in `positions`.
     pub ends: Vec<u32>,
     pub positions: Vec<u32>,
     pub left_out: LeftOut,

@@ -117,7 +117,7 @@ impl SortKeys {
             let mut sources = Vec::new();
             for (path, kind) in &keys {
                 let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
-                // Without a stored column, the keys are taken from the samples.
+                // If there is no stored column, the keys are taken from the samples.
                 sources.push(view.rows.column(&path, *kind)?.map(stored).transpose()?);
             }
             if let [Some(column)] = sources.as_slice()

@@ -9,7 +9,7 @@ def main() -> None:
         from jinx_pipeline.cli.program import run
 
         code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # while modules are imported; `run` handles later ones
+    except KeyboardInterrupt:  # for the time while modules are imported; `run` handles later ones
         sys.stderr.write("jinx-pipeline: interrupted\n")
         code = 130
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""`jinx-pipeline analyze`."""
+"""The command `jinx-pipeline analyze`: computes statistics for every sample."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`jinx-pipeline convert-dialog`."""
+"""The command `jinx-pipeline convert-dialog`: converts dialogs between layouts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,8 +23,8 @@ from jinx_pipeline.cli.running import examples
 def convert_dialog(source: str, out: str, layout: str, target: str, *, overwrite: bool) -> None:
     """Convert the dialogs in SOURCE from one layout to another.
 
-    Columns that a layout does not know pass through; one that has the name of a column of the new layout is an error.
-    A sample that does not have the layout is an error that names it.
+    Columns that a layout does not know pass through. If such a column has the name of a column of the new layout, the
+    command fails. It also fails on a sample that does not have the layout, and names the sample.
     """
     import jinx
     from jinx._outputs import refuse_input

@@ -1,4 +1,4 @@
-"""`jinx-pipeline import-recipe`."""
+"""The command `jinx-pipeline import-recipe`: converts recipes of other tools."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from jinx_pipeline.cli.running import examples
 @click.argument("out", type=click.Path())
 @click.option("--overwrite", is_flag=True, help="Replace existing files.")
 def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
-    """Convert a recipe of Data-Juicer or a pipeline of MLDataForge to ours, and report what is not taken over.
+    """Convert a recipe of Data-Juicer or a pipeline of MLDataForge, and report what cannot be converted.
 
-    Code in it is written to files next to OUT for you to read; it is not run.
+    Code in the recipe is written to files next to OUT, so that you can read it first; it is not run.
     """
     from jinx._outputs import refuse_input
     from jinx._sizes import counted

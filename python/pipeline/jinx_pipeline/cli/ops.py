@@ -1,4 +1,4 @@
-"""`jinx-pipeline ops`."""
+"""The command `jinx-pipeline ops`: lists and describes operators."""
 
 import sys
 from dataclasses import MISSING, Field, fields

@@ -1,4 +1,4 @@
-"""`jinx-pipeline plan`."""
+"""The command `jinx-pipeline plan`: shows what a run would do."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ from jinx_pipeline.cli.running import examples, input_options, print_json, read_
 def plan(recipe: str, source: str | None, *, run_code: bool, as_json: bool, **options: Any) -> None:
     """Show what RECIPE would do: stages, order of filters, blocks, inputs to convert, disk space.
 
-    RECIPE is a file, or the name of a recipe that comes with the package; `run` lists these.
-    Everything is checked, and nothing is written. Operators of the package run on a few samples to measure them. Code
-    that RECIPE names is only run with --run-code.
+    RECIPE is a file, or the name of a recipe that comes with the package; `run` lists the names. Everything is checked,
+    and nothing is written. Operators of the package run on a few samples to measure them. Code that RECIPE names is
+    only run with --run-code.
     """
     from jinx_pipeline.plan_page import describe
 

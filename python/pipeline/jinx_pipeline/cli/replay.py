@@ -1,4 +1,4 @@
-"""`jinx-pipeline replay`."""
+"""The command `jinx-pipeline replay`: runs failed rows again."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`jinx-pipeline resume`."""
+"""The command `jinx-pipeline resume`: continues an interrupted run."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`jinx-pipeline run`."""
+"""The command `jinx-pipeline run`: runs a recipe."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,9 +39,9 @@ def run(
 ) -> int:
     """Run RECIPE, or resume an interrupted run.
 
-    RECIPE is a file, or the name of a recipe that comes with the package; without RECIPE these are listed.
-    The output appears only when everything is written. A row on which an operator fails is left out and reported, and
-    no other row is lost. The exit code is 1 if there are more such rows than --max-bad-rows.
+    RECIPE is a file, or the name of a recipe that comes with the package; without RECIPE, these names are listed. The
+    output appears only when everything is written. A row on which an operator fails is left out and reported, and no
+    other row is lost. The exit code is 1 if there are more such rows than --max-bad-rows.
     """
     from jinx_pipeline.recipe.model import Export
     from jinx_pipeline.recipe.output_kind import kind_at

@@ -30,8 +30,8 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
     """Read a recipe from a file or from the package.
 
     Args:
-        recipe: Its path or name.
-        source: A dataset that replaces its sources.
+        recipe: The path or name of the recipe.
+        source: A dataset that replaces the sources of the recipe.
         options: Paths of the roles, from `input_options`, and options of the recipe; None keeps those of the recipe.
     """
     from jinx_pipeline.recipe.model import SourceSpec
@@ -86,7 +86,7 @@ def examples(*lines: str) -> str:
 
 
 def result_of(run: Callable[[], RunResult]) -> RunResult:
-    """Run, with standard output redirected: Ray prints messages about nodes to it, and it is for the result."""
+    """Run with standard output redirected: Ray prints messages about nodes there, but only the result belongs there."""
     with redirect_stdout(sys.stderr):
         return run()
 

@@ -1,4 +1,4 @@
-"""`jinx-pipeline train-lm`."""
+"""The command `jinx-pipeline train-lm`: trains a language model for `perplexity_filter`."""
 
 from typing import Literal
 
@@ -39,8 +39,8 @@ def train_lm(
 ) -> None:
     """Train a language model for perplexity_filter on the texts of SOURCE and write it to OUT, an ARPA file.
 
-    Each line of a text is a sentence. The smoothing is modified Kneser-Ney, interpolated. All n-grams are in memory
-    while it trains, about 100 bytes for each; use --limit for a part of a large dataset.
+    Each line of a text is a sentence. The smoothing is modified Kneser-Ney, interpolated. Training keeps all n-grams in
+    memory, about 100 bytes for each; use --limit for a part of a large dataset.
     """
     from jinx_pipeline.language_models import train
 

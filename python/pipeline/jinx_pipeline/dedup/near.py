@@ -1,4 +1,4 @@
-"""Near-duplicates: samples that share a band of their MinHash signatures, and all that these connect."""
+"""Near-duplicates: samples that share a band of their MinHash signatures, directly or through other samples."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _STEPS = 1000
-# Similarities at which all bands and rows are looked at, on each side of the threshold; and what rounding may add.
+# The number of ranges of similarity, on each side of the threshold, for which all bands and rows are compared; and the
+# largest rounding error.
 _LOOKS = 20
 _ROUNDING = 1e-6
 
@@ -46,13 +47,13 @@ def best_bands(threshold: float, permutations: int) -> tuple[int, int]:
 
 
 def _candidates(threshold: float, permutations: int) -> list[tuple[int, int]]:
-    """The (bands, rows) of which one has the least errors, told by a look at few similarities."""
+    """Candidates for the (bands, rows) with the smallest error, chosen by evaluating few similarities."""
     rows = np.concatenate([np.arange(1, permutations // bands + 1) for bands in range(1, permutations + 1)])
     bands = np.repeat(np.arange(1, permutations + 1), permutations // np.arange(1, permutations + 1))
     similarity = (np.arange(_STEPS) + 0.5) / _STEPS
     low, high = np.zeros(len(rows)), np.zeros(len(rows))
-    # The error falls with the similarity above the threshold, and rises below it: between two similarities it lies
-    # between those at both.
+    # Above the threshold the error falls with the similarity, and below it the error rises. So between two
+    # similarities, the error lies between the errors at both.
     for is_above in (False, True):
         for run in np.array_split(similarity[(similarity >= threshold) == is_above], _LOOKS):
             if not len(run):

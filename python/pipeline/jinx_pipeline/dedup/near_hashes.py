@@ -17,14 +17,14 @@ _BITS = 64
 
 
 def block_masks(blocks: int, distance: int) -> list[int]:
-    """Masks of all combinations of `blocks - distance` blocks: hashes that differ in `distance` bits agree in one."""
+    """Masks of all combinations of `blocks - distance` blocks; hashes that differ in `distance` bits share one."""
     bounds = [_BITS * block // blocks for block in range(blocks + 1)]
     bits = [(1 << high) - (1 << low) for low, high in pairwise(bounds)]
     return [sum(chosen) for chosen in combinations(bits, blocks - distance)]
 
 
 def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
-    """For each hash, the index of the first hash of its group: hashes that differ in few bits, and all they connect.
+    """For each hash, the index of the first hash of its group: those that differ in few bits, directly or via others.
 
     Only hashes that agree in the bits of the mask are compared.
 
@@ -52,7 +52,7 @@ def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
 
 
 def least_of_groups(roots: "Indexes", values: "Indexes") -> "Indexes":
-    """For each element, the least value in its group; groups are those of `near_groups`, mostly with one member."""
+    """For each element, the lowest value in its group; groups are those of `near_groups`, and most have one member."""
     least = values.copy()
     joined = np.flatnonzero(roots != np.arange(len(roots)))
     np.minimum.at(least, roots[joined], values[joined])

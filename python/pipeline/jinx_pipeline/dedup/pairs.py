@@ -1,4 +1,4 @@
-"""Finds pairs of samples with equal keys in each partition, and joins the pairs to clusters."""
+"""Finds pairs of samples with equal keys in each partition, and joins the pairs into clusters."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,11 +31,11 @@ def gathered(parts: Iterable[tuple[int, pa.Table]], extra: Sequence[str] = ()) -
 
 
 def equal_pairs(parts: Iterable[tuple[int, pa.Table]], ranks: str = "") -> pa.Table:
-    """Each sample of a partition with the same key as an earlier one, paired with the first sample with this key.
+    """Each sample of a partition with the key of an earlier sample, paired with the first sample with this key.
 
     Args:
         parts: As in `gathered`.
-        ranks: A column that is not part of the key; empty: there is none.
+        ranks: The name of the column of ranks, which is not part of the key; empty: there is none.
 
     Returns:
         Positions in the columns `later` and `first`, in the order of `later`; with a column of ranks also the ranks of
@@ -111,7 +111,7 @@ def _by_rank(roots: "Positions", members: "Positions", tables: Sequence[pa.Table
     for table in tables:
         for name in ("later", "first"):
             ranks[np.searchsorted(members, table.column(name).to_numpy())] = table.column(f"{name}_rank").to_numpy()
-    # In descending order of rank: the last write wins, which is that of the least rank.
+    # In descending order of rank: the last write wins, and it has the lowest rank.
     order = np.argsort(ranks, kind="stable")[::-1]
     firsts = np.empty(len(members), np.int64)
     firsts[roots[order]] = order

@@ -1,4 +1,4 @@
-"""Workers that outlive a run, so that several consecutive runs use them without a new start."""
+"""Workers that outlive a run, so that consecutive runs need not start new ones."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -63,7 +63,7 @@ class Cluster:
         """Lend workers to a run, whose options come from `options`.
 
         Raises:
-            RuntimeError: Another run uses them, or the cluster is closed.
+            RuntimeError: Another run uses the workers, or the cluster is closed.
             ConnectionError: No Ray cluster answers.
         """
         if not self._in_use.acquire(blocking=False):

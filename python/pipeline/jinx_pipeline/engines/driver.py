@@ -28,8 +28,9 @@ TICK_SECONDS = 0.5
 _FAILED_STARTS = 5
 # More attempts if a node is short of memory, which may last some minutes.
 _FAILED_STARTS_FOR_MEMORY = 12
-# The machine is to blame after this many consecutive tasks of at most this many rows failed with an error that it may
-# have caused. A task with bad rows fails twice, and so do the tasks into which it is divided.
+# The number of consecutive tasks, and the maximum number of rows of each: if so many fail with an error that the
+# machine may have caused, the machine is to blame. A task with bad rows fails twice, and so do the tasks into which it
+# is divided.
 _UNFIT_TASKS, _UNFIT_ROWS = 16, 8
 # The delay after the first failed start, which doubles each time, and its maximum.
 _RESTART_SECONDS, _MAX_RESTART_SECONDS = 0.1, 30.0
@@ -179,7 +180,7 @@ class Driver:
     def step(self, timeout: float) -> None:
         """Give tasks to workers, wait for their events, and handle them.
 
-        Nothing is lost between two calls: the next one handles the events that came meanwhile.
+        Nothing is lost between two calls: the next call handles the events that arrived in between.
 
         Args:
             timeout: The longest wait in seconds.
@@ -191,7 +192,7 @@ class Driver:
         self._tasks.hand_out()
         self._tasks.end_unwanted()
         self._make_room()
-        # Workers have new tasks already, so they do not wait for this.
+        # Workers already have new tasks, so they do not wait for this sync.
         if time.monotonic() >= self._report_at:
             self.report()
         self._handle_events(timeout)
@@ -205,8 +206,8 @@ class Driver:
     def _committed_rows(self, node: str, block: int, rows: int) -> dict[str, int] | None:
         """The output rows of a block by port, if an earlier process committed all of it.
 
-        Otherwise its pieces are forgotten, since its tasks may be divided differently now, and so are those of the
-        nodes that read it.
+        Otherwise the pieces of the block are dropped, also in the nodes that read it, since its tasks may be divided
+        differently now.
         """
         ports = self._ledger.committed(node, block, rows)
         if ports is not None:
@@ -226,7 +227,7 @@ class Driver:
         next_time = self._scheduler.next_time()
         now = time.monotonic()
         wait = timeout if next_time is None else min(next_time - now, timeout)
-        # If the time has passed already, its task is waiting for a worker.
+        # If this time has passed already, the delayed task is waiting for a worker.
         wait = wait if wait > 0 else timeout
         if self._unreported:
             wait = min(wait, max(self._report_at - now, 0.0))
@@ -279,7 +280,7 @@ class Driver:
             for worker, pool in self._workers.pool_of.items()
             if pool not in starved and worker not in self._workers.assignments and not self._scheduler.waiting(pool)
         ]
-        # Workers that are starting first: they hold nothing yet.
+        # Workers that are still starting are ended first: they hold nothing yet.
         idle.sort(key=lambda worker: worker not in self._workers.starting)
         if idle:
             self._observer.event("made room", {"worker": idle[0], "for": starved})
@@ -305,7 +306,7 @@ class Driver:
     def _handle_answer(self, event: Finished | Failed | Stopped) -> None:
         ended = self._tasks.end(event.worker, event.attempt)
         if ended is None or ended.kill_at is not None:
-            # Such as a second answer to a task, or an answer to a cancelled task.
+            # For example, a second answer to a task, or an answer to a cancelled task.
             self._observer.event("ignored", {"worker": event.worker, "attempt": event.attempt})
             if ended is not None:
                 self._discard(ended)
@@ -318,7 +319,7 @@ class Driver:
             self._tasks.give_back([ended])
 
     def _handle_fatal(self, event: FatalEvent) -> None:
-        """Stop, unless it concerns a task with few rows and there were not many such tasks in succession."""
+        """Stop the run, unless the task has few rows and not many such tasks have failed in succession."""
         current = self._workers.current(event.worker)
         if current is not None and current.kill_at is not None:  # a cancelled task
             self._tasks.end(event.worker, current.lease.attempt)
@@ -353,7 +354,7 @@ class Driver:
         assignments = self._workers.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
         if assignments:
-            # It was working on the first task, and had not begun the others.
+            # The worker was running the first task, and had not begun the others.
             current, *pending = assignments
             self._tasks.give_back(pending)
             if current.kill_at is None:
@@ -398,7 +399,7 @@ class Driver:
         self._tasks.abandon(verdict.losers)
 
     def _input_row(self, given_up: Quarantined) -> tuple[int, str]:
-        """The row of the pipeline's input that a task of one row reads; as `row_of`."""
+        """The row of the pipeline's input that a task of one row reads; a callback like `row_of`."""
         source, task = self._streams.read_by(given_up.task)
         if source.bounds is not None:
             return task.first, "group"

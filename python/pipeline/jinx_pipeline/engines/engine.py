@@ -30,11 +30,11 @@ class Engine(Protocol):
         ...
 
     def memory(self) -> dict[str, int]:
-        """Bytes of private memory that a worker of each pool may use; a pool that is missing has no limit."""
+        """Bytes of private memory that a worker of each pool may use; pools that are missing have no limit."""
         ...
 
     def lacks(self, needs: Resources) -> str | None:
-        """What the machines have, if none can hold a worker with these needs; None: one can."""
+        """A message about what the machines have, if none can hold a worker with these needs; None: one can."""
         ...
 
     def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> "Engine":
@@ -144,7 +144,7 @@ class _OnRay:
         return self.cluster.lacks(needs_of(self.options, needs)) or _lacks_memory(self.options, needs)
 
     def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> Engine:
-        # Ray refuses or delays workers by their needs, which is too strict for an estimate of another machine.
+        # Ray refuses or delays workers that need too much. For an estimate from another machine, this is too strict.
         del measured
         return replace(self, pools=pools)
 

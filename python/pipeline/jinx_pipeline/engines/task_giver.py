@@ -53,7 +53,7 @@ class TaskGiver:
                 if lease is not None:
                     self._assign(worker, lease, now)
                 elif not self._recall(pool, now):
-                    break  # there is no task for other workers of this pool either
+                    break  # other workers of this pool get no task either
             if not idle:
                 self._hand_out_ahead(pool, now)
 

@@ -60,7 +60,7 @@ class Failed:
         worker: The worker.
         attempt: The number of the lease.
         cause: FAILED, MEMORY or THROTTLED.
-        what: What happened.
+        what: A description of the failure.
         seconds: How long to wait.
         operator: The operator that it ran.
     """
@@ -87,7 +87,7 @@ class FatalEvent:
 
     Attributes:
         worker: The worker.
-        what: What happened.
+        what: A description of the error.
         trace: The traceback.
         host: The machine, if there are several.
         operator: The operator that failed on all rows of the task, if it may succeed on other rows; otherwise empty.

@@ -1,4 +1,4 @@
-"""The workers of a run and their tasks, of all nodes."""
+"""The workers of a run, and the tasks of all nodes that they run."""
 
 import time
 from collections import Counter

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from jinx_pipeline.exchange.key_file import KeyFiles
 
-# Files are merged to avoid more opens than this, if each would read fewer bytes than this.
+# Files are merged if there would be more opens than this, each to read fewer bytes than this.
 _MANY_OPENS = 10_000
 _FEW_BYTES = 65_536
 # The maximum number of files that a merge task has open at the same time.
@@ -44,8 +44,9 @@ class Division:
 def divide(files: KeyFiles, other: KeyFiles, *, kinds: int, partitions: int, max_keys: int) -> Division:
     """Divide keys among tasks, after they were written.
 
-    Each look opens each file once, so there are files x looks opens. If these are many small reads, files are merged
-    first, in tasks that read each file once. Merges also split partitions that are too large for a task.
+    Each look opens each file once, so the number of opens is the number of files times the number of looks. If there
+    would be many opens for small reads, files are merged first, in tasks that read each file once. Merges also split
+    partitions that are too large for a task.
 
     Args:
         files: The keys of the samples.
@@ -66,7 +67,7 @@ def divide(files: KeyFiles, other: KeyFiles, *, kinds: int, partitions: int, max
 
 
 def _runs(files: KeyFiles, max_keys: int) -> tuple[int, ...]:
-    """Bounds of groups of files that have up to a number of keys together and fit into memory."""
+    """The bounds of groups of files; the keys of a group fit into memory, and a group has a limited number of files."""
     if not len(files):
         return ()
     bounds, keys, size = [0], 0, 0

@@ -7,8 +7,8 @@ index      offset and CRC-32 of each section, and the offset of the end
 schema     the schema of all sections, as Arrow IPC
 sections   Arrow IPC messages; nothing for an empty section
 
-Sections are read with `pread` instead of a memory map: the kernel does not read pages around them, and a truncated file
-raises an error where a map would end the process.
+Sections are read with `pread` instead of a memory map: the kernel does not read the pages around a section, and a
+truncated file raises an error, while a memory map would end the process.
 """
 
 import os
@@ -39,7 +39,7 @@ KeySource = Path | bytes
 class KeyFileError(ValueError):
     """A key file is missing or damaged."""
 
-    # Neither another attempt nor a smaller task could read it.
+    # The run stops: another attempt or a smaller task could not read the file either.
     concerns_all_rows = True
 
     def __init__(self, source: KeySource, problem: str) -> None:

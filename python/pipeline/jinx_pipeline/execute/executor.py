@@ -57,7 +57,7 @@ class Outputs(Protocol):
         ...
 
     def committed(self, node: PlanNode, block: int) -> None:
-        """Note that a task of such a node is committed and on disk."""
+        """Record that a task of a `join` or `pack` node is committed and on disk."""
         ...
 
 
@@ -158,7 +158,7 @@ class Executor:
             self._driver.report()
 
     def step(self, timeout: float) -> None:
-        """Begin the nodes whose inputs are complete; then do as `Driver.step`.
+        """Begin the nodes whose inputs are complete; then call `Driver.step`.
 
         Args:
             timeout: The longest wait in seconds.
@@ -170,7 +170,7 @@ class Executor:
             self._has_begun = True
             self._begin_source(self._graph.source)
         while finished := self._driver.take_finished():
-            # Their results are on disk and reported before other nodes use them.
+            # Results of a node are on disk and reported before other nodes use them.
             self._driver.report()
             for node in finished:
                 self._begin_followers(self._graph[node])
@@ -185,7 +185,7 @@ class Executor:
         """The blocks of a node of operators: rows that each begins with, by block number."""
         return self._streams.blocks(node)
 
-    # After a node is finished.
+    # Called after a node is finished.
 
     def _begin_followers(self, node: PlanNode) -> None:
         if node.kind == "map" and node.of_other:

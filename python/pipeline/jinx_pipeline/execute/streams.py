@@ -1,4 +1,4 @@
-"""The rows that each node of a running plan reads: in which files they are."""
+"""Finds the files with the rows that each node of a running plan reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -29,7 +29,7 @@ _PAIR = ("later", "first")
 
 @dataclass(frozen=True)
 class Decisions:
-    """Makes the decisions of global operators, or takes those of an earlier process.
+    """Makes the decisions of global operators, or loads the decisions of an earlier process.
 
     Attributes:
         recipe: The recipe with the operators.
@@ -57,7 +57,8 @@ class Decisions:
         if settled is None:
             operator = self.recipe.steps[place].operator
             if isinstance(operator, Partitioned):
-                # Recorded, because finished tasks of an earlier process need the same numbers, even if memory differs.
+                # The number is recorded, because finished tasks of an earlier process used it, even if the memory
+                # differs now.
                 max_keys = operator.keys_at_once(self.memory)
                 settled = Partitions(node, operator.partitions(rows, max_keys), max_keys)
                 self.ledger.record(settled)
@@ -114,7 +115,7 @@ class Decisions:
             node,
             place,
             files,
-            # If edits follow, they count the remaining rows.
+            # If an operator edits samples after the decision, it counts the remaining rows.
             rows - rows_out if is_edited else rows,
             0 if is_edited else rows_out,
             time.perf_counter() - started,

@@ -22,7 +22,7 @@ class KeyTasks:
         place: The place of the operator in the recipe.
         settled: The recorded partitions of the keys.
         parts: The parts with the keys next to them.
-        other_parts: The same for the dataset that a join adds.
+        other_parts: The parts of the dataset that a join adds.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class KeyTasks:
 
         Args:
             merged: The merged key files, if there were merges.
-            merged_other: The same for the dataset that a join adds.
+            merged_other: The merged key files of the dataset that a join adds.
         """
         if not self._division.runs:
             return Keys(self._files, self._division, self._folder, self._other)

@@ -54,7 +54,7 @@ class KeyWork(ABC):
         """Run a task, and write its result."""
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`."""
+        """See `Work.run`."""
         del source
         started, cpu = time.perf_counter(), time.process_time()
         worker.busy_with(self.operator.name, 0)

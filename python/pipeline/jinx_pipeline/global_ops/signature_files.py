@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-# So many files stay mapped, because they are read several times.
+# How many files stay mapped, because they are read several times.
 _OPEN_FILES = 500
 
 

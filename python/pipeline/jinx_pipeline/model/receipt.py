@@ -9,8 +9,8 @@ class BadRow:
     """A row that is in no output because something failed on it.
 
     Attributes:
-        row: Its number in its source, from 0, where unreadable rows count too; in the run log, its number among the
-            rows that the pipeline reads from all sources.
+        row: The number of the row in its source, from 0; unreadable rows count too. In the run log, its number among
+            the rows that the pipeline reads from all sources.
         operator: The operator that failed, or that ran when the worker died; empty if unknown.
         error: The exception's type and message, or what happened to the worker.
         trace: The end of the traceback.
@@ -39,7 +39,7 @@ class OperatorFigures:
 
     Attributes:
         operator: Its name.
-        number: Its place in the recipe.
+        number: The place of the operator in the recipe.
         rows_in: Its input rows.
         rows_out: Its output rows.
         seconds: Its wall time.

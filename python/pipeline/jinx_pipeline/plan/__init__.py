@@ -1,1 +1,1 @@
-"""From a recipe to a plan: inputs, the graph of nodes, blocks."""
+"""Makes a plan from a recipe: inputs, the graph of nodes, blocks."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 BLOCK_BYTES: Final = 64_000_000
 MAX_BLOCK_ROWS: Final = 20_000
 MIN_BLOCK_ROWS: Final = 500
-# So that a small input keeps all cores busy too.
+# The minimum number of blocks, so that a small input keeps all cores busy too.
 MIN_BLOCKS: Final = 64
 
 
@@ -22,7 +22,7 @@ class SampleSize:
     """The mean size of a sample.
 
     Attributes:
-        row_bytes: The size in the input itself.
+        row_bytes: The size of the sample in the input itself.
         media_bytes: The size of its image, audio and video files that operators read.
     """
 
@@ -31,7 +31,7 @@ class SampleSize:
 
     @property
     def bytes(self) -> float:
-        """The sum of both."""
+        """The size of the sample with its media files."""
         return max(self.row_bytes + self.media_bytes, 1.0)
 
 

@@ -36,7 +36,7 @@ class PlanNode:
         kind: `source`: rows of datasets; `map`: operators run on each block; `merge`: fewer and larger files of keys;
             `look`: tasks over the keys of all rows; `decide`: the driver decides which rows remain, in which order;
             `join`: tasks that put the parts of divided blocks together; `pack`: tasks that write an output.
-        reads: Streams whose blocks are its blocks; their rows are concatenated.
+        reads: The streams that it reads block by block; their rows are concatenated.
         after: Streams that must be complete before it begins.
         ports: `out`, `dropped` and `failed` hold rows, `keys` the keys for a later `look`, `edits` what an operator
             needs to edit each sample after its decision.
@@ -79,7 +79,7 @@ class PlanGraph:
         return self._by_id[node_id]
 
     def find(self, kind: Kind, place: int, *, of_other: bool = False) -> PlanNode | None:
-        """The node of a kind that belongs to an operator that looks at all rows; None if there is none.
+        """The node of a kind for an operator that looks at all rows; None if there is none.
 
         Args:
             kind: The kind; `map`: the node that computes the keys.
@@ -117,7 +117,7 @@ class PlanGraph:
         return [node for node in self.nodes if node.reads and self.origin(node.id).id == origin]
 
     def of_generation(self, generation: int) -> "PlanGraph":
-        """The graph to write the outputs again: the ids of the nodes that write them differ for each generation."""
+        """The graph that writes the outputs again: the ids of the writing nodes differ for each generation."""
         if not generation:
             return self
         new_ids = {node.id: f"{node.id}-{generation}" for node in self.nodes if node.kind in WRITERS}

@@ -133,7 +133,7 @@ class _Builder:
             if isinstance(end, _Chain):
                 end = self._ends[port] = Stream(self._closed(end).id)
             elif len(inputs) > 1 and self._origins[end.node] == end.node:
-                # Only parts can be concatenated, so a source or decision gets a node that writes its rows as parts.
+                # Only parts can be concatenated, so a new node writes the rows of a source or decision as parts.
                 end = Stream(self._closed(_Chain((end,))).id)
             streams.append(end)
         origins = [self._origins[stream.node] for stream in streams]
@@ -236,7 +236,7 @@ class _Builder:
         reads = (Stream(decide.id),)
         if operator.kind in {"grouper", "aggregator"}:
             return _Chain(reads, group=step)
-        # Its last phase edits samples.
+        # The last phase of the operator edits samples.
         return _Chain(reads, [step]) if is_edited else reads[0]
 
     def _add_look(self, step: int, operator: Partitioned, rows: PlanNode) -> PlanNode:
@@ -328,7 +328,7 @@ def _plain_export(recipe: Recipe) -> Any:
 
 
 def _plain(port: StepPort) -> StepPort:
-    """The port with `kept` replaced by `out`: the rows that a filter keeps are those that it passes on."""
+    """The port with `kept` replaced by `out`: a filter passes on the rows that it keeps."""
     return StepPort(port.step) if port.port == "kept" else port
 
 

@@ -1,4 +1,4 @@
-"""Inputs: opens or converts sources, and distinguishes a changed input from one that has grown."""
+"""Inputs: opens or converts sources, and tells a changed input from a grown one."""
 
 import json
 import os
@@ -24,7 +24,8 @@ from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.sample.content_identity import content_digest, content_identity, refuse_replaced
 
-# These are converted first: a broken line is then lost alone, and workers need not index or scan the file.
+# These formats are converted first: then only a broken line is lost, not the file, and workers need not index or scan
+# the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
 # The suffix of the directory of a conversion until it is done.
@@ -39,7 +40,7 @@ class Rejected:
     """An unreadable row of a source.
 
     Attributes:
-        samples_before: The number of readable samples before it.
+        samples_before: The number of readable samples before the row.
         reason: What is wrong with it.
     """
 
@@ -104,7 +105,7 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
     """Open a source, after converting it if necessary.
 
     Args:
-        source: The source.
+        source: The source of the recipe.
         inputs_dir: The directory for converted inputs, by fingerprint.
         convert: Converts a source.
 
@@ -136,7 +137,7 @@ def content_of(path: str) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: The file does not exist.
-        JinxError: It cannot be read.
+        JinxError: The source cannot be read.
     """
     if not needs_conversion(path):
         return _described(path).identity
@@ -146,10 +147,10 @@ def content_of(path: str) -> dict[str, Any]:
 
 
 def needs_conversion(path: str) -> bool:
-    """Whether a source must be converted before it is read: it is not JINX, a saved view or MDS.
+    """Whether a source must be converted before it is read, because it is not JINX, a saved view or MDS.
 
     Raises:
-        ValueError: It is a pipe or a device, which cannot be read twice and may be endless.
+        ValueError: The source is a pipe or a device, which cannot be read twice and may be endless.
     """
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         raise ValueError(f"{path}: this is a pipe or a device; a regular file is needed")
@@ -160,7 +161,7 @@ def needs_conversion(path: str) -> bool:
     except UnsupportedError:
         return True
     except JinxError:
-        # A directory or pattern of other files; the conversion reports whether they can be read.
+        # This is a directory or pattern of other files; the conversion reports whether they can be read.
         return not path.endswith(".jinx") and not (Path(path) / "jinx.json").exists()
     return False
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int) -> "npt.NDArray[np.int64] | None":
     """The rows to read, counted over all sources in order; None: all rows, in order.
 
-    With weights, the mixture has as many samples as the scarcest source allows for these shares; `max_samples` counts
-    as the size of a source. The seed chooses the samples, which keep their order.
+    With weights, the mixture is as large as possible: the source that is too small for its share limits it;
+    `max_samples` counts as the size of a source. The seed chooses the samples, which keep their order.
 
     Raises:
-        ValueError: No source has a weight, or one that has a weight has no samples.
+        ValueError: No source has a weight, or a source with a weight has no samples.
     """
     available = [
         count if source.max_samples is None else min(count, source.max_samples)

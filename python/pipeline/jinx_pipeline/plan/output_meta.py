@@ -1,6 +1,6 @@
 """The `meta` of an output: inherited from the inputs, with the recipe, versions and inputs that it was made from.
 
-Nothing in it depends on when, where or how the recipe was run, so the same recipe gives the same bytes.
+The `meta` does not depend on when, where or how the recipe was run, so the same recipe gives the same bytes.
 """
 
 import warnings
@@ -17,7 +17,7 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.content_identity import content_identity
 
 MEMBER: Final = "jinx_pipeline"
-# Operators of these kinds may change any column if they do not declare which.
+# Operators of these kinds may change any column if they declare none.
 _EDITING = frozenset({"mapper", "splitter", "aggregator"})
 
 
@@ -80,7 +80,7 @@ def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, An
 
 
 def _identified(source: Input) -> dict[str, Any]:
-    """What identifies the content of an input: neither its path nor the times of its files."""
+    """The parts of an identity that identify the content, without the path or the times of files."""
     identity = source.identity
     if "sha256" in identity:
         return {name: identity[name] for name in ("format", "samples", "bytes", "sha256")}

@@ -17,7 +17,7 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Piece:
-    """A file, or the lines of it that begin in a range.
+    """A file, or the lines of a file that begin in a range.
 
     Attributes:
         path: The file.
@@ -45,7 +45,7 @@ def pieces_of(source: str) -> list[Piece]:
         return []
     inputs = find_inputs([source])
     if Path(source).is_dir() and len(splits_of(source, inputs.files)) > 1:
-        return []  # each split would be a dataset of its own; the conversion reports it
+        return []  # each split would be a separate dataset; the conversion reports this
     return [piece for file in inputs.files for piece in _of_file(file, cast("FormatName", inputs.format))]
 
 

@@ -42,7 +42,7 @@ class Plan:
         versions: Versions of the packages whose code makes the rows.
         order: The name of the file in `decisions/` with the rows to read; None: all rows, in order.
         facts: The name of the file in `decisions/` with the combined facts of the footers; None: there is none.
-        meta: The `meta` of the output: inherited from the inputs, with what the output was made from.
+        meta: The `meta` of the output: inherited from the inputs, with the recipe, versions and inputs.
         findings: The results of the probe.
     """
 
@@ -267,7 +267,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     places = [place for place in (node.group, *node.operators, node.keys_of) if place is not None]
     before = operators[: min(places, default=len(operators))]
     if node.group is not None and before and before[-1].kind == "grouper":
-        before.pop()  # whose groups an aggregator takes as they are
+        before.pop()  # the grouper, whose groups an aggregator takes unchanged
     needs = node_resources(recipe, node)
     return Stage(
         [operator.editor(edits) if isinstance(operator, Edits) else operator for operator in chosen],

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Rows of a dataset or of parts, or groups of such rows.
+    """Rows of a dataset or of parts, or groups of these rows.
 
     Attributes:
         base: Paths of the dataset that contains the rows; empty if the parts hold the rows themselves.
@@ -68,7 +68,7 @@ class BaseDataset:
     """The dataset under the parts, opened once for any number of parts.
 
     Args:
-        source: A source whose base is this dataset.
+        source: A source that has this dataset as its base.
     """
 
     def __init__(self, source: Source) -> None:
@@ -130,7 +130,7 @@ class OpenSource:
 
     @cached_property
     def dataset(self) -> "jinx.Dataset":
-        """The dataset that `local` positions refer to."""
+        """The dataset to which positions from `local` refer."""
         import jinx
 
         if not self.parts:
@@ -149,7 +149,7 @@ class OpenSource:
 
     @cached_property
     def samples(self) -> DatasetSource:
-        """The same for batches, which share what it has read."""
+        """The dataset for batches, which share the values that it has read."""
         return _Samples(self)
 
     def __len__(self) -> int:
@@ -205,19 +205,19 @@ class OpenSource:
 
     @property
     def origin(self) -> "jinx.Dataset":
-        """What `origin_rows` count in: the base, or without one `dataset`."""
+        """The dataset in which `origin_rows` are positions: the base, or `dataset` if there is no base."""
         return self.dataset if self.base is None else self.base
 
     def origin_rows(self, positions: "Positions") -> "Positions":
-        """Where rows lie in `origin`."""
+        """The positions of rows in `origin`."""
         return self.local(positions) if self.base is None else self.input_rows(positions)
 
     def own_columns(self) -> list[str]:
-        """The columns of which some part has other values than the base, or none."""
+        """The columns that some part stores itself, because a row has another value than in the base or no value."""
         return in_order(name for names in self._own for name in names)
 
     def has_own(self, positions: "Positions") -> "dict[str, npt.NDArray[np.bool_]]":
-        """For each of `own_columns`, which rows have another value than the base, or none; bool of shape (n,)."""
+        """For each of `own_columns`, the rows with another value than in the base or no value; bool of shape (n,)."""
         local = self.local(positions)
         parts = np.searchsorted(np.cumsum([len(part) for part in self.parts]), local, side="right") if self._own else []
         has = {name: np.array([name in names for names in self._own])[parts] for name in self.own_columns()}
@@ -228,13 +228,13 @@ class OpenSource:
 
     @property
     def is_even(self) -> bool:
-        """Whether all rows have the same columns of their own, so that they can be copied as the parts show them."""
+        """Whether all rows have the same own columns, so that they can be copied as the parts show them."""
         marks = {ABSENT, UNCHANGED}.intersection(self.dataset.column_names)
         return not marks and len(set(self._own)) <= 1
 
     @cached_property
     def _own(self) -> list[frozenset[str]]:
-        """Of each part, the columns of which a row has another value than the base, or none."""
+        """For each part, the columns in which a row has another value than in the base or no value."""
         if self.base is None or not self.source.has_parts:
             return []
         of_base = set(self.base.column_names)
@@ -244,7 +244,7 @@ class OpenSource:
 def _changed_columns(part: "jinx.Dataset") -> list[str]:
     """The columns that operators have written to a part that is a saved view.
 
-    Before them, it has the columns that a base which is a view has of its own.
+    If the base is a view, its own columns come first in the part; they are not returned.
     """
     own = part._roots()[2]
     return [name for name in own[own.index(ROW) :] if name not in PRIVATE]
@@ -265,7 +265,7 @@ class _Slice(OpenSource):
 
 
 class _Samples(DatasetSource):
-    """The samples of a source, whose columns are in one order, whatever parts they are in."""
+    """The samples of a source. The order of columns is the same for all parts."""
 
     def __init__(self, source: OpenSource) -> None:
         super().__init__(source.dataset)

@@ -14,7 +14,7 @@ READING: Final = "reading the input"
 
 
 class SourceRows:
-    """Maps a row of the pipeline's input to its source and its number there.
+    """Maps a row of the pipeline's input to its source and its row number in the source.
 
     Args:
         inputs: The inputs, in order.
@@ -25,7 +25,7 @@ class SourceRows:
         self._firsts = [0, *accumulate(source.rows for source in inputs)]
 
     def named(self, bad: BadRow) -> BadRow:
-        """A row that was left out, with its source and its number there."""
+        """A row that was left out, with its source and its row number in it."""
         index = min(bisect_right(self._firsts, bad.row), len(self._inputs)) - 1
         if bad.row < 0 or index < 0 or bad.counted:
             return bad

@@ -19,18 +19,19 @@ class Stage:
         output: `"view"`: positions and changed columns; `"rows"`: the samples themselves.
         writer: Keywords for `jinx.Writer`, with output `"rows"`.
         batch_rows: Rows that operators see at once.
-        group: For a source of groups: makes the samples of a group, before the operators run.
+        group: For a source of groups: the operator that makes the samples of a group, before the other operators run.
         signatures: An operator over keys; its keys of the remaining rows are written next to the part.
         partitions: The number of partitions of these keys.
         ports: The ports besides `out` whose rows are written: `dropped`, `failed`.
         keep_stats: Whether statistics become a column of the output.
-        is_open: Whether an operator before them may have added columns to some rows alone; see `Batch.is_open`.
-        stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
+        is_open: Whether an earlier operator may have added columns to only some rows; see `Batch.is_open`.
+        stat_order: All statistics of the recipe; a sample has them in this order, regardless of the order of the
+            filters.
         measure_only: Filters add their statistics and drop nothing.
         known_stats: Statistics in the input by name, with the digest of the filter that computed them.
         pool: The pool of the workers that run it.
-        has_time_limit: Whether `row_seconds` applies: not to operators with models on a GPU or in memory, whose time
-            only their author knows.
+        has_time_limit: Whether `row_seconds` applies: not to operators with models on a GPU or in memory, because only
+            their author knows how long they take.
         seed: The seed of the run.
         threads: Threads of one worker.
         trace: How many examples of changed and dropped rows to keep for each operator in one task.
@@ -63,7 +64,7 @@ class Stage:
 
 
 def opens(operator: Operator) -> bool:
-    """Whether an operator may add columns to some samples alone; see `Batch.is_open`."""
+    """Whether an operator may add columns to only some samples; see `Batch.is_open`."""
     if operator.kind == "mapper":
         return not operator.writes
     if operator.kind == "aggregator":

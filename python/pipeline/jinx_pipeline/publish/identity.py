@@ -15,7 +15,7 @@ Identity = dict[str, Any]
 
 
 def identity_of(export: Export) -> Identity | None:
-    """The identity of the content at the path of an output: different contents differ in it; None: there is nothing.
+    """The identity of the content at the path of an output, unique to the content; None: the path does not exist.
 
     It does not depend on the path, so it also identifies an output before it is moved to its path.
 
@@ -46,7 +46,7 @@ def identity_of(export: Export) -> Identity | None:
 
 
 def _refuse_other_sizes(folder: Path, listed: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse shards that are missing or truncated, which otherwise only their reader would notice."""
+    """Refuse missing or truncated shards; otherwise only a later reader would notice them."""
     for shard in listed:
         path = folder / shard["name"]
         files = {path: shard["bytes"], path.with_suffix(".binx"): shard["sidecar_bytes"]}

@@ -24,7 +24,7 @@ from jinx_pipeline.worker.own_values import copy_rows, has_column
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Rows whose own columns are read at a time.
+# The number of rows whose own columns are read at a time.
 _COPIED_ROWS = 1000
 # Names that `jinx.convert` has for formats.
 _FORMATS = {"webdataset": "tar"}
@@ -65,7 +65,7 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     if base is None:
         raise ValueError("a view shows rows of the input, and these rows are new; export with kind: jinx")
     if not source.parts:
-        # For readers, a dataset without samples is the same as a view of no samples.
+        # Write an empty dataset: readers see no difference from a view without samples.
         with jinx.Writer(target, overwrite=True, meta=writer["meta"]) as output:
             return output.close()
     dataset = source.dataset
@@ -73,8 +73,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     view = without_private(dataset)
     of_base: list[str] = []
     if not source.is_even:
-        # A view has its own columns for all rows: that of a row of the base is written too, and that of a row without
-        # one is null.
+        # A view stores its own columns for all rows, so it also stores the values of rows that are unchanged from the
+        # base, and null for rows without a value.
         own = [name for name in source.own_columns() if name in view.column_names]
         changed = _changed_in_some_row(source)
         of_base = [name for name in own if name not in changed and name not in base._roots()[2]]
@@ -83,8 +83,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         view = view.with_columns({name: partial(_value, name) for name in shown})
     if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
         view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
-    # The inputs hold their own `meta`. Which values the lengths were counted of is in the plan: if the input is a view,
-    # parts have its own columns, whether they changed or not.
+    # The inputs hold their own `meta`. The plan says which values the lengths were counted from; the parts do not,
+    # because they also hold unchanged own columns of an input that is a view.
     planned = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
     meta = {**kept_meta(view), **planned}
     place = str(Path(export.path).absolute())
@@ -95,7 +95,7 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
 
 
 def _is_shown(source: OpenSource, name: str) -> bool:
-    """Whether any row has a column, of which the base may say so only of rows that remain no more."""
+    """Whether any remaining row has a column; in the base, perhaps only dropped rows have it."""
     return any(any(has_column(source, chunk, name)) for chunk in _chunks(source))
 
 
@@ -134,12 +134,12 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
             return jinx.convert(Path(folder) / "none.jinx", target, **options)
         dataset = without_private(source.dataset)
         if not source.is_even:
-            # Of a view, a column that some samples lack is null in them.
+            # In a view, a column is null in samples that lack it.
             with jinx.Writer(Path(folder) / "whole") as writer:
                 _copy_all(writer, source)
                 writer.close()
             dataset = jinx.open(Path(folder) / "whole")
         if COUNTED in meta and export.kind == "parquet" and len(dataset):
-            # As for a view, this is in the plan.
+            # The plan says this, as for a view.
             dataset = with_lengths_text(dataset, json.dumps(meta[COUNTED]))
         return jinx.convert(dataset, target, **options)

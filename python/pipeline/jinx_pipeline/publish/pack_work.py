@@ -54,7 +54,7 @@ class PackWork:
     suffix: str = ""
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`."""
+        """See `Work.run`."""
         started = time.perf_counter()
         worker.busy_with(_WRITING, 0)
         target = placed(path, self.prefix)
@@ -91,7 +91,7 @@ class ExportWork:
     suffix: str = ""
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`."""
+        """See `Work.run`."""
         del task
         started = time.perf_counter()
         worker.busy_with(_WRITING, 0)
@@ -110,7 +110,7 @@ def placed(path: Path, prefix: str) -> Path:
 
 @contextmanager
 def _output_errors() -> Generator[None]:
-    """Raise errors of the data as `OutputError`, because any other worker would get them as well."""
+    """Raise errors of the data as `OutputError`, because every other worker would get them too."""
     try:
         yield
     except (JinxError, ValueError, TypeError) as error:

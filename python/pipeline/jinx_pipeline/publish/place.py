@@ -22,7 +22,7 @@ def put_in_place(export: Export, staged: Path, *, replaces: bool) -> None:
 
     Raises:
         FileExistsError: The path exists and may not be replaced.
-        ValueError: The path is a directory with other files than those of a dataset.
+        ValueError: The path is a directory with files that do not belong to a dataset.
     """
     out = Path(export.path)
     is_taken = os.path.lexists(out)
@@ -59,7 +59,7 @@ def _name_file(staged: Path, out: Path) -> None:
         os.link(staged, out)
     except FileExistsError:
         raise
-    except OSError:  # a file system without hard links
+    except OSError:  # the file system has no hard links
         staged.rename(out)
     else:
         staged.unlink()

@@ -30,7 +30,7 @@ class LostOutputError(RuntimeError):
 
 @dataclass
 class Publication:
-    """Publishes the output of a run, and resumes where an earlier process ended.
+    """Publishes the output of a run, and resumes an interrupted publication.
 
     The executor asks for its tasks when the rows are complete (`execute.executor.Outputs`); `finish` does the rest.
 
@@ -62,7 +62,7 @@ class Publication:
         return self._pending() is not None
 
     def published(self) -> Published | None:
-        """The record of the output, if it describes what is at its path; None: the output must be written.
+        """The record of the output, if the output is at its path; None: the output must be written.
 
         Raises:
             FileExistsError: Another output is at the path, and may not be replaced.
@@ -105,7 +105,7 @@ class Publication:
         return output.join_tasks() if node.kind == "join" else output.pack_tasks()
 
     def committed(self, node: PlanNode, block: int) -> None:
-        """Note that a task of a node that writes the output is committed and on disk."""
+        """Record that a task of a node that writes the output is committed and on disk."""
         if self._staged is not None:
             self._staged.committed(node.kind, block)
 
@@ -129,10 +129,10 @@ class Publication:
             built = Built(begun.generation, staged)
             self.ledger.record(built)
         self._put_in_place(begun, built, output.staged())
-        # Before the record is written, since leftovers are not looked for afterwards.
+        # Leftovers are removed before the record is written, because no later call looks for them.
         output.remove_parts()
         remove_hidden(self.export, self.ledger.directory.run)
-        # Leftovers of killed processes have other hidden names.
+        # Leftovers of killed processes have different hidden names.
         _core.clean(str(Path(self.export.path).absolute().parent))
         samples, size = output.facts()
         facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import jinx
 
-# Without a requested size, a part of at least this size becomes a shard unchanged, so nothing is written twice. Smaller
+# If no size is requested, a part of at least this size becomes a shard unchanged, so nothing is written twice. Smaller
 # parts are joined, since shards of a few megabytes are slow to open and to list.
 SMALLEST_SHARD: Final = 16_000_000
 
@@ -16,8 +16,8 @@ SMALLEST_SHARD: Final = 16_000_000
 def groups_of(sizes: Sequence[int], shard_size: int | None) -> Iterator[range]:
     """The parts that become one shard, for each shard; they follow from the sizes alone.
 
-    With a requested size, a shard holds as many parts as fit into it; parts that do not fill a shard alone are then
-    written twice, once by the task and once into the shard. Blocks as large as shards would avoid that and cost more:
+    If a size is requested, a shard holds as many parts as fit into it. Parts that do not fill a shard alone are then
+    written twice, by the task and into the shard. Blocks as large as shards would avoid the second write but cost more:
     the rows of a block are in memory until it is written, and are lost with its worker.
 
     Args:

@@ -117,7 +117,7 @@ class StagedFile(StagedOutput):
     """An output that is one file or not JINX, which one task writes."""
 
     def join_tasks(self) -> Tasks:
-        """No tasks: the parts are read one after another."""
+        """There are no such tasks: the parts are read one after another."""
         return Tasks()
 
     def pack_tasks(self) -> Tasks:
@@ -144,7 +144,7 @@ class StagedFile(StagedOutput):
         return (0, 0) if piece is None else (piece.rows_out, piece.bytes_out)
 
     def remove_parts(self) -> None:
-        """Keep the parts: if the input grows, the output is written again with them."""
+        """Keep the parts: if the input grows, the output is written again from them."""
 
 
 class StagedDirectory(StagedOutput):

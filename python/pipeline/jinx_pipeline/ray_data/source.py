@@ -128,7 +128,7 @@ def load_blobs(batch: "pa.Table", columns: Sequence[str]) -> "pa.Table":
         columns: Columns with references.
 
     Raises:
-        ValueError: A column holds something else.
+        ValueError: A column holds other values than references.
     """
     import pyarrow as pa
 

@@ -10,7 +10,7 @@ class Place:
     Attributes:
         file: The file; None for a recipe built in Python.
         line: The line, from 1; 0 if unknown.
-        path: The path inside, such as `process[2].text_length_filter.min_len`.
+        path: The path inside the recipe, such as `process[2].text_length_filter.min_len`.
     """
 
     file: str | None = None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Keys of Data-Juicer's recipes that concern running; our recipes have other options for it.
+# Keys of Data-Juicer's recipes that concern running; our recipes have their own options for this.
 _OF_THE_RUN = [
     "project_name",
     "executor_type",
@@ -36,7 +36,7 @@ _OF_THE_RUN = [
     "auto_num",
     "hpo_config",
 ]
-# Keys that may change the result, with the default values that do not.
+# Keys that may change the result, with the default value of each, which does not.
 _WITH_DEFAULTS: dict[str, Any] = {
     "suffixes": [],
     "eoc_special_token": "<|__dj__eoc|>",
@@ -120,7 +120,7 @@ class Imported:
         recipe: The recipe in our form, as plain data.
         remarks: What was not taken over, one line each.
         notes: Options of our recipe that the original only implies, one line each.
-        comments: Comments for `process` on what was not taken over, each with the number of the entries before it.
+        comments: Comments for `process` on omitted entries, each with the number of entries before it.
         files: Files with the Python code of the recipe, by name; they only run if the user keeps them.
     """
 
@@ -152,7 +152,7 @@ def imported(data: Mapping[str, Any], stem: str) -> Imported:
         stem: The stem of the names of files with code.
 
     Raises:
-        ValueError: It is neither a recipe of Data-Juicer nor of MLDataForge.
+        ValueError: The data are neither a recipe of Data-Juicer nor of MLDataForge.
     """
     if isinstance(data.get("steps"), list):
         return _from_mldataforge(data, stem)

@@ -1,4 +1,4 @@
-"""A checked recipe."""
+"""The data classes of a checked recipe."""
 
 import json
 import re
@@ -47,9 +47,9 @@ class StepPort:
 
     Attributes:
         step: The number of the step, from 0; None: the sources.
-        port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` is then the same as `"out"`); `"failed"`:
-            the rows on which the operator failed, as the step has read them. Rows that ended their worker are only in
-            the quarantine.
+        port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` is then the same as `"out"`); `"failed"`: the
+            rows on which the operator failed, as the step read them. Rows that killed their worker are only in the
+            quarantine.
     """
 
     step: int | None
@@ -64,7 +64,7 @@ class Step:
         operator: The operator, with its parameters.
         place: Its place in the recipe.
         parameter_places: The place of each parameter.
-        given_resources: The resources of its workers, in place of those that it declares.
+        given_resources: The resources of its workers, instead of the resources that the operator declares.
         batch_rows: Rows that it sees at once, in place of its own `batch_size`.
         inputs: The ports that it reads; in each block, their rows are concatenated. None: the output of the step
             before it, or the sources.
@@ -102,7 +102,7 @@ class RequestError(ValueError):
 def with_requests(
     step: Step, *, resources: Resources | Mapping[str, Any] | None = None, batch_rows: int | None = None
 ) -> Step:
-    """A step with the resources and batch size that a recipe requests.
+    """The step with the resources and batch size that a recipe requests.
 
     Args:
         step: The step.
@@ -168,15 +168,16 @@ class Options:
             `memory` and the needs of operators.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory, or on
             Ray what its node has.
-        row_seconds: A worker that finishes no row for so long is ended, and the row that hangs is left out; an operator
-            that processes a batch at once has this time for each of its rows. None: no limit. There is also no limit in
-            stages whose operators need a GPU or memory, and for operators that use `ctx.model` or `ctx.ask`.
+        row_seconds: A worker that finishes no row for this long is ended, and the row that hangs is left out. An
+            operator that processes a whole batch has this time for each row of the batch. None: no limit. There is also
+            no limit in stages whose operators need a GPU or memory, and for operators that use `ctx.model` or
+            `ctx.ask`.
         threads: Threads with which a worker reads and computes.
         batch_rows: Rows that operators see at once; None: what the operators request, or fewer if memory is short and
             no result depends on it.
         block_rows: Rows of a block; None: chosen by size.
-        max_bad_rows: With more rows than this on which something failed, the exit code is 1.
-        stop_after_bad: With more such rows than this, the run stops.
+        max_bad_rows: The exit code is 1 if something failed on more rows than this.
+        stop_after_bad: The run stops if something failed on more rows than this.
         trace: How many examples of changed and dropped rows to keep for each operator.
         reorder: Whether to run filters that commute in the order of their measured speed.
         custom_operators: Python files with operators.
@@ -220,7 +221,7 @@ def _fit_fields(instance: Any) -> None:
     """Convert the fields of a dataclass instance to their types.
 
     Raises:
-        TypeError: A value does not fit the type of its field.
+        TypeError: A value does not have the type of its field.
     """
     for name, kind in get_type_hints(type(instance)).items():
         try:
@@ -254,12 +255,12 @@ class Recipe:
         file: The file that it was read from.
         only_rows: The rows of the input to read; None: all.
         measure_only: Filters add their statistics and drop nothing.
-        validators: Checks of the input before any operator runs.
+        validators: Checks that the input must pass before any operator runs.
         known_stats: Statistics that the input has, with the digest of the filter that computed each.
         source_places: The place of each source in a file; empty for a recipe built in Python.
         code_place: The place of `custom_operators`, which `resolve` loads; None: there are none, or the recipe was
             built in Python and has its operators.
-        outputs: The ports that each output takes, as `Step.inputs`; empty: one output, of the last step.
+        outputs: The ports that each output reads, like `Step.inputs`; empty: one output, of the last step.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -286,7 +287,7 @@ class Recipe:
 
     @property
     def output_inputs(self) -> list[tuple[StepPort, ...]]:
-        """The ports that each output takes."""
+        """The ports that each output reads."""
         return list(self.outputs) or [(StepPort(len(self.steps) - 1 if self.steps else None),)]
 
     def described(self) -> dict[str, Any]:
@@ -337,7 +338,7 @@ class Recipe:
 
     @property
     def content_digest(self) -> str:
-        """As `digest`, but independent of the paths of inputs and output, of the output's format and of blocks."""
+        """Like `digest`, but independent of the paths of inputs and output, the output's format, and blocks."""
         roles = {**asdict(self.roles), "media_root": None}
         facts = [
             [(source.weight, source.max_samples) for source in self.sources],
@@ -357,9 +358,10 @@ def _plain(operator: Operator) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """A value as a log holds it: what JSON would change or refuse (infinity, a function) is shown as text."""
+    """A value as a log holds it: values that JSON would change or refuse (infinity, a function) become strings."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
-        # Without addresses, which differ in each process; the digest of the operator covers the objects themselves.
+        # Addresses are left out, because they differ in each process; the digest of the operator covers the objects
+        # themselves.
         return getattr(value, "__qualname__", None) or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))[:200]

@@ -14,7 +14,7 @@ def kind_of(path: str) -> ExportKind:
     """The kind of an output, from its name: the suffix, or JINX.
 
     Raises:
-        ValueError: It is not a name, or the suffix is not that of an output format.
+        ValueError: The path has no file name, or its suffix is not that of an output format.
     """
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - a string in a recipe
     if os.path.basename(path.rstrip("/")) in {"", ".", "..", "-"}:  # noqa: PTH119
@@ -32,7 +32,8 @@ def refuse_other_name(path: str, kind: ExportKind) -> None:
     """Refuse a name that does not fit a kind.
 
     Raises:
-        ValueError: It does not fit, its suffix is not that of an output format, or there is no such kind.
+        ValueError: The name does not fit the kind, its suffix is not that of an output format, or there is no such
+            kind.
     """
     if kind not in get_args(ExportKind):
         kinds = get_args(ExportKind)
@@ -54,7 +55,7 @@ def kind_at(path: str, kind: ExportKind) -> ExportKind:
     """The kind of an output that goes to another path: `kind`, unless the suffix implies another one.
 
     Raises:
-        ValueError: As `kind_of`.
+        ValueError: An error of `kind_of`.
     """
     implied = kind_of(path)
     has_suffix = bool(os.path.splitext(path)[1])  # noqa: PTH122 - a string in a recipe

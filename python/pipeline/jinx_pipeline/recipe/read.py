@@ -39,7 +39,7 @@ def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
 
     Raises:
         RecipeError: The recipe has mistakes; the message has a line for each.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides)
 
@@ -155,7 +155,7 @@ class _Checker:
         return [step for entry in section.elements() for step in self._steps(entry)]
 
     def _steps(self, entry: Located) -> list[Step]:
-        """The steps of an entry: one, or those that a fused entry lists."""
+        """The steps of an entry: one, or all steps that a fused entry lists."""
         name = next(iter(entry.children), None) if isinstance(entry.value, dict) and len(entry.value) == 1 else None
         if name not in FUSED:
             step = self._step(entry)

@@ -35,8 +35,8 @@ def read_yaml(path: Path) -> Located:
     """Read a file.
 
     Raises:
-        RecipeError: It is too large or not YAML, has a tag for an object, or a key appears twice.
-        OSError: It cannot be read.
+        RecipeError: The file is too large or not YAML, has a tag for an object, or has a key twice.
+        OSError: The file cannot be read.
     """
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
@@ -73,7 +73,7 @@ def parse_yaml(text: str, file: str | None = None) -> Located:
 
 
 def located(value: Any, place: Place) -> Located:
-    """Plain data in the form of read data; all of it has the same line."""
+    """Plain data in the same form as data read from YAML; all values have the same line."""
     children: dict[Any, Located] = {}
     if isinstance(value, Mapping):
         members: dict[Any, Any] = {**value}

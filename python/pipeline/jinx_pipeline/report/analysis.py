@@ -130,7 +130,7 @@ def _statistic(
     bounds: tuple[float | None, float | None],
     extremes: int,
 ) -> Statistic:
-    # Without this, a few outliers would put all other values into one bin.
+    # Otherwise a few outliers would put all other values into one bin.
     inner = np.quantile(values, [0.005, 0.995])
     shown = values[(values >= inner[0]) & (values <= inner[1])] if inner[1] > inner[0] else values
     counts, edges = np.histogram(shown, bins=_BINS)

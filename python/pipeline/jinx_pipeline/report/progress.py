@@ -10,9 +10,9 @@ from typing import IO, Any
 MODES = ("auto", "plain", "none")
 _LINE_SECONDS = 60.0
 _REDRAW_SECONDS = 0.2
-# Below this share of finished rows, an estimate of the remaining time would mislead.
+# If fewer rows than this share are finished, an estimate of the remaining time would mislead.
 _MIN_SHARE = 0.01
-# How many of the workers that a run waits for are named.
+# The maximum number of workers that the message about waiting names.
 _MAX_NAMED = 3
 
 
@@ -20,7 +20,7 @@ class Progress:
     """Shows progress and records events.
 
     Args:
-        mode: `"auto"`: a redrawn line if standard error is a terminal, otherwise as `"plain"`; `"plain"`: a line a
+        mode: `"auto"`: a redrawn line if standard error is a terminal, otherwise like `"plain"`; `"plain"`: a line a
             minute; `"none"`: nothing is shown.
         rows: Samples of the input.
         log: The file for events.
@@ -47,7 +47,7 @@ class Progress:
 
         Args:
             number: How many decisions are made.
-            count: How often blocks begin in the whole run.
+            count: How many times blocks begin in the whole run.
             blocks: Rows of each block.
             begin: The nodes that read these blocks.
             end: The last nodes that process them.

@@ -1,4 +1,4 @@
-"""The result of a run, with the rows that were left out and examples of the work of operators."""
+"""The result of a run, with the rows that were left out and examples of changed and dropped rows."""
 
 import json
 from collections.abc import Sequence

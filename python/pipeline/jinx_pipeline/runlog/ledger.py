@@ -127,7 +127,7 @@ class Ledger:
         """Wait until all records are on disk.
 
         Raises:
-            OSError: They cannot be written.
+            OSError: The records cannot be written.
             LostEpochError: Another process has taken over the run.
         """
         self._log.sync()
@@ -136,7 +136,7 @@ class Ledger:
         """Record a fact of the whole run and sync it, if this process still owns the run.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The record cannot be written.
             LostEpochError: Another process has taken over the run.
         """
         self.refuse_lost_epoch()

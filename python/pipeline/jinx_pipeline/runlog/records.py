@@ -1,7 +1,7 @@
 """The records of a run log: the decisions and finished work of a run, each one line of JSON.
 
-Every record names the epoch of the driver that wrote it. The id of a node of the plan is a digest of what it makes; a
-block is a range of its rows.
+Every record names the epoch of the driver that wrote it. The id of a node of the plan is a digest of its work; a block
+is a range of the rows of a node.
 """
 
 from typing import Any
@@ -83,7 +83,7 @@ class Forgotten(Record, kw_only=False):
 
 
 class Partitions(Record, kw_only=False):
-    """Into how many partitions the keys of a node are divided.
+    """The number of partitions into which the keys of a node are divided.
 
     Attributes:
         node: The node.

@@ -91,7 +91,7 @@ class RunDirectory:
         """Refuse to continue if the working directory has another run now.
 
         Raises:
-            LostEpochError: It has another run.
+            LostEpochError: The working directory has another run.
         """
         if current_run(self.work_dir) != self.run:
             raise LostEpochError(f"{self.work_dir}: another process has started over; leave it to that one")

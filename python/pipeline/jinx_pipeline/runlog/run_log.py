@@ -1,4 +1,4 @@
-"""The run log: one JSON line for each decision and each piece of finished work; what is not in it did not happen.
+"""The run log: one JSON line for each decision and each piece of finished work; only work that is in the log counts.
 
 Each driver of a run has an epoch. It claims the next number by appending an `Epoch` record; of two records with the
 same number, the first counts. Locks keep two drivers apart, but not on every network disk; the epoch always does.
@@ -41,7 +41,7 @@ class RunLog:
 
     Raises:
         RunLogError: Another version wrote it, or a line before the last one is damaged.
-        OSError: It cannot be read.
+        OSError: The log cannot be read.
     """
 
     def __init__(self, log: Log, apply: Callable[[AnyRecord, int], None]) -> None:
@@ -88,7 +88,7 @@ class RunLog:
             raise self._lost()
 
     def append(self, record: AnyRecord) -> int:
-        """Append a record, which survives a crash of this process, and after `sync` a crash of the machine.
+        """Append a record. It survives a crash of this process, and after `sync` a crash of the machine.
 
         Returns:
             The offset of its line.
@@ -106,7 +106,7 @@ class RunLog:
         """Wait until all records are on disk.
 
         Raises:
-            OSError: They cannot be written; the content of the disk is then unknown, so later calls do nothing.
+            OSError: The records cannot be written; the content of the disk is then unknown, so later calls do nothing.
             LostEpochError: Another process has taken over the run.
         """
         if not self._is_synced:
@@ -200,7 +200,7 @@ def read_header(log: Log) -> Header:
 
     Raises:
         RunLogError: Another version wrote it, or it is damaged.
-        OSError: It cannot be read.
+        OSError: The log cannot be read.
     """
     line = next(log.lines(), b"")
     try:
@@ -223,7 +223,7 @@ def _encoded(record: AnyRecord) -> bytes:
     try:
         return _ENCODER.encode(record) + b"\n"
     except UnicodeEncodeError:
-        # A path or text has lone surrogates, which JSON can only contain as escapes.
+        # A path or text may have lone surrogates, which JSON can only contain as escapes.
         plain = msgspec.to_builtins(record)
         return json.dumps(plain, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 
@@ -232,7 +232,7 @@ def _decoded(line: bytes) -> AnyRecord:
     """The record of a line.
 
     Raises:
-        ValueError: It is damaged.
+        ValueError: The line is damaged.
     """
     try:
         return _DECODER.decode(line)

@@ -39,7 +39,7 @@ class WorkDir:
 
     Raises:
         RuntimeError: Another process has it open.
-        ValueError: It holds other files than those of a run, or those of an earlier version.
+        ValueError: The directory holds files that do not belong to a run, or files of an earlier version.
 
     Attributes:
         path: The directory, absolute.
@@ -98,7 +98,7 @@ class WorkDir:
         self._store.put(CURRENT, f"{directory.run}\n".encode())
 
     def other_runs(self) -> list[RunDirectory]:
-        """Runs that were abandoned or never began, and do not count."""
+        """Runs that do not count, because they were abandoned or never began."""
         current = current_run(self.path)
         return [RunDirectory(self.path, name, self.driver) for name in self._store.list(RUNS) if name != current]
 
@@ -116,7 +116,7 @@ class WorkDir:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
-            error.filename = str(self.path)  # errors of writes do not name the file
+            error.filename = str(self.path)  # errors of writing do not name the file
         self.close()
 
 

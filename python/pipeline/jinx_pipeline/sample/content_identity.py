@@ -23,7 +23,7 @@ def refuse_replaced(path: str, digest: str) -> None:
     """Refuse a dataset whose `content_digest` has changed, or that is gone.
 
     Raises:
-        ReplacedError: It has changed or is gone.
+        ReplacedError: The dataset has changed or is gone.
     """
     try:
         current = content_digest(jinx.open(path))
@@ -53,7 +53,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
     if dataset._definition is None and [root.kind for root in roots] == ["jinx"]:
         ids = [identity for _, identity in roots[0].identities()]
         if ids and _has_ids(roots[0]):
-            # For a directory they are in its manifest, so that no shard is opened.
+            # The manifest of a directory has the ids, so no shard is opened.
             return {"format": "jinx", "samples": len(dataset), "ids": ids}
     info = dataset.info()
     stamps = [
@@ -64,7 +64,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
 
 
 def _has_ids(root: _core.Rows) -> bool:
-    """Whether all files have an id. One without has a placeholder with `-`, which says nothing about its sidecar."""
+    """Whether all files have an id. A placeholder with `-` stands for a missing id; it ignores the sidecar."""
     return not any("-" in identity for _, identity in root.identities())
 
 

@@ -1,4 +1,4 @@
-"""The error for dialogs."""
+"""The error for a dialog that does not fit a layout."""
 
 
 class DialogError(ValueError):

@@ -55,7 +55,7 @@ def require_dialog(sample: Mapping[str, Any], layout: Layout) -> None:
     """Refuse a sample that does not have a layout.
 
     Raises:
-        DialogError: It does not have the layout.
+        DialogError: The sample does not have the layout.
     """
     _converter(layout).to_messages(dict(sample))
 

@@ -64,7 +64,7 @@ def parsed_url(url: str) -> "httpx2.URL":
     """A URL, parsed as the client parses it.
 
     Raises:
-        HttpError: It is not a valid `http` or `https` URL.
+        HttpError: The string is not a valid `http` or `https` URL.
     """
     import httpx2
 
@@ -87,7 +87,7 @@ def get(url: str, *, seconds: float, max_bytes: int, check: "Callable[[httpx2.UR
         check: Called with each URL before it is requested, also of a redirection; it raises an error to forbid it.
 
     Raises:
-        HttpError: There is no answer, it is too large, or there are too many redirections.
+        HttpError: There is no answer, the answer is too large, or there are too many redirections.
     """
     location = parsed_url(url)
     for _ in range(_MAX_REDIRECTS + 1):
@@ -103,7 +103,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, m
     """Post to a service; a redirection is not followed, so that no other host receives a key.
 
     Raises:
-        HttpError: There is no answer, or it is too large.
+        HttpError: There is no answer, or the answer is too large.
     """
     return _send("POST", parsed_url(url), body, headers, seconds, max_bytes)[0]
 
@@ -136,7 +136,7 @@ def _send_once(  # noqa: PLR0917 - as above
 ) -> "tuple[Answer, httpx2.URL | None]":
     with _client().stream(method, url, content=body or None, headers=headers, timeout=seconds) as response:
         data = bytearray()
-        # The raw bytes: decompressed data would exceed the limit before it is checked.
+        # Raw bytes are read: decompressed data could exceed the limit before it is checked.
         for chunk in response.iter_raw():
             data += chunk
             if len(data) > max_bytes:
@@ -162,7 +162,7 @@ def _is_unreachable(error: BaseException) -> bool:
 def _client() -> "httpx2.Client":
     import httpx2
 
-    # Cookies must not pass from one request to the next, which belongs to another row.
+    # Cookies must not pass from one request to the next, because the next one belongs to another row.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     headers = {"User-Agent": "jinx-pipeline", "Accept-Encoding": "identity"}
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=30.0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from jinx_pipeline.sample.roles import Role, Roles
 
-# By role: the names under which content parts of dialogs hold a medium.
+# For each role, the names under which content parts of dialogs hold a medium.
 _PARTS: dict[str, tuple[str, ...]] = {
     "images": ("image", "image_url"),
     "audios": ("audio", "audio_url", "input_audio"),
@@ -70,7 +70,7 @@ class Media:
         """The stored bytes of the medium.
 
         Raises:
-            MediaError: It cannot be read.
+            MediaError: The medium cannot be read.
         """
         if self._data is not None:
             return self._data
@@ -103,13 +103,13 @@ class Media:
         """The decoded image, which all callers share: copy it before you change it.
 
         Raises:
-            MediaError: It is not an image.
+            MediaError: The medium is not an image.
         """
         opened = self._opened()
         if not self._is_loaded:
             try:
                 opened.load()
-            except Exception as error:  # Pillow's parsers raise struct.error, IndexError, ...
+            except Exception as error:  # Pillow's parsers raise struct.error, IndexError and others
                 raise MediaError(_unreadable(self, error)) from error
             self._is_loaded = True
         return opened
@@ -118,12 +118,12 @@ class Media:
         """A path or file object, for libraries that take either.
 
         Raises:
-            MediaError: It is not a regular file.
+            MediaError: The medium is not a regular file.
         """
         file = self.file
         if file is None:
             return BytesIO(self.bytes)
-        # The library reports missing files.
+        # Missing files are not checked here, because the library reports them.
         if file.exists() and not file.is_file():
             raise MediaError(_not_regular(file))
         return str(file)
@@ -192,7 +192,7 @@ def _data_and_path(value: Any) -> tuple[Any, Any]:
     if not isinstance(value, Mapping):
         return value, None
     data, path = value.get("bytes"), value.get("path") or value.get("url")
-    if data is None and isinstance(value.get("data"), str):  # audio in a message for OpenAI's API
+    if data is None and isinstance(value.get("data"), str):  # audio as in messages for OpenAI's API
         data = _decoded(value["data"])
     return data, path
 
@@ -201,8 +201,8 @@ def _read(path: Path) -> bytes:
     """The bytes of a regular file; a pipe or a device could block or be endless.
 
     Raises:
-        MediaError: It is not a regular file.
-        OSError: It cannot be read.
+        MediaError: The file is not a regular file.
+        OSError: The file cannot be read.
     """
     # Non-blocking, so that a pipe without a writer can be opened and refused.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - of a descriptor

@@ -14,7 +14,7 @@ def checked(sample: dict[str, Any]) -> dict[str, Any]:
     """The sample, if its `messages` are valid.
 
     Raises:
-        DialogError: They are not.
+        DialogError: The messages are not valid.
     """
     messages = sample.get("messages")
     if not isinstance(messages, list | tuple) or not messages:

@@ -22,8 +22,8 @@ class Roles:
     Attributes:
         text: The texts. A filter sees the texts of a sample joined by `separator`; a mapper edits each of them.
         images: Bytes, `{"bytes": ..., "path": ...}`, paths or URLs.
-        audios: The same.
-        videos: The same.
+        audios: Audios, in the forms of `images`.
+        videos: Videos, in the forms of `images`.
         separator: Joins the texts of a sample.
         image_token: Stands for an image in a text: the first token for the first image, and so on.
         audio_token: The same for audios.

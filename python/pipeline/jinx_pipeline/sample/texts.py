@@ -10,7 +10,7 @@ def texts_at(value: Any, steps: Steps) -> list[str]:
     """The texts at a path, in order.
 
     Raises:
-        TypeError: Something there is not a text.
+        TypeError: A value at the path is not a text.
     """
     return [text for content in find(value, steps) for text in _texts(content)]
 

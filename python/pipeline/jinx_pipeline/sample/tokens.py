@@ -23,7 +23,7 @@ def without_tokens(text: str, roles: "Roles") -> str:
 
 
 def only_medium(text: str, role: "Role", number: int, roles: "Roles") -> str:
-    """The text without the tokens of a role, except the token with a number, from 0."""
+    """The text without the tokens of a role, except the token with the given number, from 0."""
     index = -1
 
     def keep_number(match: "re.Match[str]") -> str:

@@ -1,4 +1,4 @@
-"""The flow of blocks through a graph: where they have arrived, which ones a barrier holds, which nodes are finished."""
+"""The flow of blocks through a graph: where they have arrived, which wait at a barrier, which nodes are finished."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ Committed = Callable[[str, int, int], RowsByPort | None]
 
 
 def nothing_committed(node: str, block: int, rows: int) -> None:
-    """A `Committed` without an earlier run."""
+    """The `Committed` callback if there is no earlier run."""
     del node, block, rows
 
 

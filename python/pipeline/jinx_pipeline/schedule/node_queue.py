@@ -82,8 +82,8 @@ class NodeQueue:
     receipts: int = 0
     paused_until: float = 0.0
     allowed: int | None = None
-    # Tasks that may get a copy, oldest first, grouped by the binary logarithm of their rows: within a group, the oldest
-    # task is late first, up to a factor of two, for any mean time of a row.
+    # Tasks that may get a copy, oldest first, grouped by the binary logarithm of their rows. Within a group, the oldest
+    # task becomes late first, up to a factor of two, whatever the mean time of a row is.
     _oldest: dict[int, OrderedDict[TaskState, float]] = field(
         default_factory=dict[int, OrderedDict[TaskState, float]], repr=False
     )
@@ -144,7 +144,7 @@ class NodeQueue:
             self.allowed += 1
 
     def pause(self, until: float) -> None:
-        """Start no task before `until`, and then run only half as many at a time as now."""
+        """Start no task before `until`, and then run at most half as many tasks at a time as now."""
         if not self.paused_until:  # only once for all tasks that were running
             self.allowed = max(len(self.running) // 2, 1)
         self.paused_until = max(self.paused_until, until)

@@ -266,7 +266,8 @@ class Scheduler:
         state.block.missing += parts - 1
         for first, last in pairwise(edges):
             smaller = TaskState(replace(task, first=first, rows=last - first), state.block)
-            # The larger task has failed, so one more failure is enough; a single row has its full number of tries.
+            # The larger task has failed already, so one more failure of a piece is enough; a single row has its full
+            # number of tries.
             if smaller.task.rows > 1:
                 smaller.strikes, smaller.memory_kills = queue.strikes - 1, state.memory_kills
             queue.push(smaller)

@@ -24,7 +24,7 @@ class Store(Protocol):
         ...
 
     def put(self, name: str, data: bytes) -> None:
-        """Store bytes under a name, replacing those that it had."""
+        """Store bytes under a name, and replace the bytes that it had."""
         ...
 
     def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:

@@ -1,4 +1,4 @@
-"""Syncs directories."""
+"""Syncs directories, so that new names in them survive a crash."""
 
 import os
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What runs in a worker process: tasks, operator chains, the writing of parts, and reports about them."""
+"""Code that runs in a worker process: tasks, operator chains, the writing of parts, and reports."""

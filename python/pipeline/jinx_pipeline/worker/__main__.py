@@ -1,6 +1,6 @@
 """A worker of the local engine: `python -m jinx_pipeline.worker REQUESTS ANSWERS LIFELINE ACTIVITY`, inherited files.
 
-It is started as a new process, so that scripts need no `__main__` guard and notebooks work. Operators arrive by
+The worker is started as a new process, so scripts need no `__main__` guard, and notebooks work. Operators arrive by
 cloudpickle.
 """
 
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _set_parent_death_signal() -> None:
-    """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP); only Linux can.
+    """Let the kernel kill this process when the driver dies, even if it is stopped (SIGSTOP); only Linux supports this.
 
     The kernel watches the thread that started this process, which must therefore last as long as its workers.
     """
@@ -39,7 +39,7 @@ def _set_parent_death_signal() -> None:
         return
     import ctypes
 
-    with suppress(OSError, AttributeError):  # a C library without it
+    with suppress(OSError, AttributeError):  # the C library lacks the function
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -18,7 +18,7 @@ _WATCH_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CrashNote:
-    """What a worker that died wrote about itself.
+    """The note that a dead worker wrote about itself.
 
     Attributes:
         operator: The operator that it ran.
@@ -36,7 +36,7 @@ def read_crash_note(part: str) -> CrashNote:
     try:
         return CrashNote(**json.loads(crash_note_path(Path(part)).read_text("utf-8")))
     except (OSError, ValueError):
-        return CrashNote()  # the worker had no time to write one
+        return CrashNote()  # the worker had no time to write a note
 
 
 class CrashReporter:
@@ -48,7 +48,8 @@ class CrashReporter:
         self._writes_each = False
         self._rows, self._since = 0, time.monotonic()
         self._is_closed = False
-        # So that no task is blamed for another one, and the note is not overwritten before the process dies.
+        # The lock ensures that no task is blamed for another one, and that no note is overwritten before the process
+        # dies.
         self._lock = Lock()
 
     def begin(self, part: str, *, writes_each: bool) -> None:

@@ -3,9 +3,9 @@
 import ctypes
 import os
 
-# By environment variable: the number of the option in <malloc.h>, and its value in bytes.
+# For each environment variable, the number of the option in <malloc.h>, and its value in bytes.
 _SETTINGS = {
-    # The most that a worker keeps between two batches.
+    # The maximum memory that a worker keeps between two batches.
     "MALLOC_TRIM_THRESHOLD_": (-1, 64 * 1024 * 1024),
     # The maximum of glibc; larger blocks are returned at once.
     "MALLOC_MMAP_THRESHOLD_": (-3, 32 * 1024 * 1024),

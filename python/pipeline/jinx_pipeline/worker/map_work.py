@@ -57,7 +57,7 @@ class MapWork:
         return self.stage.operators
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`."""
+        """See `Work.run`."""
         started = time.perf_counter()
         stage = self.stage
         ctx = Context(
@@ -100,7 +100,7 @@ class MapWork:
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:
-    """The row of the pipeline's input at a position of a source, or its number there and what that number counts."""
+    """The row of the pipeline's input at a position of a source, or another number and the word for what it counts."""
     if position < 0:
         return -1, ""
     if source.source.has_parts and not source.source.base:
@@ -164,7 +164,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
 
 
 def _group_number(numbers: list[int], position: int) -> tuple[int, str]:
-    """As `row_of`, for a sample that was made from a group."""
+    """Like `row_of`, for a sample that was made from a group."""
     return numbers[position], "group"
 
 
@@ -177,7 +177,7 @@ def _with_tables(stage: Stage, batch: Batch, chain: Chain) -> "list[tuple[Batch,
 
 
 def _signatures(operator: Keyed, batch: Batch, ctx: Context) -> "pa.Table":
-    # A column that the input lacks was refused before; a column of a mapper may be missing in some samples.
+    # Columns that the input lacks were refused earlier, but a column that a mapper adds may be missing in some samples.
     return operator.checked_signatures(batch.opened() if operator.takes_missing else batch, ctx)
 
 

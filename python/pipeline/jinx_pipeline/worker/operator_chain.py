@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 # Errors of the machine, not of a row.
 _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-# After so many consecutive rows that fail with such an error, the machine is to blame.
+# If this many consecutive rows fail with such an error, the machine is to blame.
 _UNFIT_ROWS = 8
-# In each task, so many bad rows are reported with a traceback and the whole message: an operator that fails on every
-# row would fill the run log.
+# The number of bad rows in each task that are reported with a traceback and the whole message. More reports would fill
+# the run log if an operator fails on every row.
 _FULL_REPORTS, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
-# A worker waits at most so long for a service without finishing a row; then the stage waits.
+# The longest time that a worker waits for a service without finishing a row; then the stage waits.
 _MAX_WAIT_SECONDS = 60.0
 
 
@@ -151,7 +151,7 @@ class Chain:
     def _attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException], *, is_divided: bool
     ) -> list[tuple[Batch, Any]]:
-        """As `attempt`; `unfit` collects the errors since the last good row that may concern all rows."""
+        """Like `attempt`; `unfit` collects the errors since the last good row that may concern all rows."""
         misfit: ReturnedError | None = None
         try:
             result = self.call_with_waits(name, batch, call, is_divided=is_divided)
@@ -179,7 +179,8 @@ class Chain:
             result for part in halves for result in self._attempt(name, part, call, unfit, is_divided=is_divided)
         ]
         if misfit is not None and len(self.bad) == bad_before:
-            # No row is to blame. Otherwise an aggregate of a batch, such as a mean, would become that of each row.
+            # No row is to blame. With single rows, an aggregate of the batch, such as a mean, would become the
+            # aggregate of each row.
             message = f"{name}: {misfit}; what it returned for these samples one by one did fit"
             raise BatchError(f"{message}: repair it for batches, and start over with restart (--restart)")
         return results
@@ -260,14 +261,14 @@ class Chain:
         is_marked = stage.measure_only and operator.kind == "filter"
 
         def call(part: Batch) -> tuple[Batch, Batch]:
-            """The output of the operator, and the batch with what it read."""
+            """The output of the operator, and the batch with the values that the operator read."""
             if is_marked:
                 return operator.mark(part, self.ctx), part
             marked = operator.mark(part, self.ctx) if "dropped" in stage.ports else part
             return operator.run(marked, self.ctx), marked
 
         started, cpu_started = time.perf_counter(), time.process_time()
-        # Results that depend on the batch would depend on when a service was busy.
+        # In smaller batches, results that depend on the batch would depend on when a service was busy.
         results = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
         totals.seconds += time.perf_counter() - started
         totals.cpu_seconds += time.process_time() - cpu_started
@@ -281,7 +282,7 @@ class Chain:
             yield after
 
     def _keep_for_ports(self, batch: Batch, marked: list[Batch], kept: list[Batch]) -> None:
-        """Keep the rows that an operator dropped or failed on, for ports that are read."""
+        """Keep the rows that an operator dropped or failed on, for ports that other nodes read."""
         if "dropped" in self.port_batches:
             pairs = zip(marked, kept, strict=True)
             self.port_batches["dropped"] += [_without(before, after.positions) for before, after in pairs]
@@ -320,12 +321,12 @@ def concerns_all_rows(error: BaseException) -> bool:
     """Whether an error would occur for any row: a service or requirement of an operator is missing, memory is short."""
     if isinstance(error, MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
-    # A SystemExit by which Ray ends this worker.
+    # Ray ends this worker by a SystemExit.
     return hasattr(error, "ray_terminate_msg")
 
 
 def may_concern_all_rows(error: BaseException) -> bool:
-    """Whether only the outcome of other rows tells if the row is to blame: a missing package, a full disk."""
+    """Whether only the outcome of other rows shows if this row is to blame: a missing package, a full disk."""
     return isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _MACHINE)
 
 

@@ -1,4 +1,4 @@
-"""What rows have of their own: in place of the columns of the base, and next to them."""
+"""The own values of rows, which replace or extend the columns of the base."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -31,15 +31,15 @@ _NONE: Final[Mapping[str, list[Any]]] = {}
 def own_values(
     source: OpenSource, positions: "Positions", changed: Mapping[str, list[Any]] = _NONE
 ) -> dict[str, list[Any]]:
-    """The columns of which rows have another value than the base, or none.
+    """The columns in which rows have another value than in the base, or no value.
 
-    A row that has the value of the base has `KEPT`, one that has no value `REMOVED`. Both follow from the row alone,
-    whatever part it is in.
+    A row with the value of the base has `KEPT`, and a row without a value has `REMOVED`. Both depend only on the row,
+    not on its part.
 
     Args:
-        source: Where the rows are.
-        positions: Which.
-        changed: What operators have changed of these rows: `KEPT` where it is the value of the source.
+        source: The source of the rows.
+        positions: The positions of the rows in the source.
+        changed: The columns of these rows that operators changed; `KEPT` marks values of the source.
     """
     has_own = source.has_own(positions)
     columns: dict[str, list[Any]] = {}
@@ -57,7 +57,7 @@ def own_values(
 
 
 def has_column(source: OpenSource, positions: "Positions", name: str) -> list[bool]:
-    """Which rows have a column."""
+    """A mask of the rows that have a column."""
     dataset, local = source.dataset, source.local(positions)
     if name not in dataset.column_names:
         return [False] * len(positions)
@@ -81,9 +81,9 @@ def stored_values(source: OpenSource, positions: "Positions", name: str) -> list
 def copy_rows(
     writer: jinx.Writer, source: OpenSource, positions: "Positions", changed: Mapping[str, list[Any]] = _NONE
 ) -> None:
-    """Copy rows as the base stores them, with what they have of their own last; arguments as for `own_values`."""
+    """Copy rows as the base stores them, with their own columns last; the arguments are those of `own_values`."""
     if source.is_even and not changed:
-        # The same, without reading a value.
+        # No value is read.
         writer.copy(without_private(source.dataset), source.local(positions))
         return
     columns = own_values(source, positions, changed)

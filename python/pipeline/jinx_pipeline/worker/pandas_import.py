@@ -1,4 +1,4 @@
-"""Hides pandas from pyarrow, which imports it when it first converts a list: 0.3 s and 27 MB in each worker."""
+"""Hides pandas from pyarrow, which would import it to convert the first list: 0.3 s and 27 MB in each worker."""
 
 import sys
 from importlib.abc import MetaPathFinder

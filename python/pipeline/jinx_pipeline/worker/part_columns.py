@@ -1,4 +1,4 @@
-"""The columns that a part stores itself: those that replace columns of its source, and new ones."""
+"""The columns that a part stores itself: replaced columns of its source, and new columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,8 +15,8 @@ class PartColumns:
     """The columns that a stage writes for a batch.
 
     The bytes of a row depend on the row and the stage alone, never on the batch that it was in, so that every schedule
-    gives the same output. Columns that operators declare to write are therefore written for every row; of others, those
-    whose value differs from the stored one.
+    gives the same output. Columns that operators declare to write are therefore written for every row; other columns
+    are written if their value differs from the stored one.
 
     Args:
         stage: The stage.
@@ -32,15 +32,15 @@ class PartColumns:
         self._declared = [name for name in sorted(writes) if name in self._stored]
 
     def samples(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
-        """Samples that are not rows of the dataset."""
+        """The columns of samples that are not rows of the dataset."""
         return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats))
 
     def of(self, batch: Batch) -> dict[str, list[Any]]:
-        """What rows of the dataset have in place of the columns of the base and next to them; see `own_values`."""
+        """The own values of rows of the dataset; see `own_values`."""
         return own_values(self._source, batch.positions, self.changed(batch))
 
     def whole(self, batch: Batch, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-        """The columns with the stored values in place of `KEPT`; in `UNCHANGED`, for each row which these are."""
+        """The columns with the stored values in place of `KEPT`; `UNCHANGED` lists these columns for each row."""
         unchanged: list[list[str]] = [[] for _ in range(len(batch))]
         whole = dict(columns)
         for name, values in columns.items():
@@ -54,8 +54,8 @@ class PartColumns:
         return {**whole, UNCHANGED: unchanged} if any(unchanged) else whole
 
     def changed(self, batch: Batch) -> dict[str, list[Any]]:
-        """What the stage has changed of the stored rows; KEPT where it has not."""
-        # Measuring changes nothing: what mappers made was for the filters after them.
+        """The columns that the stage changed in the stored rows; `KEPT` marks unchanged values."""
+        # Measuring changes nothing: the output of mappers is only for the filters after them.
         changed = {} if self._stage.measure_only else batch.changed
         columns: dict[str, list[Any]] = {}
         for name in self._declared:
@@ -72,14 +72,14 @@ class PartColumns:
 
     def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
         if all(value is REMOVED for value in values):
-            # A dropped column of large blobs is not read to be dropped.
+            # A dropped column is not read, since it may have large blobs.
             return [REMOVED if is_there else KEPT for is_there in has_column(self._source, batch.positions, name)]
         stored = stored_values(self._source, batch.positions, name)
         return [KEPT if is_same_value(new, old) else new for new, old in zip(values, stored, strict=True)]
 
 
 def _absent_kept(values: Sequence[Any], stored: Sequence[Any]) -> list[Any]:
-    """A row that had no such column, and was given None by an operator that took it for that, still has none."""
+    """Marks rows that still lack the column: an operator read None for the missing value and returned None."""
     return [
         KEPT if old is REMOVED and (new is None or new is REMOVED) else new
         for new, old in zip(values, stored, strict=True)

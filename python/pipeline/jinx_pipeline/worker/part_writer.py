@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WRITING: Final = "writing the output"
 # Errors of a row that cannot be read or stored.
 _OF_A_ROW: Final = (JinxError, ValueError, TypeError, OverflowError)
-# The key of a shared value that numbers the rows of a batch, so that its remaining rows are known.
+# The key of a shared value with the number of each row of a batch, which identifies the remaining rows.
 _NUMBERS: Final = "numbers of rows"
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class PartWriter(ABC):
         self.abort()
 
     def _attempt(self, batch: Batch, call: Callable[[Batch], T]) -> list[tuple[Batch, T]]:
-        """Like `Chain.attempt`, but the first call has no time limit, since a disk may be slow."""
+        """Like `Chain.attempt`, but without a time limit for the first call, since a disk may be slow."""
         self._chain.begin(WRITING)
         try:
             return [(batch, call(batch))]
@@ -107,7 +107,8 @@ class RowsWriter(PartWriter):
         super().__init__(*args)
         self._writer: jinx.Writer | None = None
         self._tables: list[pa.Table] = []
-        # Rows of the current batch that are already written, although the call that wrote them failed later.
+        # The number of rows of the current batch that are already written, although the call that wrote them failed
+        # later.
         self._ahead = 0
 
     def add(self, batch: Batch, table: "pa.Table | None") -> None:
@@ -141,7 +142,7 @@ class RowsWriter(PartWriter):
                 self._append(writer, batch.take(range(ahead, len(batch))))
         except _OF_A_ROW as error:
             if getattr(error, "sample", None) not in {None, writer.samples}:
-                # The error belongs to an earlier row, whose place is unknown.
+                # The error belongs to an unknown earlier row.
                 raise RuntimeError(str(error)) from error
             self._ahead += writer.samples - before
             raise
@@ -160,9 +161,9 @@ class _Held:
 
     Attributes:
         batch: Its rows, without the columns that changed.
-        number: Of these columns, all whole, among those that are held.
-        removed: How many rows lack each of them.
-        unchanged: In how many rows each of them has the value of the base.
+        number: The number under which the changed columns are held.
+        removed: The number of rows that lack each column.
+        unchanged: The number of rows in which each column has the value of the base.
         table: See `PartWriter.add`.
     """
 
@@ -174,7 +175,7 @@ class _Held:
 
     @classmethod
     def of(cls, batch: Batch, columns: Columns, number: int = 0, table: "pa.Table | None" = None) -> Self:
-        """Rows with these columns."""
+        """The rows with the given columns."""
         removed = {
             name: sum(value is REMOVED for value in values) for name, values in columns.items() if name != UNCHANGED
         }
@@ -267,17 +268,17 @@ class ViewWriter(PartWriter):
         names = _names(batches)
         removed = {name: sum(held.removed[name] for held in batches) for name in names}
         unchanged = {name: sum(held.unchanged.get(name, 0) for held in batches) for name in names}
-        # What all rows have as in the base is shown by it.
+        # The base shows the columns that no row changed.
         written = [name for name in names if unchanged[name] < len(rows)]
         own = [name for name in written if removed[name] < len(rows)]
-        # Of a base that is a view with columns of its own, these are written in their place.
+        # If the base is a view with own columns, these columns are written in their place.
         replaced = self._base._roots()[2]
         dropped = [
             name for name in written if name in replaced or (name not in own and name in self._base.column_names)
         ]
         is_absent_somewhere = any(removed[name] for name in own)
         is_unchanged_somewhere = any(unchanged[name] for name in own)
-        # Positions are rows, unless the source has names of its own.
+        # Positions are row names, unless the source has its own names.
         ids = [name for held in batches for name in held.batch.ids] if any(h.batch.is_named for h in batches) else []
         is_named = bool(ids) and ids != [str(row) for row in rows.tolist()]
 
@@ -298,7 +299,7 @@ class ViewWriter(PartWriter):
                 start = stop
 
         marks = {ABSENT: is_absent_somewhere, UNCHANGED: is_unchanged_somewhere, ID: is_named}
-        # First, so that what a base which is a view has of its own can be told from what is written here.
+        # These columns come first, so that they can be distinguished from the own columns of a base that is a view.
         names = [ROW, *own, *(name for name, is_needed in marks.items() if is_needed)]
         view = self._base.select(rows)
         # `write_view` does not check that the path is not that of an input; the path of a part never is.
@@ -318,12 +319,12 @@ def _rows_of(table: "pa.Table", parts: Sequence[Batch]) -> "pa.Table":
 
 
 def _names(batches: Sequence[_Held]) -> list[str]:
-    """The columns of held batches."""
+    """The columns of the held batches, concatenated."""
     return in_order(name for held in batches for name in held.removed)
 
 
 def _joined(columns: Columns, others: Columns) -> Columns:
-    """The columns of both, of the same rows."""
+    """A table with the columns of both tables, which have the same rows."""
     both = {**columns, **others}
     if UNCHANGED in columns and UNCHANGED in others:
         both[UNCHANGED] = [[*some, *more] for some, more in zip(columns[UNCHANGED], others[UNCHANGED], strict=True)]
@@ -331,12 +332,12 @@ def _joined(columns: Columns, others: Columns) -> Columns:
 
 
 def _absent(columns: Columns, rows: int) -> list[list[str]]:
-    """For each row the names of the columns that it lacks."""
+    """For each row, the names of the columns that it lacks."""
     return [[name for name, values in columns.items() if values[row] is REMOVED] for row in range(rows)]
 
 
 def _chosen(lists: Sequence[list[str]] | None, chosen: Sequence[str], rows: int) -> list[list[str]]:
-    """Of each list of names those that are chosen, in their order."""
+    """The chosen names of each list, in their order."""
     return [[name for name in chosen if name in names] for names in lists or [[]] * rows]
 
 

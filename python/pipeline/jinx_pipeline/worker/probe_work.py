@@ -22,7 +22,7 @@ from jinx_pipeline.worker.operator_chain import resident_bytes
 from jinx_pipeline.worker.periodic_call import calling_every
 from jinx_pipeline.worker.work import WorkerState
 
-# No operator is measured for much longer.
+# The maximum time of measuring an operator, in seconds, approximately.
 _SECONDS = 0.1
 _LOOK_SECONDS = 0.002
 # The share of a worker's memory for the rows of one operator.
@@ -108,7 +108,7 @@ def read_findings(path: Path) -> Findings:
 
 def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None) -> tuple[Batch, Measured]:
     """The output of an operator for as many rows as time and memory allow, and its measurements."""
-    # What operators share, such as decoded images, counts for each of them.
+    # Shared values, such as decoded images, count for each operator that uses them.
     batch, first_row = batch.forgotten(), batch.take([0]).forgotten()
     give_freed_memory_back()
     before = resident_bytes()

@@ -23,7 +23,7 @@ class UnwantedTask(BaseException):
 
 
 class TaskRunner:
-    """The works that a worker has loaded, and what it keeps between tasks.
+    """Runs tasks, and keeps the loaded works and open files between tasks.
 
     Args:
         busy_with: Called as by `Chain` with each activity, and with an empty name at the end of a task.
@@ -74,7 +74,7 @@ class TaskRunner:
         return None
 
     def run(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
-        """Run a task; the answer tells its receipt or its failure."""
+        """Run a task; the answer has its receipt or its failure."""
         self._attempt = attempt
         try:
             self._raise_if_unwanted()

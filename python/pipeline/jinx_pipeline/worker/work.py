@@ -1,4 +1,4 @@
-"""The protocol for every kind of work: what a node of the graph does with each of its tasks."""
+"""The protocol for every kind of work that a node of the graph does in its tasks."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ VIEW_SUFFIX: Final = ".jinx"
 
 @dataclass(frozen=True)
 class WorkerState:
-    """What a worker keeps between its tasks.
+    """The objects that a worker keeps between its tasks.
 
     Attributes:
         busy_with: Called with each activity that begins and its number of rows. The driver reports the activity if
@@ -34,7 +34,7 @@ class WorkerState:
 
 
 class Work(Protocol):
-    """What a node does with each of its tasks; pickled once, and sent to every worker of its pool."""
+    """The work of a node for each of its tasks; it is pickled once, and sent to every worker of its pool."""
 
     @property
     def pool(self) -> str:
@@ -60,10 +60,10 @@ class Work(Protocol):
         """Do a task.
 
         Args:
-            source: What the node reads; empty if the work itself knows it.
-            task: Which rows of it.
-            path: Where to write the part; no other attempt writes there.
-            worker: What this worker keeps between its tasks.
+            source: The rows that the node reads; empty if the work itself knows them.
+            task: The rows of the source to process.
+            path: The path of the part to write; no other attempt writes there.
+            worker: The objects that this worker keeps between its tasks.
 
         Returns:
             The receipt to commit; the part is complete and on disk by then.
@@ -78,7 +78,7 @@ class Tasks:
     Attributes:
         work: The work of the node; None: it has no tasks.
         blocks: The tasks, each as a block of one row.
-        source: What they read; empty if the work itself knows it.
+        source: The rows that the tasks read; empty if the work itself knows them.
     """
 
     work: Work | None = None

@@ -29,7 +29,7 @@ pub(crate) enum Data {
     Int8(ScalarBuffer<i8>),
     Int16(ScalarBuffer<i16>),
     Int32(ScalarBuffer<i32>),
-    /// Durations too.
+    /// Also used for durations.
     Int64(ScalarBuffer<i64>),
     Uint8(ScalarBuffer<u8>),
     Uint16(ScalarBuffer<u16>),
@@ -63,7 +63,7 @@ pub(crate) enum Data {
     Map(OffsetBuffer<i32>, Box<ArrowColumn>, Box<ArrowColumn>),
     /// Hugging Face's struct of `bytes` and `path`.
     Media(Box<ArrowColumn>, Box<ArrowColumn>),
-    /// Dictionaries and runs: the value of each row.
+    /// For dictionaries and runs: the index of the value of each row.
     Indirect(Vec<usize>, Box<ArrowColumn>),
 }
 

@@ -1,4 +1,4 @@
-//! How lengths of samples were counted, in the metadata of a schema: Parquet and Arrow keep it there.
+//! The settings of counted lengths, in the metadata of a schema, where Parquet and Arrow keep them.
 
 use arrow_schema::{Schema, SchemaRef};
 use jinx_core::error::Result;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 /// The key in the metadata of a schema.
 const KEY: &str = "jinx.annotate";
-/// A table without both of these holds no lengths.
+/// A table without both of these columns has no lengths.
 const LENGTHS: [&str; 2] = ["num_tokens", "input_ids"];
 
-/// The schema with what `meta` says of the lengths; it is called only if there are any.
+/// The schema with the settings that `meta` returns; `meta` is only called if there are lengths.
 ///
 /// # Errors
-/// Those of `meta`.
+/// The errors of `meta`.
 pub fn with_lengths(schema: SchemaRef, meta: impl FnOnce() -> Result<Meta>) -> Result<SchemaRef> {
     if LENGTHS.iter().all(|name| schema.field_with_name(name).is_err()) {
         return Ok(schema);
@@ -25,7 +25,7 @@ pub fn with_lengths(schema: SchemaRef, meta: impl FnOnce() -> Result<Meta>) -> R
     Ok(Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata)))
 }
 
-/// The schema without what it says of the lengths, and that; a damaged text says nothing.
+/// The schema without the settings of lengths, and the settings; damaged text counts as missing.
 pub fn take_lengths(schema: &SchemaRef) -> (SchemaRef, Meta) {
     let mut metadata = schema.metadata().clone();
     let Some(text) = metadata.remove(KEY) else { return (Arc::clone(schema), Meta::default()) };

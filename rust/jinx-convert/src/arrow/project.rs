@@ -31,10 +31,10 @@ pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata)
 }
 
-/// The text of a schema without the fields that `keep` refuses, and with `more`.
+/// The text of a schema without the fields that `keep` rejects, and with the fields in `more`.
 ///
 /// # Errors
-/// As [`decode_schema`].
+/// The errors of [`decode_schema`].
 pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, added: &[Field]) -> Result<String> {
     let whole = decode_schema(text)?;
     let names = whole.fields().iter().map(|field| field.name());
@@ -47,7 +47,7 @@ pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, added: &[Field]) -> 
 /// The text of one schema for the rows of two.
 ///
 /// # Errors
-/// As [`decode_schema`]; `Mismatch` naming the column and what differs.
+/// The errors of [`decode_schema`]; `Mismatch` naming the column and what differs.
 pub fn united_text(first: &str, second: &str) -> Result<String> {
     Ok(encode_schema(&unify(&decode_schema(first)?, &decode_schema(second)?)?))
 }

@@ -36,7 +36,7 @@ impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for BatchStream<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         FAILURE.set(None);
-        // The caller may be C: a panic must not cross into it.
+        // The caller may be C code, and a panic must not cross into it.
         let batches = self.batches.as_mut()?;
         let next = match guarded(|| batches.next().transpose(), "the batch source") {
             Ok(batch) => batch.map(Ok),

@@ -33,7 +33,7 @@ fn members(first: &Fields, other: &Fields) -> Result<Fields> {
 
 fn one_field(first: &Field, other: &Field) -> Result<Field> {
     let wide = wider(first.data_type(), other.data_type())?;
-    // Metadata of one of them only, such as that its strings are JSON, need not be true of the other.
+    // Metadata of only one field, such as the mark of JSON strings, may not hold for the other.
     let mut metadata = first.metadata().clone();
     metadata.retain(|key, value| other.metadata().get(key) == Some(value));
     let nullable = first.is_nullable() || other.is_nullable();
@@ -44,7 +44,7 @@ fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {
     one_field(first, other).map(Arc::new).map_err(|error| error.in_column("[]"))
 }
 
-/// The type that holds all values of both, as they are.
+/// The type that holds all values of both unchanged.
 fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
     use DataType::{Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct};
     Ok(match (left, right) {

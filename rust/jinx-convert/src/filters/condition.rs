@@ -17,27 +17,27 @@ use std::sync::{PoisonError, RwLock};
 /// Names that are kept for the message about a path that does not occur.
 const MAX_NAMES: usize = 1000;
 
-/// Which rows are wanted. Shared by all threads.
+/// The condition that selects rows. Shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Condition {
     expression: Expression,
-    /// Of each path, whether a row had it.
+    /// For each path, whether a row had it.
     found: Vec<AtomicBool>,
-    /// Other names that rows had.
+    /// Other names in rows, for messages.
     others: RwLock<BTreeSet<String>>,
     has_looked: AtomicBool,
 }
 
 impl Condition {
     /// # Errors
-    /// As [`Expression::parse`].
+    /// The errors of [`Expression::parse`].
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let expression = Expression::parse(text)?;
         let found = expression.paths().iter().map(|_| AtomicBool::new(false)).collect();
         Ok(Self { expression, found, others: RwLock::default(), has_looked: AtomicBool::new(false) })
     }
 
-    /// The columns that it may look at.
+    /// The columns that the condition may read.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.expression.paths().iter().flat_map(|path| [first_name(path), path.text.as_str()])
     }
@@ -115,7 +115,7 @@ fn unknown<'a>(path: &PathText, columns: impl Iterator<Item = &'a str> + Clone) 
     Error::invalid(text.map_or(what.clone(), |text| format!("{what}; a string is written '{text}'")))
 }
 
-/// What one row has at the paths of an expression.
+/// The values of one row at the paths of an expression.
 struct Picked<'c> {
     condition: &'c Condition,
     slots: Vec<Option<Slot>>,
@@ -131,7 +131,7 @@ struct Picked<'c> {
 
 struct Slot {
     value: Cell<'static>,
-    /// An error says why the value has no length.
+    /// The error explains why the value has no length.
     length: Result<u64>,
     is_exact: bool,
 }
@@ -139,13 +139,13 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct End {
     path: usize,
-    /// A top-level name that is written as the path is: it comes before the path.
+    /// A top-level name equal to the text of the path; it takes precedence over the path.
     is_exact: bool,
 }
 
 #[derive(Default)]
 struct OpenContainer {
-    /// The paths that lead into it; the names of which say how deep it is.
+    /// The paths that lead into it; their names show the depth.
     through: Vec<usize>,
     ends: Vec<End>,
     /// A list has no names.

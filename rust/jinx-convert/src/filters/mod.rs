@@ -49,7 +49,7 @@ impl Filters {
     /// Whether row `i` is wanted.
     ///
     /// # Errors
-    /// As [`Condition::selects`].
+    /// The errors of [`Condition::selects`].
     pub(crate) fn selects(&self, chunk: &dyn RowChunk, i: usize) -> Result<bool> {
         self.condition.as_ref().map_or(Ok(true), |condition| condition.selects(chunk, i))
     }

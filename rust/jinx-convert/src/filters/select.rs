@@ -18,7 +18,7 @@ pub struct Selection {
     keep: Option<HashSet<String>>,
     drop: HashSet<String>,
     rename: Vec<(String, String)>,
-    /// Columns that are read for another reason.
+    /// Columns that are read but not kept.
     also_read: HashSet<String>,
     /// The requested names, and whether a row had them.
     given: HashMap<String, AtomicBool>,
@@ -34,10 +34,10 @@ impl Selection {
         Self::without(columns, &[], rename)
     }
 
-    /// As [`Selection::new`], with columns to leave out.
+    /// Like [`Selection::new`], with columns to leave out.
     ///
     /// # Errors
-    /// As [`Selection::new`]; `Invalid` when a column is both kept and left out.
+    /// The errors of [`Selection::new`]; `Invalid` when a column is both kept and left out.
     pub fn without(
         columns: Option<&[String]>,
         drop: &[String],
@@ -72,7 +72,7 @@ impl Selection {
         Ok(Some(Self { keep, drop, rename, also_read, given, others }))
     }
 
-    /// The same, with columns that are looked at and not kept.
+    /// The same selection, with columns that are read but not kept.
     #[must_use]
     pub fn also_reading<'a>(mut self, columns: impl IntoIterator<Item = &'a str>) -> Self {
         self.also_read.extend(columns.into_iter().map(str::to_owned));
@@ -138,7 +138,7 @@ impl Selection {
     }
 }
 
-/// What happens to one column.
+/// The action for one column.
 #[derive(Debug, Clone)]
 struct Action {
     keep: bool,

@@ -60,7 +60,7 @@ impl IpcSource {
     /// All batches in order, of the named columns if given.
     ///
     /// # Errors
-    /// `Invalid` for a column that the file lacks; as [`IpcSource::open`].
+    /// `Invalid` for a column that the file lacks; the errors of [`IpcSource::open`].
     pub fn batches(&mut self, columns: Option<&[String]>) -> Result<IpcBatches> {
         let fields = self.schema.fields();
         let place = |name: &String| {

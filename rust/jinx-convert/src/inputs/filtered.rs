@@ -1,4 +1,4 @@
-//! A source of which only the rows that a condition selects are wanted.
+//! A source that only returns the rows that a condition selects.
 
 use crate::filters::condition::Condition;
 use crate::{RowChunk, RowSource, Selection};
@@ -21,7 +21,7 @@ impl Filtered {
 
 impl RowSource for Filtered {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
-        // Chunks may come for long of which no row is wanted.
+        // Many consecutive chunks may have no selected row.
         interrupt::check()?;
         let Some(chunk) = self.source.next_chunk()? else {
             self.condition.check()?;
@@ -30,7 +30,7 @@ impl RowSource for Filtered {
         let rows = (0..chunk.len()).filter_map(|i| match self.condition.selects(&*chunk, i) {
             Ok(true) => Some((i, None)),
             Ok(false) => None,
-            // Who asks for the row is told.
+            // The caller that asks for the row gets the error.
             Err(error) => Some((i, Some(error))),
         });
         let rows = rows.collect();
@@ -52,7 +52,7 @@ impl RowSource for Filtered {
 
 struct FilteredChunk {
     chunk: Box<dyn RowChunk>,
-    /// The numbers of the rows in the chunk, and what was wrong with those that could not be judged.
+    /// The numbers of the selected rows in the chunk, and the errors of rows for which the condition failed.
     rows: Vec<(usize, Option<Error>)>,
 }
 

@@ -35,7 +35,7 @@ impl JinxRows {
     /// Openers of all shards that `path` stands for, a pair or a directory.
     ///
     /// # Errors
-    /// As [`resolve`].
+    /// The errors of [`resolve`].
     pub fn openers(path: &Path, options: &OpenOptions) -> Result<Vec<Opener>> {
         let opener = |shard: ShardRef| -> Opener {
             let options = options.clone();

@@ -49,7 +49,7 @@ impl JsonLines {
     }
 
     /// # Errors
-    /// As [`Input::open`].
+    /// The errors of [`Input::open`].
     pub fn open(path: &Path) -> Result<Self> {
         Input::open(path).map(Self::new)
     }
@@ -127,7 +127,7 @@ impl RowSource for JsonLines {
     }
 }
 
-/// What row numbers count.
+/// The meaning of row numbers.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Numbers {
     /// Lines, from 1.
@@ -138,7 +138,7 @@ pub(crate) enum Numbers {
 
 pub(crate) struct JsonChunk {
     pub(crate) text: Vec<u8>,
-    /// Where each row is, and its number.
+    /// The place and the number of each row.
     pub(crate) rows: Vec<(Range<usize>, u64)>,
     pub(crate) name: Arc<Path>,
     pub(crate) numbers: Numbers,

@@ -26,9 +26,9 @@ pub struct MdsRows {
 
 impl MdsRows {
     /// # Errors
-    /// As [`Directory::open`].
+    /// The errors of [`Directory::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        // Everything is read, and the output gets new checksums, which must not cover up damage.
+        // All hashes are compared: the output gets new checksums, which must not hide damage.
         let options = Options { hashes: Hashes::All, ..Options::default() };
         let directory = Arc::new(Directory::open(vec![path.to_owned()], options)?);
         let feed = directory.has_packed().then(|| ShardPrefetcher::new(Arc::clone(&directory), 0));
@@ -45,7 +45,7 @@ impl MdsRows {
 /// Names and encodings of a directory's columns, and the bytes of its files.
 ///
 /// # Errors
-/// As [`Directory::open`].
+/// The errors of [`Directory::open`].
 pub fn mds_columns(path: &Path) -> Result<(Vec<(String, String)>, u64)> {
     let directory = Directory::open(vec![path.to_owned()], Options::default())?;
     let bytes = |shard| directory.info(shard).map_or(0, |info| info.raw.bytes);

@@ -32,7 +32,7 @@ impl MessagePack {
     }
 
     /// # Errors
-    /// As [`Input::open`].
+    /// The errors of [`Input::open`].
     pub fn open(path: &Path) -> Result<Self> {
         Input::open(path).map(Self::new)
     }

@@ -98,11 +98,11 @@ impl ParquetSource {
         self.start(self.metadata.clone(), batch_rows, projection, limit)
     }
 
-    /// As [`Self::batches`], for rows that are emitted: binary columns are views of the decoded pages, so that media
-    /// are not copied into batches.
+    /// Like [`Self::batches`], for rows that are emitted: binary columns are views of the decoded pages, so
+    /// that media are not copied into batches.
     ///
     /// # Errors
-    /// As [`Self::batches`].
+    /// The errors of [`Self::batches`].
     pub fn row_batches(
         &self,
         batch_rows: Option<usize>,
@@ -136,7 +136,7 @@ impl ParquetSource {
         };
         let reader = guarded(build, "the Parquet file").map_err(|error| error.in_file(&self.path))?;
         let schema = arrow_array::RecordBatchReader::schema(&reader);
-        // The reader's own schema lacks the file's metadata if columns were left out.
+        // If columns were left out, the reader's own schema lacks the metadata of the file.
         let metadata = self.metadata.schema().metadata().clone();
         let schema = SchemaRef::new(schema.as_ref().clone().with_metadata(metadata));
         Ok(Batches { reader: Some(reader), path: self.path.clone(), schema })

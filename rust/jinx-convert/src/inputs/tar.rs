@@ -67,7 +67,7 @@ impl TarSamples {
     }
 
     /// # Errors
-    /// As [`Input::open`].
+    /// The errors of [`Input::open`].
     pub fn open(path: &Path) -> Result<Self> {
         Self::new(Input::open(path)?)
     }

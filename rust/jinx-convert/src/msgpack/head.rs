@@ -1,4 +1,4 @@
-//! The first bytes of a value: its type, and how much follows.
+//! The first bytes of a value: its type, and the number of bytes or values that follow.
 
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};

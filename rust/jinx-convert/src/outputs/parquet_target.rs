@@ -24,7 +24,7 @@ impl ParquetTarget {
     /// Columns of `schema` without a Parquet type are written as the nearest one.
     ///
     /// # Errors
-    /// As [`ParquetSink::create`].
+    /// The errors of [`ParquetSink::create`].
     pub fn new(out: StreamOut, schema: SchemaRef, options: ParquetOptions) -> Result<Self> {
         let path = out.path().to_owned();
         let schema = storable(&schema);
@@ -63,7 +63,7 @@ pub struct BatchEncoder {
     rows: BatchBuilder,
     tree: TreeBuilder,
     schema: SchemaRef,
-    /// The complete rows of the builder, where one that fails must leave nothing behind.
+    /// The complete rows of the builder, so that a failed row leaves nothing behind.
     whole: Option<Vec<Value>>,
 }
 

@@ -127,7 +127,7 @@ pub fn json_lines(
 /// MessagePack into `out`; `codec` is zstd, gzip or none.
 ///
 /// # Errors
-/// As [`json_lines`].
+/// The errors of [`json_lines`].
 pub fn message_pack(
     out: StreamOut,
     codec: Option<Codec>,

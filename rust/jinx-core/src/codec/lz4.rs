@@ -25,7 +25,7 @@ pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
     (layout.has_ended() && behind.is_empty() && content <= layout.bound).then_some(content)
 }
 
-/// What the next bytes of a frame belong to.
+/// The part of a frame that the next bytes belong to.
 enum Part {
     /// The magic number, the flags and the size of blocks.
     Start,

@@ -3,7 +3,7 @@
 use crate::error::{Cause, Error, Result};
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// What one call of a decoder did.
+/// The result of one call of a decoder.
 pub(super) struct StepResult {
     pub read: usize,
     pub written: usize,

@@ -33,7 +33,7 @@ pub use zstd::Compressor;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     Zstd,
-    /// Also what `pigz` writes.
+    /// Also the format of `pigz`.
     Gzip,
     Brotli,
     Bzip2,
@@ -115,7 +115,8 @@ pub fn declared_len(codec: Codec, input: &[u8]) -> Option<u64> {
 /// Decodes `input` straight into `out`, which it must fill exactly.
 ///
 /// # Errors
-/// As [`decode`], and `Corrupt` when the decoded length is not `out.len()`; the content of `out` is then undefined.
+/// The errors of [`decode`], and `Corrupt` when the decoded length is not `out.len()`; the content of `out`
+/// is then undefined.
 pub fn decode_into<'o>(codec: Codec, input: &[u8], out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
     match codec {
         Codec::Zstd => zstd::decode_into(input, out),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 
-// What CPython 3.11 makes of `hello hello hello`.
+// The output of CPython 3.11 for `hello hello hello`.
 #[rustfmt::skip]
 const LZMA_ALONE: &[u8] = b"]\x00\x00\x04\x00\xff\xff\xff\xff\xff\xff\xff\xff\x004\x19I\xdb\x85\x5cgr<\xf9_\xff\xff\xf7B\x00\x00";
 #[rustfmt::skip]
@@ -66,7 +66,7 @@ fn encode(codec: Codec, data: &[u8]) -> Vec<u8> {
             encoder.flush().unwrap();
             drop(encoder);
             if data.is_empty() {
-                // The encoder leaves out even what every stream begins with.
+                // The encoder even omits the header of every stream.
                 out.extend_from_slice(b"\xff\x06\0\0sNaPpY");
             }
         }
@@ -74,7 +74,7 @@ fn encode(codec: Codec, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As JINX 1.0 writes zstd: streamed, so without content size.
+/// Like zstd in JINX 1.0: streamed, so without content size.
 fn streamed_zstd(data: &[u8]) -> Vec<u8> {
     let mut encoder = writer(Codec::Zstd, Some(1), Vec::new()).unwrap();
     encoder.write_all(data).unwrap();
@@ -89,7 +89,7 @@ fn sample() -> Vec<u8> {
     (0..40_000u32).flat_map(|i| (i * i / 7).to_le_bytes()).collect()
 }
 
-/// Decodes into memory of this length that nobody cleared.
+/// Decodes into uninitialized memory of this length.
 fn decode_exactly(codec: Codec, packed: &[u8], length: usize) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(length);
     decode_into(codec, packed, (&mut out.spare_capacity_mut()[..length]).into()).map(|bytes| bytes.to_vec())

@@ -39,10 +39,10 @@ impl DirectoryAppend {
         Self::begin_on(Arc::new(RealOps), target, identity)
     }
 
-    /// As [`DirectoryAppend::begin`], through `ops`.
+    /// Like [`DirectoryAppend::begin`], through `ops`.
     ///
     /// # Errors
-    /// As [`DirectoryAppend::begin`].
+    /// The errors of [`DirectoryAppend::begin`].
     pub fn begin_on(ops: Arc<dyn FileOps>, target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
         let paths = DirectoryPaths::of(target)?;
         require_directory(&paths.parent)?;
@@ -79,7 +79,7 @@ impl DirectoryAppend {
         self.ops.sync_directory(&self.directory).map_err(|error| Error::io(&self.directory, &error))
     }
 
-    /// Keeps the added shards, which the manifest lists now.
+    /// Keeps the added shards, which are now in the manifest.
     pub fn keep(mut self) {
         self.added.clear();
     }
@@ -134,7 +134,7 @@ pub(crate) fn remove_unlisted(
     Ok(removed)
 }
 
-/// `shard-DIGITS.jinx`: nothing else is ever added.
+/// `shard-DIGITS.jinx`: no other names are ever added.
 fn is_shard(name: &str) -> bool {
     let number = name.strip_prefix("shard-").and_then(|rest| rest.strip_suffix(".jinx"));
     number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! Bytes that do not change, read at offsets: what every reader of a dataset's files stands on.
+//! Bytes that do not change, read at offsets: the base of every reader of a dataset's files.
 
 use super::{Identity, UninitSlice};
 use crate::checked_math::to_u64;
@@ -20,7 +20,7 @@ pub trait Blocks: Debug + Send + Sync {
         self.len() == 0
     }
 
-    /// The state that was opened. All reads give bytes of that state, or an error.
+    /// The opened state. All reads return bytes of this state, or an error.
     fn version(&self) -> Version;
 
     /// Fails if the name leads to another state now.
@@ -29,7 +29,7 @@ pub trait Blocks: Debug + Send + Sync {
     /// `Mismatch`; `Io` when it cannot be looked at.
     fn require_unchanged(&self) -> Result<()>;
 
-    /// The bytes of a range; without a copy where they are in memory.
+    /// The bytes of a range; without a copy if they are in memory.
     ///
     /// # Errors
     /// `Truncated` when there are fewer bytes than at opening, `Mismatch` when they are others, `Limit` when memory runs
@@ -39,22 +39,22 @@ pub trait Blocks: Debug + Send + Sync {
     /// The bytes of each range, in the order of `ranges`. Neighbours are read together.
     ///
     /// # Errors
-    /// As [`Blocks::read`].
+    /// The errors of [`Blocks::read`].
     fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
-    /// As [`Blocks::read`], into memory of the caller's: a value goes straight into its final object.
+    /// Like [`Blocks::read`], into memory of the caller's: a value goes straight into its final object.
     ///
     /// # Errors
-    /// As [`Blocks::read`].
+    /// The errors of [`Blocks::read`].
     fn read_into<'o>(&self, offset: u64, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         let bytes = self.read(offset..offset + to_u64(out.len()))?;
         out.copied(&bytes).ok_or_else(|| Error::truncated("fewer bytes than were asked for"))
     }
 
-    /// As [`Blocks::read`], in memory that nothing else refers to.
+    /// Like [`Blocks::read`], in memory that nothing else refers to.
     ///
     /// # Errors
-    /// As [`Blocks::read`].
+    /// The errors of [`Blocks::read`].
     fn read_vec(&self, range: Range<u64>) -> Result<Vec<u8>> {
         self.read(range).map(Vec::from)
     }
@@ -62,7 +62,7 @@ pub trait Blocks: Debug + Send + Sync {
     /// Whether reading the byte at `offset` would not wait. When in doubt, `false`.
     fn is_cached(&self, offset: u64) -> bool;
 
-    /// These ranges will be read soon: they may be fetched now. Never waits for them, never fails.
+    /// These ranges will be read soon: they may be fetched now. This neither waits nor fails.
     fn will_need(&self, ranges: &[Range<u64>]);
 
     /// All bytes, if they are mapped into memory.

@@ -1,4 +1,4 @@
-//! Keeps writers from a dataset that is about to get another name.
+//! Keeps writers away from a dataset that is about to be renamed.
 
 use super::append::remove_unlisted;
 use super::directory::mark;
@@ -50,7 +50,7 @@ impl PairLock {
             if look(path).map_err(failed)?.is_some() {
                 if_there(self.ops.remove(path)).map_err(failed)?;
             }
-            // In this order after a power cut, too.
+            // The order must also hold after a power cut.
             let directory = path.parent().unwrap_or(Path::new("/"));
             self.ops.sync_directory(directory).map_err(|error| Error::io(directory, &error))?;
         }
@@ -93,7 +93,7 @@ impl DirectoryLock {
         self.ops.sync_directory(parent).map_err(|error| Error::io(parent, &error))?;
         let removed = remove_dataset(&*self.ops, work, Contents::Pairs);
         if removed.is_err() {
-            // What has appeared in it meanwhile is not ours.
+            // Files that appeared in it meanwhile are foreign.
             self.lock.clear()?;
         }
         removed

@@ -5,10 +5,11 @@
 //! new               rename .NAME.tmp to NAME
 //! replace           exchange .NAME.tmp and NAME, then remove .NAME.tmp, which is the old one now
 //! ```
-//! Where the file system cannot exchange two names, the old directory first moves to `.NAME.tmp.old`. NAME is then
-//! absent for a moment or, after a crash, until the next writer begins: that case is not atomic. The lock lies next to
-//! the work directory, not in it, because the exchange replaces the work directory. The lock of a writer of
-//! `Contents::Anything` has content: only then is a work directory that it leaves removed with all that is in it.
+//! Where the file system cannot exchange two names, the old directory first moves to `.NAME.tmp.old`. NAME is
+//! then absent for a moment or, after a crash, until the next writer begins: that case is not atomic. The
+//! lock lies next to the work directory, not in it, because the exchange replaces the work directory. Only
+//! the lock of a writer of `Contents::Anything` has content. With such a lock, a leftover work directory is
+//! removed with everything in it.
 
 use super::directory_contents::Contents;
 use super::directory_paths::{DirectoryPaths, not_only_ours, remove_dataset, remove_marked_work};
@@ -52,23 +53,24 @@ impl DirectoryWriter {
         Self::begin_with(target, overwrite, Contents::Jinx)
     }
 
-    /// As [`DirectoryWriter::begin`], for another kind of dataset.
+    /// Like [`DirectoryWriter::begin`], for another kind of dataset.
     pub fn begin_with(target: &Path, overwrite: bool, contents: Contents) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), target, overwrite, contents)
     }
 
-    /// As [`DirectoryWriter::begin`], in the work directory that an interrupted writer left, if there is one.
+    /// Like [`DirectoryWriter::begin`], in the work directory that an interrupted writer left, if there is
+    /// one.
     ///
     /// # Errors
-    /// As [`DirectoryWriter::begin`].
+    /// The errors of [`DirectoryWriter::begin`].
     pub fn resume(target: &Path, overwrite: bool) -> Result<Self> {
         Self::resume_on(Arc::new(RealOps), target, overwrite)
     }
 
-    /// As [`DirectoryWriter::resume`], through `ops`.
+    /// Like [`DirectoryWriter::resume`], through `ops`.
     ///
     /// # Errors
-    /// As [`DirectoryWriter::begin`].
+    /// The errors of [`DirectoryWriter::begin`].
     pub fn resume_on(ops: Arc<dyn FileOps>, target: &Path, overwrite: bool) -> Result<Self> {
         Self::start(ops, target, overwrite, Contents::Jinx, Left::Keep)
     }
@@ -78,10 +80,10 @@ impl DirectoryWriter {
         self.owns_work = false;
     }
 
-    /// As [`DirectoryWriter::begin_with`], through `ops`.
+    /// Like [`DirectoryWriter::begin_with`], through `ops`.
     ///
     /// # Errors
-    /// As [`DirectoryWriter::begin`].
+    /// The errors of [`DirectoryWriter::begin`].
     pub fn begin_on(
         ops: Arc<dyn FileOps>,
         target: &Path,

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A kind of directory dataset, by its files: nothing else is ever removed.
+/// A kind of directory dataset, by its files: no other file is ever removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     /// `jinx.json`, `shard-*` with `.jinx`, `.binx` or `.jinx.json`, and our hidden temporaries.
@@ -17,7 +17,7 @@ pub enum Contents {
     Mds,
     /// `jinx.json` and pairs of any names: what a copy of a directory may hold.
     Pairs,
-    /// As `Pairs` where something is replaced; while it is written, files and directories of any names.
+    /// Like `Pairs` for a directory that is replaced; during writing, files and directories of any names.
     Anything,
 }
 

@@ -1,4 +1,4 @@
-//! Tells the system what will be read and written, and asks what it has in memory.
+//! Tells the system which bytes will be read and written, and asks which bytes are in memory.
 
 use std::fs::File;
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub(crate) fn is_cached(_: &File, _: u64) -> bool {
 /// The first `length` bytes of a file will be written, in any order: the system may reserve room for them in one stretch.
 #[cfg(target_os = "linux")]
 pub fn expect_writes(file: &File, length: u64) {
-    // Without it, the file is scattered over the disk, and holds the same.
+    // A failure is ignored: the file is only scattered over the disk.
     let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length);
 }
 

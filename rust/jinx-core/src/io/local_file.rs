@@ -92,7 +92,7 @@ impl LocalFile {
     /// Opens the regular file at an absolute path.
     ///
     /// # Errors
-    /// As [`super::Source::open`].
+    /// The errors of [`super::Source::open`].
     pub(crate) fn open(place: PathBuf, access: Access) -> Result<Self> {
         // Checked before opening, because opening a pipe without a writer blocks forever.
         require_regular(&place.metadata()?)?;
@@ -108,7 +108,7 @@ impl LocalFile {
         map.get(start..end).ok_or_else(|| self.shrunk(range.start))
     }
 
-    /// The bytes in the map, where that is all there is.
+    /// The bytes in the map, if the whole file is mapped.
     fn only_mapped(&self, range: &Range<u64>) -> Result<Option<&[u8]>> {
         match (&self.handle, &self.map) {
             (Handle::Released, Some(map)) => self.mapped(map, range).map(Some),
@@ -203,7 +203,7 @@ impl Blocks for LocalFile {
         out.written().ok_or_else(|| self.shrunk(offset))
     }
 
-    /// As [`Blocks::read_into`]; the memory grows as bytes arrive.
+    /// Like [`Blocks::read_into`]; the memory grows as bytes arrive.
     fn read_vec(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let length = range.end - range.start;
         let no_memory = |_| Error::limit(format!("no memory for {length} bytes"));

@@ -36,19 +36,19 @@ impl Lock {
         Self::try_take(ops, path)?.ok_or_else(|| held(target))
     }
 
-    /// As [`Lock::take`]; an existing file keeps its content.
+    /// Like [`Lock::take`]; an existing file keeps its content.
     pub(crate) fn take_kept(ops: &Arc<dyn FileOps>, path: &Path, target: &Path) -> Result<Self> {
         Self::try_take_kept(ops, path)?.ok_or_else(|| held(target))
     }
 
-    /// As [`Lock::take`]; `None` when a living writer holds it.
+    /// Like [`Lock::take`]; `None` when a living writer holds it.
     pub(crate) fn try_take(ops: &Arc<dyn FileOps>, path: &Path) -> Result<Option<Self>> {
         let lock = Self::try_take_kept(ops, path)?;
         lock.as_ref().map_or(Ok(()), Self::clear)?;
         Ok(lock)
     }
 
-    /// As [`Lock::try_take`]; an existing file keeps its content.
+    /// Like [`Lock::try_take`]; an existing file keeps its content.
     pub(crate) fn try_take_kept(ops: &Arc<dyn FileOps>, path: &Path) -> Result<Option<Self>> {
         let failed = |error: &io::Error| Error::io(path, error);
         for _ in 0..ATTEMPTS {
@@ -81,7 +81,7 @@ impl Lock {
                 continue;
             }
             if metadata.nlink() > 1 {
-                // This inode has another name: leave the content to it.
+                // This inode has another name, which owns the content.
                 drop(lock);
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Files: read at offsets without a shared position, and published so that a reader sees the old or the new one.
 //!
-//! Unix only (Linux and macOS): the guarantees rest on positioned reads, `flock`, hard links and atomic renames.
+//! Unix only (Linux and macOS): the guarantees depend on positioned reads, `flock`, hard links and atomic
+//! renames.
 
 mod access;
 pub mod append;

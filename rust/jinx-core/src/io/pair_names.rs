@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The tag of a second name whose dataset has no id (JINX 1.0).
 const NO_ID: &str = "old";
 
-/// How to tell which sidecar belongs to which main file. JINX 1.0 files have no id: `None`, as for unreadable ones.
+/// Finds the sidecar that belongs to a main file. JINX 1.0 files have no id: `None`, as for unreadable ones.
 pub trait PairIdentity: Send + Sync {
     /// The `id` in the footer of a main file, 32 hex digits.
     fn main_id(&self, main: &Path) -> Option<String>;

@@ -31,7 +31,7 @@ impl PairPaths {
         let stem = whole
             .file_name()
             .and_then(|name| name.as_bytes().strip_suffix(b".jinx"))
-            // Of `..jinx`, the name without its suffix is the directory itself.
+            // For `..jinx`, the name without its suffix is the directory itself.
             .filter(|stem| !stem.is_empty() && *stem != b".")
             .ok_or_else(|| Error::invalid("the name of a dataset must be NAME.jinx").in_file(main))?;
         let stem = OsStr::from_bytes(stem);

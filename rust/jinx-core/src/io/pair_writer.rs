@@ -51,7 +51,7 @@ impl PairWriter {
     /// Like [`PairWriter::begin`], but with file operations through `ops`.
     ///
     /// # Errors
-    /// As [`PairWriter::begin`].
+    /// The errors of [`PairWriter::begin`].
     pub fn begin_on(
         ops: Arc<dyn FileOps>,
         main: &Path,
@@ -65,7 +65,7 @@ impl PairWriter {
     /// what [`PairWriter::commit`] replaces.
     ///
     /// # Errors
-    /// As [`PairWriter::begin`].
+    /// The errors of [`PairWriter::begin`].
     pub fn change(ops: Arc<dyn FileOps>, main: &Path, identity: impl PairIdentity + 'static) -> Result<Self> {
         Self::start(ops, main, true, Box::new(identity), true)
     }
@@ -73,7 +73,7 @@ impl PairWriter {
     /// Starts to give another pair the name `main`; `sidecar` is that of the other pair.
     ///
     /// # Errors
-    /// As [`PairWriter::begin`].
+    /// The errors of [`PairWriter::begin`].
     pub fn receive(
         ops: Arc<dyn FileOps>,
         main: &Path,
@@ -183,7 +183,7 @@ impl PairWriter {
     /// else may change it meanwhile: see [`super::PairLock`].
     ///
     /// # Errors
-    /// As [`PairWriter::commit`].
+    /// The errors of [`PairWriter::commit`].
     pub fn commit_moved(mut self, main: &Path) -> Result<()> {
         self.require_still_free()?;
         self.synced(main)?;

@@ -19,10 +19,10 @@ pub fn publish_file(path: &Path, bytes: &[u8]) -> Result<()> {
     publish_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), path, bytes)
 }
 
-/// As [`publish_file`], through `ops`.
+/// Like [`publish_file`], through `ops`.
 ///
 /// # Errors
-/// As [`publish_file`].
+/// The errors of [`publish_file`].
 pub fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<()> {
     let path = &absolute(path).map_err(|error| Error::io(path, &error))?;
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {

@@ -33,8 +33,8 @@ const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(2);
 /// A file is created before it is locked, so a younger one may be about to be locked.
 const UNLOCKED_FOR: Duration = Duration::from_secs(60);
-/// On a network file system the locks of other machines may be invisible (Lustre with `localflock`, NFS with `nolock`), so
-/// only what has not changed for a day is taken for that of a dead process.
+/// On a network file system the locks of other machines may be invisible (Lustre with `localflock`, NFS with
+/// `nolock`), so only a directory that has not changed for a day counts as that of a dead process.
 const REMOTE_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A directory that is made when it is needed, and removed when this is dropped.
@@ -150,7 +150,7 @@ impl Default for Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if self.pid == process::id() {
-            // What is left is swept later.
+            // Leftovers are swept later.
             let _ = if_there(remove(&*self.ops, &self.path));
         }
     }

@@ -1,5 +1,5 @@
-//! Which main file owns a sidecar: one that was renamed, or copied without its sidecar, needs the one under its old
-//! name.
+//! Finds the main file that owns a sidecar. A main file that was renamed, or copied without its sidecar,
+//! needs the sidecar under the old name.
 
 use super::fs_calls::{is_same, look};
 use super::pair_names::{PairIdentity, sidecar_path};

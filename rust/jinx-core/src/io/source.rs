@@ -24,7 +24,7 @@ pub fn base_of(paths: &[PathBuf]) -> PathBuf {
 #[derive(Debug)]
 pub struct Source {
     blocks: Box<dyn Blocks>,
-    /// As it was given, for messages.
+    /// The path as it was given, for messages.
     path: PathBuf,
     length: u64,
     map: Option<Bytes>,
@@ -40,10 +40,10 @@ impl Source {
         Self::open_from(Path::new(""), path, access)
     }
 
-    /// As [`Source::open`], for a relative path that counts from `base` (see [`base_of`]).
+    /// Like [`Source::open`], for a relative path that counts from `base` (see [`base_of`]).
     ///
     /// # Errors
-    /// As [`Source::open`].
+    /// The errors of [`Source::open`].
     pub fn open_from(base: &Path, path: impl AsRef<Path>, access: Access) -> Result<Self> {
         let path = path.as_ref();
         let open = || {
@@ -110,25 +110,25 @@ impl Source {
     /// The `length` bytes from `offset` on, in new memory.
     ///
     /// # Errors
-    /// As [`Source::read_at`]; `Limit` when memory runs out.
+    /// The errors of [`Source::read_at`]; `Limit` when memory runs out.
     pub fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
         let range = self.range(offset, length)?;
         self.named(self.blocks.read_vec(range))
     }
 
-    /// The `length` bytes from `offset` on, without a copy where they are in memory.
+    /// The `length` bytes from `offset` on, without a copy if they are in memory.
     ///
     /// # Errors
-    /// As [`Source::read_vec`].
+    /// The errors of [`Source::read_vec`].
     pub fn read(&self, offset: u64, length: u64) -> Result<Bytes> {
         let range = self.range(offset, length)?;
         self.named(self.blocks.read(range))
     }
 
-    /// As [`Source::read`], for many ranges: neighbours are read together.
+    /// Like [`Source::read`], for many ranges: neighbours are read together.
     ///
     /// # Errors
-    /// As [`Source::read`].
+    /// The errors of [`Source::read`].
     pub fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         for range in ranges {
             self.range(range.start, range.end.saturating_sub(range.start))?;
@@ -136,11 +136,11 @@ impl Source {
         self.named(self.blocks.read_many(ranges))
     }
 
-    /// As [`Source::read`], for bytes that are used at once: borrowed from the map where there is one, which costs
-    /// nothing, not even the count of references that threads would contend for.
+    /// Like [`Source::read`], for bytes that are used at once: borrowed from the map if there is one, which
+    /// costs nothing, not even the count of references that threads would contend for.
     ///
     /// # Errors
-    /// As [`Source::read`].
+    /// The errors of [`Source::read`].
     pub fn slice(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
         let range = self.range(offset, length)?;
         let Some(map) = &self.map else { return self.named(self.blocks.read_vec(range)).map(Cow::Owned) };
@@ -154,7 +154,8 @@ impl Source {
         offset < self.length && self.blocks.is_cached(offset)
     }
 
-    /// These ranges will be read soon. What lies outside the file is ignored, because reading it will say so.
+    /// These ranges will be read soon. Ranges outside the file are ignored, because reading them reports the
+    /// error.
     pub fn will_need(&self, ranges: &[Range<u64>]) {
         let inside = ranges.iter().map(|range| range.start..range.end.min(self.length));
         let inside: Vec<_> = inside.filter(|range| range.start < range.end).collect();

@@ -50,7 +50,7 @@ pub fn scanned<S: Scan>(scan: S) -> S::Found {
     scan.scan::<Lanes>()
 }
 
-/// What every processor has.
+/// The instructions that every processor has.
 pub struct Lanes;
 
 impl Vectors for Lanes {
@@ -69,7 +69,7 @@ impl Vectors for Lanes {
     }
 }
 
-/// As [`Block`], of 16 bytes.
+/// Like [`Block`], of 16 bytes.
 struct Lane {
     quotes: u16,
     backslashes: u16,

@@ -6,10 +6,10 @@ use crate::events::Sink;
 use jiter::{Jiter, Peek};
 use twox_hash::XxHash3_64;
 
-/// As [`emit`], for text in which no object may have duplicate names.
+/// Like [`emit`], for text in which no object may have duplicate names.
 ///
 /// # Errors
-/// As [`emit`], and `Corrupt` for a duplicate name; nothing has been emitted then.
+/// The errors of [`emit`], and `Corrupt` for a duplicate name; nothing has been emitted then.
 pub fn emit_unique(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     if has_duplicates(text, depth)? {
         return Err(Error::corrupt("a name appears twice in one dict"));
@@ -21,7 +21,7 @@ pub fn emit_unique(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()
 /// has.
 ///
 /// # Errors
-/// As [`emit_unique`].
+/// The errors of [`emit_unique`].
 pub fn check_unique(text: &[u8], depth: usize) -> Result<u64> {
     let mut jiter = Jiter::new(text);
     let peek = jiter.peek().map_err(bad)?;
@@ -34,7 +34,7 @@ pub fn check_unique(text: &[u8], depth: usize) -> Result<u64> {
 /// Whether an object in `text` has duplicate names.
 ///
 /// # Errors
-/// As [`emit`].
+/// The errors of [`emit`].
 pub fn has_duplicates(text: &[u8], depth: usize) -> Result<bool> {
     // Most values are numbers, strings or lists of those.
     if memchr::memchr(b'{', text).is_none() {

@@ -90,7 +90,7 @@ pub fn emit_line(line: &[u8], markers: Markers<'_>, sink: &mut impl Sink) -> Res
 /// Emits any JSON value, with markers if it is an object that declares them. `depth` counts the containers around it.
 ///
 /// # Errors
-/// As [`emit_line`].
+/// The errors of [`emit_line`].
 pub fn emit_value(text: &[u8], depth: usize, markers: Markers<'_>, sink: &mut impl Sink) -> Result<()> {
     let is_marked = markers.always || is_marked(text);
     let max_depth = if is_marked { MAX_TEXT_DEPTH } else { MAX_DEPTH };
@@ -115,7 +115,7 @@ pub fn emit_plain(text: &[u8], sink: &mut impl Sink) -> Result<()> {
 /// Emits a value from inside a marked row.
 ///
 /// # Errors
-/// As [`emit_line`].
+/// The errors of [`emit_line`].
 pub fn emit_inner(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     let mut tree = TreeBuilder::default();
     emit_below(text, depth, MAX_TEXT_DEPTH, &mut tree)?;

@@ -23,7 +23,7 @@ pub fn emit(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     emit_below(text, depth, MAX_DEPTH, sink)
 }
 
-/// As [`emit`], with another cap on nesting.
+/// Like [`emit`], with another cap on nesting.
 fn emit_below(text: &[u8], depth: usize, max_depth: usize, sink: &mut impl Sink) -> Result<()> {
     let mut jiter = Jiter::new(text);
     let peek = jiter.peek().map_err(bad)?;
@@ -31,10 +31,10 @@ fn emit_below(text: &[u8], depth: usize, max_depth: usize, sink: &mut impl Sink)
     jiter.finish().map_err(bad)
 }
 
-/// As [`emit`], of text that Python's `json.dumps` wrote, in which NaN and the infinities are words.
+/// Like [`emit`], of text that Python's `json.dumps` wrote, in which NaN and the infinities are words.
 ///
 /// # Errors
-/// As [`emit`].
+/// The errors of [`emit`].
 pub fn emit_python(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     let mut jiter = Jiter::new(text).with_allow_inf_nan();
     let peek = jiter.peek().map_err(bad)?;
@@ -102,7 +102,7 @@ fn check_depth_below(depth: usize, max_depth: usize) -> Result<()> {
 /// Emits a value that is neither list nor dict.
 ///
 /// # Errors
-/// As [`emit`].
+/// The errors of [`emit`].
 pub fn emit_scalar(jiter: &mut Jiter<'_>, peek: Peek, sink: &mut impl Sink) -> Result<()> {
     match peek {
         Peek::Null => {
@@ -148,7 +148,7 @@ fn number(text: &str, sink: &mut impl Sink) -> Result<()> {
 /// Skips a value; checks its syntax and its depth.
 ///
 /// # Errors
-/// As [`emit`].
+/// The errors of [`emit`].
 pub fn skip(jiter: &mut Jiter<'_>, peek: Peek, depth: usize) -> Result<()> {
     match peek {
         Peek::Array => {

@@ -47,7 +47,7 @@ impl<'l> Members<'l> {
         Self { line, at: 0, started: false, is_counted: true }
     }
 
-    /// For who does not ask for [`Span::elements`], which is faster.
+    /// For callers that do not need [`Span::elements`]; this is faster.
     pub fn uncounted(line: &'l [u8]) -> Self {
         Self { is_counted: false, ..Self::new(line) }
     }
@@ -397,7 +397,7 @@ mod tests {
         }
     }
 
-    /// What [`skip_container`] does, byte by byte.
+    /// Like [`skip_container`], but byte by byte.
     fn skipped(text: &[u8]) -> Option<(usize, usize)> {
         let (mut depth, mut commas, mut is_string, mut is_empty) = (0, 0, false, true);
         let mut at = 0;

@@ -1,4 +1,4 @@
-//! What the footers of all shards say together, so that no process needs to open them all again to know it.
+//! The combined facts of the footers of all shards, so that not every process must open all shards.
 
 use crate::shards::footer;
 use crate::shards::shard_list::Shards;
@@ -9,7 +9,7 @@ use jinx_format::write::inherit::Inherited;
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
-/// Each fact is found when it is asked for, or told by [`Facts::assume`].
+/// Each fact is computed on demand, or set by [`Facts::assume`].
 #[derive(Debug, Default)]
 pub struct Facts {
     columns: OnceLock<Vec<String>>,
@@ -40,7 +40,7 @@ impl Facts {
         known(&self.statistics, || footer::statistics(shards)).map(Vec::as_slice)
     }
 
-    /// What a copy of the samples takes over, of all columns.
+    /// The facts that a copy of the samples takes over, for all columns.
     pub fn inherited(&self, shards: &Shards) -> Result<&Inherited> {
         known(&self.inherited, || {
             let mut all: Option<Inherited> = None;
@@ -61,7 +61,7 @@ impl Facts {
         self.indexed.get().is_some_and(|indexed| !indexed.iter().any(is_it))
     }
 
-    /// All of it as JSON text.
+    /// All facts as JSON text.
     pub fn tell(&self, shards: &Shards) -> Result<String> {
         let told = Told {
             columns: self.columns(shards)?.to_vec(),
@@ -72,7 +72,7 @@ impl Facts {
         serde_json::to_string(&told).map_err(|error| Error::invalid(error.to_string()))
     }
 
-    /// Takes what [`Facts::tell`] has said of the same shards; what is known already stays.
+    /// Uses the result of [`Facts::tell`] for the same shards; known facts stay unchanged.
     ///
     /// # Errors
     /// `Invalid` if the text is damaged.

@@ -25,7 +25,7 @@ struct ShardEntry {
     options: Arc<OpenOptions>,
     is_plain: bool,
     shard: OnceLock<Shard>,
-    /// Kept, because that of a file without an id is read from the file.
+    /// Identities are kept, because the identity of a file without an id is read from the file.
     identity: OnceLock<String>,
 }
 
@@ -222,7 +222,8 @@ fn is_of_format(id: &str) -> bool {
     !id.is_empty() && !id.contains('-')
 }
 
-/// Whether the shard is the expected one. Of a file without an id, a manifest knows only the number of samples.
+/// Whether the shard is the expected one. For a file without an id, a manifest only has the number of
+/// samples.
 fn has_identity(shard: &Shard, expected: &str) -> Result<bool> {
     if shard.footer().id.is_none() && expected.is_empty() {
         return Ok(true);

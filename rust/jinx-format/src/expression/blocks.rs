@@ -78,7 +78,7 @@ impl<'s> ShardColumns<'s> {
     /// Opens the columns that the expression needs.
     ///
     /// # Errors
-    /// As [`Shard::column`].
+    /// The errors of [`Shard::column`].
     pub(crate) fn open(expression: &Expression, paths: &[Vec<String>], shard: &'s Shard) -> Result<Self> {
         let mut all = Vec::with_capacity(paths.len());
         for (path, asked) in paths.iter().zip(expression.asked()) {
@@ -106,7 +106,7 @@ impl<'s> ShardColumns<'s> {
     /// Checks the cells of the rows, which must be done before they are read.
     ///
     /// # Errors
-    /// As [`ChunkedColumn::require`].
+    /// The errors of [`ChunkedColumn::require`].
     pub(crate) fn require(&self, rows: Block<'_>) -> Result<()> {
         for column in self.paths.iter().flat_map(|columns| columns.values.iter().chain(&columns.lengths)) {
             match rows {

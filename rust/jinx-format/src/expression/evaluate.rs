@@ -20,13 +20,13 @@ pub trait Sample {
     /// The length of the value at a path; `None` if there is no value.
     ///
     /// # Errors
-    /// As [`Self::value`]; `Mismatch` for a value without a length.
+    /// The errors of [`Self::value`]; `Mismatch` for a value without a length.
     fn length(&self, path: usize) -> Result<Option<u64>>;
 
     /// Whether the value at a path is missing or null.
     ///
     /// # Errors
-    /// As [`Self::value`].
+    /// The errors of [`Self::value`].
     fn is_none(&self, path: usize) -> Result<bool> {
         self.value(path).map(|value| value == Cell::Missing)
     }
@@ -77,7 +77,7 @@ impl Expression {
     /// The answer of one test.
     ///
     /// # Errors
-    /// As [`Self::selects`]. The error names the path and shows the test.
+    /// The errors of [`Self::selects`]. The error names the path and shows the test.
     pub(crate) fn test(&self, test: &Test, sample: &impl Sample) -> Result<Truth> {
         let answer = match &test.kind {
             TestKind::IsNone(path) => sample.is_none(*path).map(Truth::of),

@@ -67,7 +67,7 @@ impl<'e> RowFilter<'e> {
     /// The indexed columns of a shard that the expression can use.
     ///
     /// # Errors
-    /// As [`Shard::column`].
+    /// The errors of [`Shard::column`].
     pub fn columns<'s>(&self, shard: &'s Shard) -> Result<ShardColumns<'s>> {
         let columns = ShardColumns::open(self.expression, &self.paths, shard)?;
         // A path with an indexed column counts as found, even if other shards do not have it.

@@ -132,7 +132,7 @@ pub fn compute(left: &Cell<'_>, operator: Operator, right: &Cell<'_>) -> Result<
 /// The number with the opposite sign.
 ///
 /// # Errors
-/// As [`compute`].
+/// The errors of [`compute`].
 pub fn negated(cell: &Cell<'_>) -> Result<Cell<'static>> {
     match cell {
         Cell::Float(value) => Ok(Cell::Float(-value)),

@@ -54,7 +54,7 @@ impl<'s, 'v> AsStored<'s, 'v> {
     }
 
     /// # Errors
-    /// As [`Shard::fetch`]; for a string, as [`Shard::load`].
+    /// The errors of [`Shard::fetch`]; for a string, as [`Shard::load`].
     pub(crate) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
         let data = self.data(sink)?;
         // A string is decoded, because `fields` needs the number of its characters.

@@ -41,10 +41,11 @@ impl Shard {
         checks.require(0..*length, |at, length| self.sidecar_bytes(offset.saturating_add(at), length))
     }
 
-    /// As [`Shard::column`], but chunks of numbers are compared only when [`ChunkedColumn::require`] asks for them.
+    /// Like [`Shard::column`], but chunks of numbers are compared only when [`ChunkedColumn::require`] asks
+    /// for them.
     ///
     /// # Errors
-    /// As [`Shard::column`].
+    /// The errors of [`Shard::column`].
     pub fn chunked_column(
         &self,
         path: &[Option<String>],

@@ -163,14 +163,14 @@ impl Shard {
     /// Reads the column that `info` describes.
     ///
     /// # Errors
-    /// As [`Shard::column`].
+    /// The errors of [`Shard::column`].
     pub fn read_column(&self, info: &ColumnInfo) -> Result<IndexedColumn> {
         self.assemble_column(info, &mut |place, expected, _, what| {
             self.array_bytes(place, Some(expected), what)
         })
     }
 
-    /// As [`Shard::read_column`]; validity and numbers come from `open`.
+    /// Like [`Shard::read_column`]; validity and numbers come from `open`.
     pub(super) fn assemble_column(
         &self,
         info: &ColumnInfo,

@@ -44,7 +44,7 @@ impl Shard {
     /// The members of a line; the header of a plain row with markers is skipped, and the bool is then true.
     ///
     /// # Errors
-    /// As [`Members::next_member`].
+    /// The errors of [`Members::next_member`].
     pub fn members<'l>(&self, line: &'l [u8]) -> Result<(Members<'l>, bool)> {
         let mut members = Members::new(line);
         let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
@@ -64,10 +64,10 @@ impl Shard {
         sink.end_dict()
     }
 
-    /// As [`Shard::emit_line`], without the dict around the columns, so that others can follow.
+    /// Like [`Shard::emit_line`], without the dict around the columns, so that others can follow.
     ///
     /// # Errors
-    /// As [`Shard::emit_line`].
+    /// The errors of [`Shard::emit_line`].
     pub fn emit_members(
         &self,
         line: &[u8],
@@ -129,7 +129,7 @@ impl Shard {
     /// Emits one value from its text. `depth` counts the containers around it.
     ///
     /// # Errors
-    /// As [`Shard::emit_row`].
+    /// The errors of [`Shard::emit_row`].
     pub fn emit_value(
         &self,
         chain: Option<Chain>,
@@ -164,7 +164,7 @@ impl Shard {
     /// Emits a value that has a chain: as it is stored where the sink takes it so.
     ///
     /// # Errors
-    /// As [`Shard::load`].
+    /// The errors of [`Shard::load`].
     pub fn emit_stored(
         &self,
         stored: &EncodedValue<'_>,

@@ -67,7 +67,7 @@ fn add<'p, S: AsRef<str>>(nodes: &mut Vec<PathNode<'p>>, path: &'p [S], slot: us
 pub struct FoundValue<'l> {
     pub chain: Option<Chain>,
     pub text: &'l [u8],
-    /// Where the member is in the tree of coded paths.
+    /// The place of the member in the tree of coded paths.
     pub node: Option<&'l FieldNode>,
 }
 
@@ -118,7 +118,7 @@ impl Shard {
             if marked == Some(0) && node.name == markers::HEADER {
                 continue;
             }
-            // Of a name that stands twice, the last holds before 1.1; a 1.1 row has none.
+            // Before 1.1, the last of two equal names counts; a 1.1 row has no equal names.
             let bit = 1u64.checked_shl(u32::try_from(at).unwrap_or(u32::MAX)).unwrap_or_default();
             if bit == 0 || seen & bit != 0 {
                 node.forget(found);

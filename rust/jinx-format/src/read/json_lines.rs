@@ -12,9 +12,9 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
 use std::path::Path;
 
-/// What a thread scans at once.
+/// The bytes that a thread scans at once.
 const BLOCK_BYTES: u64 = 4 << 20;
-/// What it reads at once, into the processor's caches.
+/// The bytes that a thread reads at once, into the processor's caches.
 const READ_BYTES: u64 = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -49,7 +49,7 @@ impl Shard {
     /// Opens a main file or a JSON Lines file.
     ///
     /// # Errors
-    /// As [`Shard::open`] and [`Shard::open_plain`].
+    /// The errors of [`Shard::open`] and [`Shard::open_plain`].
     pub fn open_any(path: &Path, options: &OpenOptions) -> Result<Self> {
         let is_jinx = path.extension().is_some_and(|ext| ext == "jinx");
         let source = Source::open_from(&options.base, path, Access::Pread)?;
@@ -129,9 +129,9 @@ struct Line {
 struct LinesOfBlock {
     /// Whether the line that begins before the block is not blank, by what lies in the block.
     is_first_known: bool,
-    /// Little-endian u64: where those that are not blank begin.
+    /// The starts of lines that are not blank, as little-endian u64.
     starts: Vec<u8>,
-    /// The last one that begins here.
+    /// The last line that begins here.
     last: Option<Line>,
 }
 

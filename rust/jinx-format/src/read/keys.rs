@@ -11,7 +11,8 @@ impl Footer {
     /// Name and chain of a dict member's physical key.
     ///
     /// # Errors
-    /// As [`key::split`]; in 1.1 `Corrupt` for the wrapper of list elements, which no dict member has.
+    /// The errors of [`key::split`]; in 1.1 `Corrupt` for the wrapper of list elements, which no dict member
+    /// has.
     pub fn split_key<'k>(
         &self,
         physical: Cow<'k, str>,

@@ -19,17 +19,17 @@ impl Shard {
     /// A copy of line `i` without its newline, checked at the file's level of verification.
     ///
     /// # Errors
-    /// As [`Shard::line_range`]; `Corrupt` if the line's checksum does not match.
+    /// The errors of [`Shard::line_range`]; `Corrupt` if the line's checksum does not match.
     pub fn line(&self, i: u64) -> Result<Vec<u8>> {
         let mut line = Vec::new();
         self.read_line(i, &mut line)?;
         Ok(line)
     }
 
-    /// As [`Shard::line`]; replaces the contents of `line`.
+    /// Like [`Shard::line`]; replaces the contents of `line`.
     ///
     /// # Errors
-    /// As [`Shard::line`].
+    /// The errors of [`Shard::line`].
     pub fn read_line(&self, i: u64, line: &mut Vec<u8>) -> Result<()> {
         let (start, end) = self.line_range(i)?;
         match self.main().slice(start, end - start).map_err(|error| self.here(error, i))? {

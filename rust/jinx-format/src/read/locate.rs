@@ -16,7 +16,7 @@ pub type OpenFile<'o> = &'o dyn Fn(&Path) -> Result<Source>;
 /// Reads and parses the footer of a main file.
 ///
 /// # Errors
-/// As [`footer_range`] and [`Footer::parse`].
+/// The errors of [`footer_range`] and [`Footer::parse`].
 pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
     let total = main.len();
     if total == 0 {
@@ -50,7 +50,7 @@ pub(crate) fn foreign(main: &Source, error: Error) -> Error {
 /// The sidecar that belongs to the main file, and its header (1.1).
 ///
 /// # Errors
-/// As [`crate::read::shard::Shard::open`].
+/// The errors of [`crate::read::shard::Shard::open`].
 pub(crate) fn open_sidecar(
     path: &Path,
     footer: &Footer,
@@ -105,7 +105,7 @@ pub(crate) fn open_sidecar(
     }))
 }
 
-/// Where the sidecar may be, in search order.
+/// The possible paths of the sidecar, in search order.
 fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]> {
     let name = plain_component(&info.name, "the sidecar's name");
     let named = path.with_file_name(name.map_err(|error| error.in_file(path))?);
@@ -115,7 +115,7 @@ fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]>
 /// The file with the id of a main file's sidecar, whatever its length; `None` when it has no sidecar or none is found.
 ///
 /// # Errors
-/// As [`read_footer`].
+/// The errors of [`read_footer`].
 pub(crate) fn sidecar_with_id(path: &Path) -> Result<Option<PathBuf>> {
     let (footer, _) = read_footer(&Source::open(path, Access::Pread)?)?;
     let (Some(info), Some(id)) = (&footer.sidecar, &footer.id) else { return Ok(None) };

@@ -22,7 +22,8 @@ use jinx_core::value::{TreeBuilder, Value};
 use std::io::{Cursor, Read};
 
 impl Shard {
-    /// The value or the length at `path` in sample `i`; `None` where there is no value, `Measure::None` for null.
+    /// The value or the length at `path` in sample `i`; `None` if there is no value, `Measure::None` for
+    /// null.
     ///
     /// # Errors
     /// `Mismatch` for a value that is neither number, bool nor string, or has no length; errors of the row.
@@ -32,10 +33,10 @@ impl Shard {
         measured.map_err(|error| self.here(error.in_column(&path.join(".")), i))
     }
 
-    /// As [`Shard::measure`], for a line that was read already.
+    /// Like [`Shard::measure`], for a line that was read already.
     ///
     /// # Errors
-    /// As [`Shard::measure`].
+    /// The errors of [`Shard::measure`].
     pub fn measure_line(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
         let values = self.find_paths(line, &PathTree::new([(0, path)]))?;
         let Some(values) = values.into_iter().next().flatten() else { return Ok(None) };

@@ -27,7 +27,7 @@ impl ShardRef {
     /// Opens the shard and compares it with the manifest.
     ///
     /// # Errors
-    /// As [`Shard::open_any`]; `Mismatch` when the manifest lists another file.
+    /// The errors of [`Shard::open_any`]; `Mismatch` when the manifest lists another file.
     pub fn open(&self, options: &OpenOptions) -> Result<Shard> {
         let shard = Shard::open_any(&self.path, options)?;
         self.check(&shard)?;
@@ -61,10 +61,11 @@ pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
     entries(path)?.into_iter().collect()
 }
 
-/// As [`resolve`], with an error of its own for each shard that is missing or has another size than the manifest says.
+/// Like [`resolve`], with a separate error for each shard that is missing or differs in size from the
+/// manifest.
 ///
 /// # Errors
-/// As [`resolve`], for errors of the directory.
+/// The errors of [`resolve`], for errors of the directory.
 pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, &error))?;
     if !metadata.is_dir() {
@@ -163,7 +164,7 @@ fn nothing_in(directory: &Path) -> Result<Error> {
     Ok(Error::mismatch(what).in_file(directory))
 }
 
-/// What a directory, or one in it, holds that can be converted. A JSON object may be a note next to the data.
+/// The convertible data in a directory or its subdirectories. A JSON object may be a note next to the data.
 fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
     let mut note = None;
     for entry in std::fs::read_dir(directory).ok()?.flatten() {

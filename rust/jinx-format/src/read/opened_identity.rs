@@ -1,4 +1,4 @@
-//! What identifies an opened file: the id of the format, or what is known of a file that has none.
+//! The identity of an opened file: the id of the format, or facts about a file without an id.
 
 use crate::bases::hash_source;
 use crate::key::FormatVersion;

@@ -16,7 +16,8 @@ pub enum Verify {
     /// Each line, and each value when it is read. A line that matches its checksum came from an intact index.
     #[default]
     Full,
-    /// As `Full`, and the whole index and all line checksums when the file is opened: for `verify` and `repair`.
+    /// Like `Full`, plus the whole index and all line checksums when the file is opened: for `verify` and
+    /// `repair`.
     Whole,
 }
 
@@ -33,8 +34,8 @@ pub struct OpenOptions {
     pub base: PathBuf,
     /// Plain JSON lines: where each line begins and the last one ends, as little-endian u64, if that is known.
     pub line_offsets: Option<Arc<[u8]>>,
-    /// Of files in the sidecar that are stored as they are, such as images, read only so many of the first bytes, which
-    /// no checksum can be compared with.
+    /// Read only this many first bytes of files that are stored unchanged in the sidecar, such as images.
+    /// Their checksums are not compared.
     pub value_head: Option<u64>,
     /// Open saved views too, as the rows of their own columns; the caller opens their bases.
     pub views: bool,

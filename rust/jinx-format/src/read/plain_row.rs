@@ -13,7 +13,7 @@ impl Shard {
         self.rules() == FormatVersion::V1_1 && !self.tree().coded && !self.tree().open
     }
 
-    /// As [`Shard::line_offsets`], without a copy where the sidecar is mapped.
+    /// Like [`Shard::line_offsets`], without a copy where the sidecar is mapped.
     pub(crate) fn index_bytes(&self) -> Result<Bytes> {
         self.index.bytes(self.sidecar())
     }

@@ -1,4 +1,4 @@
-//! Where a value lies in the sidecar, and the JSON object that states it.
+//! The place of a value in the sidecar, and the JSON object for it.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Members;

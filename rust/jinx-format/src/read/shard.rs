@@ -30,7 +30,7 @@ pub struct Shard {
     footer_offset: u64,
     pub(super) index: Array,
     line_hash: Option<Array>,
-    /// Of a saved view with positions.
+    /// For a saved view with positions.
     positions: Option<Array>,
     /// Which of the positions were compared with their checksums.
     pub(super) checked_positions: OnceLock<Option<ChunkChecks>>,
@@ -49,10 +49,11 @@ impl Shard {
         Self::open_with(path, &|path| options.source(path), options)
     }
 
-    /// As [`Shard::open`], with `open` for every file, which may be anywhere: see [`jinx_core::io::Blocks`].
+    /// Like [`Shard::open`], with `open` for every file, which may be anywhere: see
+    /// [`jinx_core::io::Blocks`].
     ///
     /// # Errors
-    /// As [`Shard::open`].
+    /// The errors of [`Shard::open`].
     pub fn open_with(path: &Path, open: OpenFile<'_>, options: &OpenOptions) -> Result<Self> {
         let mut seen = String::new();
         loop {
@@ -207,7 +208,7 @@ impl Shard {
         place.map(|place| self.open_array(place, self.footer.num_samples, "positions")).transpose()
     }
 
-    /// Of a saved view: which sample of its bases, as one sequence, its sample `i` is.
+    /// For a saved view: the position of its sample `i` in its bases, as one sequence.
     ///
     /// # Errors
     /// `Invalid` past the end; `Corrupt` for a position that the bases do not have, and from `Verify::Full` on for
@@ -230,7 +231,7 @@ impl Shard {
         Ok(position)
     }
 
-    /// Where each line begins and the last one ends, as little-endian u64.
+    /// The start of each line and the end of the last one, as little-endian u64.
     ///
     /// # Errors
     /// I/O errors of the sidecar.
@@ -311,7 +312,7 @@ impl Shard {
         self.header.as_ref()
     }
 
-    /// Where line `i` lies in the main file, its newline included.
+    /// The place of line `i` in the main file, including its newline.
     ///
     /// # Errors
     /// `Invalid` past the end, `Corrupt` when the index does not ascend inside the data area.
@@ -374,7 +375,8 @@ impl Shard {
         Some(self.line_hash.as_ref()?.bytes(self.side.as_ref()))
     }
 
-    /// Of a saved view's base of plain JSON lines: where each line begins and the last one ends, as little-endian u64.
+    /// For a saved view's base of plain JSON lines: the start of each line and the end of the last one, as
+    /// little-endian u64.
     ///
     /// # Errors
     /// `Corrupt` for an array that does not match its checksum, `Truncated` outside the sidecar.
@@ -431,10 +433,10 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// As [`Shard::fetch`], without a copy where the bytes are in memory.
+    /// Like [`Shard::fetch`], without a copy where the bytes are in memory.
     ///
     /// # Errors
-    /// As [`Shard::fetch`].
+    /// The errors of [`Shard::fetch`].
     pub fn fetch_shared(&self, pointer: &Pointer) -> Result<Bytes> {
         self.check_pointer(pointer)?;
         let bytes = self.side()?.read(pointer.offset, pointer.length)?;
@@ -442,10 +444,10 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// As [`Shard::fetch`], into memory of the stored length.
+    /// Like [`Shard::fetch`], into memory of the stored length.
     ///
     /// # Errors
-    /// As [`Shard::fetch`].
+    /// The errors of [`Shard::fetch`].
     pub fn fetch_into<'o>(&self, pointer: &Pointer, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         self.check_pointer(pointer)?;
         if to_u64(out.len()) != pointer.length {

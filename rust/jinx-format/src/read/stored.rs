@@ -123,7 +123,7 @@ impl Shard {
     /// Decodes straight into `out`, which must have exactly the decoded length.
     ///
     /// # Errors
-    /// As [`Shard::load`], and `Corrupt` when the length differs.
+    /// The errors of [`Shard::load`], and `Corrupt` when the length differs.
     pub fn load_into<'o>(&self, stored: &EncodedValue<'_>, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         let mut codecs = stored.chain.codecs();
         match (&stored.place, codecs.next(), codecs.next()) {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Paths beyond this many are no longer counted.
 const MAX_PATHS: usize = 1 << 16;
 
-/// What the rows hold at one path.
+/// The values of the rows at one path.
 #[derive(Debug, Default)]
 struct SeenColumn {
     first: u64,
@@ -25,7 +25,7 @@ struct SeenColumn {
     numbers: bool,
 }
 
-/// What the rows hold at all paths that the footer must list.
+/// The values of the rows at all paths that the footer must list.
 #[derive(Debug, Default)]
 pub struct FieldTally(HashMap<Path, SeenColumn>);
 

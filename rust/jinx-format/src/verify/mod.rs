@@ -28,10 +28,10 @@ pub fn verify(path: &Path, progress: &mut OnProgress<'_>) -> Result<Vec<Problem>
     verify_within(path, Limits::default(), progress)
 }
 
-/// As [`verify`], with the caller's limits.
+/// Like [`verify`], with the caller's limits.
 ///
 /// # Errors
-/// As [`verify`].
+/// The errors of [`verify`].
 pub fn verify_within(path: &Path, limits: Limits, progress: &mut OnProgress<'_>) -> Result<Vec<Problem>> {
     let mut problems = Problems::new(path);
     let shards = match entries(path) {

@@ -26,7 +26,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 const WAVE_ROWS: u64 = 512;
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// What is known of one shard after its rows were checked.
+/// The facts about one shard after its rows were checked.
 struct Pass<'s> {
     shard: &'s Shard,
     columns: Vec<OpenColumn>,

@@ -1,4 +1,4 @@
-//! What a saved view says of its bases, as far as its own file tells.
+//! Checks a saved view's entries for its bases, as far as its own file allows.
 
 use crate::read::shard::Shard;
 use jinx_core::error::{Error, Result};

@@ -22,7 +22,7 @@ struct ChunkHasher {
     current: XxHash3_64,
     /// Bytes that the current chunk lacks.
     missing: u64,
-    /// Of complete chunks.
+    /// The checksums of complete chunks.
     sums: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl ArrayHasher {
     /// The array's entry in the footer.
     ///
     /// # Errors
-    /// As [`inline_array`].
+    /// The errors of [`inline_array`].
     pub(crate) fn pointer(self, offset: u64, length: u64) -> Result<ArrayRef> {
         let chunk = self.chunks.as_ref().map(|chunks| chunks.size);
         let xs = self.chunks.map(|chunks| inline_array(&chunks.finish()).map(Box::new)).transpose()?;

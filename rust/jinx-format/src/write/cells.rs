@@ -69,7 +69,7 @@ impl Cells {
     /// Passes all cells to `see`, in blocks.
     ///
     /// # Errors
-    /// As [`Self::each`].
+    /// The errors of [`Self::each`].
     pub(super) fn blocks(&mut self, mut see: impl FnMut(CellBlock<'_>) -> Result<()>) -> Result<()> {
         let tag = self.tag.filter(|_| !self.is_tagged);
         let unit = if self.is_tagged { TAGGED } else { PLAIN };

@@ -152,7 +152,7 @@ impl ColumnBuilder {
     /// Adds the cells of rows, in the order of the columns.
     ///
     /// # Errors
-    /// As [`Self::add_row`].
+    /// The errors of [`Self::add_row`].
     pub(super) fn add_block(&mut self, columns: &[BlockColumn], rows: u64) -> Result<()> {
         for BlockColumn { path, kind, cells } in columns.iter().filter(|column| column.has_values()) {
             let Some(at) = self.at(path, *kind) else { continue };
@@ -249,8 +249,9 @@ pub(super) fn may_hold(column: IndexedType, asked: bool, kind: &str) -> bool {
 }
 
 impl IndexedColumn {
-    /// Whether every value at the path is in the column: a path with numbers in some rows and strings in others has
-    /// none. For an explicitly indexed path, strings are in a column of their own and their lengths in none.
+    /// Whether every value at the path is in the column: a path with numbers in some rows and strings in
+    /// others has none. For an explicitly indexed path, strings are in a separate column, and their lengths
+    /// are not indexed.
     fn is_whole(&self, fields: &[FieldInfo], asked: bool) -> bool {
         let field = fields.iter().find(|field| field.path == *self.path);
         field.is_none_or(|field| field.kinds.keys().all(|kind| may_hold(self.kind, asked, kind)))

@@ -47,7 +47,7 @@ impl Summary {
 
 /// A dataset being written. Nothing is visible under the target's name until `close`.
 pub struct DatasetWriter {
-    /// As the caller gave them; `options` adds what the sources of copies say.
+    /// The options of the caller; `options` adds facts from the sources of copies.
     given: Arc<WriteOptions>,
     options: Arc<WriteOptions>,
     sources: Sources,
@@ -104,10 +104,10 @@ impl DatasetWriter {
         Self::create_on(Arc::new(RealOps), path, options)
     }
 
-    /// As [`DatasetWriter::create`], through `ops`.
+    /// Like [`DatasetWriter::create`], through `ops`.
     ///
     /// # Errors
-    /// As [`DatasetWriter::create`].
+    /// The errors of [`DatasetWriter::create`].
     pub fn create_on(ops: Arc<dyn FileOps>, path: &Path, options: WriteOptions) -> Result<Self> {
         require_usual_suffix(path)?;
         let room = require_readable(&options).map_err(|error| error.in_file(path))?;
@@ -288,7 +288,7 @@ impl DatasetWriter {
     /// Encodes rows on all threads and writes them in order; keeps nothing of their memory.
     ///
     /// # Errors
-    /// As [`Self::write_rows`].
+    /// The errors of [`Self::write_rows`].
     pub fn write_values(&mut self, rows: &[Value]) -> Result<()> {
         self.write_rows(rows.len(), &|i, encoder| rows[i].emit(encoder))
     }
@@ -303,10 +303,10 @@ impl DatasetWriter {
         self.write_all(Rows { count, first: self.rows, in_order: false }, emit)
     }
 
-    /// As [`Self::write_rows`], of rows that `emit` takes from one place after another of their files.
+    /// Like [`Self::write_rows`], of rows that `emit` takes from one place after another of their files.
     ///
     /// # Errors
-    /// As [`Self::write_rows`].
+    /// The errors of [`Self::write_rows`].
     pub fn write_rows_in_order(&mut self, count: usize, emit: &EmitRow<'_>) -> Result<()> {
         self.write_all(Rows { count, first: self.rows, in_order: true }, emit)
     }
@@ -331,7 +331,7 @@ impl DatasetWriter {
     /// Writes a row of numbers for each of `rows`, which count in the columns.
     ///
     /// # Errors
-    /// As [`Self::write_rows`]; of rows that are refused, none of the same block is written.
+    /// The errors of [`Self::write_rows`]; of rows that are refused, none of the same block is written.
     pub fn write_numbers(&mut self, columns: &[NumberColumn<'_>], rows: &[u64]) -> Result<()> {
         self.require_whole()?;
         let is_bulk = self.skip == 0 && matches!(self.target, Target::Pair(_));
@@ -352,7 +352,7 @@ impl DatasetWriter {
     /// Writes rows whose lines are copied where the output has the same ones.
     ///
     /// # Errors
-    /// As [`Self::write_rows`]; of rows that are refused, none of the same block is written.
+    /// The errors of [`Self::write_rows`]; of rows that are refused, none of the same block is written.
     pub fn write_lines(&mut self, lines: &PlainLines<'_>, rows: &[u64]) -> Result<()> {
         self.require_whole()?;
         let emit = |rows: &[u64], writer: &mut Self| {

@@ -41,7 +41,7 @@ impl EarlySync {
     /// Waits for the running sync.
     ///
     /// # Errors
-    /// As [`Self::wrote`].
+    /// The errors of [`Self::wrote`].
     pub(super) fn finish(&mut self, path: &Path) -> Result<()> {
         let ended = self.running.take().map(JoinHandle::join);
         match ended {

@@ -58,7 +58,7 @@ pub struct RowEncoder {
     seen: Vec<u64>,
     pub(super) paths: PathCache,
     pool: ValuePool,
-    /// Of values that were taken as they are stored.
+    /// For values that were taken in stored form.
     pub(super) copied_bytes: usize,
     /// The size of the last line.
     line_bytes: usize,

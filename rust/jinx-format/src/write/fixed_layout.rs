@@ -28,7 +28,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use twox_hash::XxHash3_128;
 
-/// Where an array lies.
+/// The place of an array.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// The offset in the sidecar; `None` for a small array, which lies in the footer.
@@ -94,7 +94,7 @@ pub(super) struct PlacedFiles<'f> {
     pub(super) syncs: Option<Mutex<(EarlySync, EarlySync)>>,
 }
 
-/// What depends on the order of the blocks.
+/// The state that depends on the order of the blocks.
 struct Turns {
     next: u64,
     is_stopped: bool,
@@ -104,7 +104,7 @@ struct Turns {
     arrays: Vec<Array>,
 }
 
-/// What is kept of an array.
+/// The state of an array.
 enum Array {
     /// The hashes of one in the sidecar.
     InSidecar(Box<ArrayHasher>),
@@ -135,14 +135,14 @@ impl Array {
     }
 }
 
-/// What was written.
+/// The result of the writing.
 pub(super) struct Written {
     pub(super) rows: u64,
     pub(super) main_len: u64,
     pub(super) arrays: Arrays,
 }
 
-/// Where a block goes.
+/// The place of a block.
 struct Turn {
     first_row: u64,
     start: u64,

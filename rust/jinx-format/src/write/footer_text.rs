@@ -14,7 +14,7 @@ use jinx_core::limits::MAX_NAMED_BYTES;
 use serde_json::{Map, Value as Json, json};
 use std::path::Path;
 
-/// What a reader says of a footer, said before the file is published.
+/// Reports the errors of a reader for a footer, before the file is published.
 pub(super) fn check_footer(text: &str) -> Result<()> {
     Footer::parse(text.as_bytes()).and_then(|footer| FieldNode::build(&footer.fields)).map(drop).map_err(
         |error| Error::new(error.cause(), format!("the footer could not be read again: {}", error.what())),

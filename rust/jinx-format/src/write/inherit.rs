@@ -1,4 +1,4 @@
-//! What a copy takes over from the footers of its sources.
+//! The facts that a copy takes over from the footers of its sources.
 
 use crate::fields::MediaField;
 use crate::footer::Footer;
@@ -7,10 +7,10 @@ use crate::write::options::WriteOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What a source's footers say of its samples.
+/// The facts about the samples in the footers of a source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inherited {
-    /// As base64 of its IPC message.
+    /// The base64 of its IPC message.
     pub arrow_schema: Option<String>,
     pub media: Vec<MediaField>,
     pub split: Option<String>,
@@ -18,7 +18,7 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// What a footer says.
+    /// The facts in a footer.
     pub fn of(footer: &Footer) -> Self {
         let media = footer.fields.iter().filter_map(|field| {
             let kind = field.media.as_ref()?.kind.clone();
@@ -33,7 +33,7 @@ impl Inherited {
         }
     }
 
-    /// The same without the media of other columns than those that `wanted` names.
+    /// The same facts, with only the media of columns that `wanted` names.
     #[must_use]
     pub fn of_columns(&self, wanted: &dyn Fn(&str) -> bool) -> Self {
         let mut selected = self.clone();
@@ -41,7 +41,7 @@ impl Inherited {
         selected
     }
 
-    /// What holds for the samples of both.
+    /// The facts that hold for the samples of both.
     pub fn unite(&mut self, other: Self) {
         for field in other.media {
             if self.media.iter().all(|known| known.path != field.path) {
@@ -67,7 +67,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Adds a source; says whether the schema is lost, because the sources do not agree on it.
+    /// Adds a source; returns whether the schema is lost because the sources have different ones.
     pub(super) fn add(&mut self, source: Inherited) -> bool {
         match &mut self.united {
             None => {
@@ -82,7 +82,7 @@ impl Sources {
         }
     }
 
-    /// The options with what the sources say; what the caller says comes first.
+    /// The options with the facts from the sources; values from the caller take precedence.
     pub(super) fn complete(&self, options: &WriteOptions) -> WriteOptions {
         let mut options = options.clone();
         let Some(united) = &self.united else { return options };

@@ -15,7 +15,7 @@ const WAITING_BLOCKS: usize = 1;
 pub(super) struct LineBlock {
     /// The lines with their newlines.
     pub(super) lines: Vec<u8>,
-    /// Where each line ends.
+    /// The end of each line.
     pub(super) ends: Vec<u64>,
     /// The checksum of each line, as little-endian u64.
     pub(super) hashes: Vec<u8>,

@@ -123,7 +123,7 @@ impl<'c> NumberLines<'c> {
     /// Formats the lines of `rows`; `None` if a float is not finite.
     ///
     /// # Errors
-    /// As [`emit_row`].
+    /// The errors of [`emit_row`].
     pub(super) fn block(&self, rows: &[u64]) -> Result<Option<LineBlock>> {
         let mut cells: Vec<Vec<(u8, u64)>> = Vec::with_capacity(self.columns.len());
         let mut kinds = Vec::new();

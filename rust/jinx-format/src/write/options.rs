@@ -94,7 +94,8 @@ pub struct WriteOptions {
     pub media: Vec<MediaField>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
-    /// What the dataset shows of others, of which the rows are columns of its own; one pair only.
+    /// The samples of other datasets that the dataset shows; its rows are then own columns. Only for one
+    /// pair.
     pub view: Option<Arc<NewView>>,
     /// Directories: keep the finished shards of a run that fails, so that it can be resumed.
     pub resume: Option<Resume>,

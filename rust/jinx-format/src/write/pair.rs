@@ -60,12 +60,12 @@ impl PairBuilder {
     /// `path` is the final name of the main file; spools lie next to it.
     ///
     /// # Errors
-    /// As [`room_for_names`].
+    /// The errors of [`room_for_names`].
     pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Result<Self> {
         Ok(Self::with_room(path, files, options, room_for_names(options)?))
     }
 
-    /// As `new`, where the bytes that are left for names of columns are known.
+    /// Like `new`, if the remaining bytes for names of columns are known.
     pub fn with_room(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>, room: u64) -> Self {
         let directory = match path.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
@@ -104,7 +104,7 @@ impl PairBuilder {
     /// Changes what the footer will say of the rows in addition to what they hold: schema, media, split and meta.
     ///
     /// # Errors
-    /// As [`room_for_names`]; nothing has changed then.
+    /// The errors of [`room_for_names`]; nothing has changed then.
     pub fn set_options(&mut self, options: &Arc<WriteOptions>) -> Result<()> {
         self.stats.set_media(&options.media, room_for_names(options)?)?;
         self.options = Arc::clone(options);
@@ -171,7 +171,7 @@ impl PairBuilder {
     /// Checks that a reader accepts the pair with these rows.
     ///
     /// # Errors
-    /// As [`Self::admit`].
+    /// The errors of [`Self::admit`].
     pub(super) fn admit_block(&self, block: &LineBlock) -> Result<()> {
         let facts: Vec<Fact> = block.kinds.iter().map(|(fact, _)| fact.clone()).collect();
         self.stats.admit(&facts, block.ends.first().copied().unwrap_or_default())
@@ -188,7 +188,7 @@ impl PairBuilder {
     /// Appends rows.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// The errors of [`Self::write`].
     pub(super) fn write_block(&mut self, block: &LineBlock) -> Result<()> {
         self.require_open()?;
         self.flush_lines()?;
@@ -209,7 +209,7 @@ impl PairBuilder {
     /// Appends rows whose lines are copied where the pair has the same ones; `encoder` encodes the others.
     ///
     /// # Errors
-    /// Those of reading, of [`Self::admit`] and of [`Self::write`].
+    /// The errors of reading, of [`Self::admit`] and of [`Self::write`].
     pub fn write_lines(
         &mut self,
         lines: &PlainLines<'_>,
@@ -241,7 +241,7 @@ impl PairBuilder {
     /// Passes all values to the system, and keeps none of their memory.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// The errors of [`Self::write`].
     pub fn flush_values(&mut self) -> Result<()> {
         self.side.flush()
     }
@@ -282,7 +282,7 @@ impl PairBuilder {
     fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
         let id = self.id(view.as_deref())?;
-        // A view without columns of its own has no rows, and an index of none.
+        // A view without own columns has no rows, and an empty index.
         let is_rowless = view.is_some() && self.rows == 0;
         let index_bytes = if is_rowless { 0 } else { (self.rows + 1) * 8 };
         let index = {
@@ -305,7 +305,7 @@ impl PairBuilder {
         Ok((Arrays { id, index, line_hash, columns }, view))
     }
 
-    /// Where rows of this form go, if nothing is written yet, and the footer has room for their names.
+    /// The places of rows of this form, if nothing is written yet, and the footer has room for their names.
     pub(super) fn layout_of(&self, form: &RowForm<'_>) -> Option<Layout> {
         let is_new = self.rows == 0 && self.side.len == 0 && self.side.allowed && self.options.view.is_none();
         let facts: Vec<Fact> = form.kinds.iter().map(|(fact, _)| fact.clone()).collect();

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// Describes row `i` of those that are being written.
 pub type EmitRow<'e> = dyn Fn(usize, &mut RowEncoder) -> Result<()> + Sync + 'e;
 
-/// What a thread takes at once, by the mean size of the rows so far. Values are still in the processor's caches when
-/// they are written.
+/// The number of rows that a thread takes at once, by the mean size of the rows so far. Values are still in
+/// the processor's caches when they are written.
 const CHUNK_BYTES: usize = 512 << 10;
 const FIRST_CHUNK_ROWS: usize = 16;
 const MAX_CHUNK_ROWS: usize = 1024;

@@ -133,7 +133,7 @@ impl<'s> PlainLines<'s> {
                 }
             };
             let is_complete = count(field, kind).saturating_add(count(field, "null")) == shard.len();
-            // Without cells, nothing tells which rows have null or lack the column.
+            // Without cells, it is unknown which rows have null or lack the column.
             let is_known = if cells.is_some() { is_complete || !has_null } else { is_complete && !has_null };
             if !is_known {
                 return Ok(None);
@@ -186,7 +186,7 @@ impl<'s> PlainLines<'s> {
     /// The lengths of the lines of `rows`; `None` if one of them may have another form in the output.
     ///
     /// # Errors
-    /// As [`Self::line_bytes`].
+    /// The errors of [`Self::line_bytes`].
     pub(super) fn lengths(&self, rows: &[u64]) -> Result<Option<Vec<u64>>> {
         let mut lengths = Vec::with_capacity(rows.len());
         for row in rows {
@@ -221,7 +221,7 @@ impl<'s> PlainLines<'s> {
     /// The lines of `rows`; `None` if one of them may have another form in the output.
     ///
     /// # Errors
-    /// As [`Self::lines`].
+    /// The errors of [`Self::lines`].
     pub(super) fn block(&self, rows: &[u64]) -> Result<Option<LineBlock>> {
         let places = rows.iter().map(|row| self.locate(*row)).collect::<Result<Vec<_>>>()?;
         let mut bounds = Vec::with_capacity(rows.len());

@@ -1,4 +1,4 @@
-//! What the encoder notes of a row for the footer's `fields` and `columns`.
+//! The facts about a row that the encoder records for the footer's `fields` and `columns`.
 
 use crate::fields::{Fact, Measure, Path};
 use crate::key;
@@ -30,7 +30,7 @@ impl RowEncoder {
         }
     }
 
-    /// What a column keeps of a string.
+    /// The data that a column keeps for a string.
     pub(super) fn measure_str(&mut self, value: &str) -> Measure {
         if !self.options.columns.is_empty() && self.is_wanted_text() {
             Measure::Text(value.to_owned())

@@ -1,5 +1,5 @@
-//! What all rows of [`PlainLines`] have in common, in whatever order they are written: names, kinds and columns. Whoever
-//! knows it can give every array its final place before the first row is written.
+//! The common form of all rows of [`PlainLines`], independent of their order: names, kinds and columns. With
+//! it, a writer can give every array its final place before the first row is written.
 
 use crate::fields::{Fact, Path};
 use crate::read::columns::ColumnType;
@@ -92,7 +92,7 @@ impl ColumnForm<'_> {
 pub struct LineArrays {
     /// The lines with their newlines.
     pub lines: Vec<u8>,
-    /// Where each line ends.
+    /// The end of each line.
     pub ends: Vec<u64>,
     /// The checksums of the lines; then for each column its validity, if values are missing, and its cells.
     pub arrays: Vec<Vec<u8>>,
@@ -125,10 +125,10 @@ impl<'l> RowForm<'l> {
         Self::of_facts(lines, &FormFacts::of_all(lines)?, first, options, encoder)
     }
 
-    /// The form of rows with these facts, of which none has a longer line than the output may have.
+    /// The form of rows with these facts; no line is longer than the output allows.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// The errors of [`Self::of`].
     pub(super) fn of_facts(
         lines: &'l PlainLines<'_>,
         facts: &FormFacts,

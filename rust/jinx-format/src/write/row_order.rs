@@ -41,7 +41,7 @@ impl OrderBlocks<'_> {
     /// The rows of a block.
     ///
     /// # Errors
-    /// As [`RowOrder::read`].
+    /// The errors of [`RowOrder::read`].
     pub(super) fn read(&self, block: u64) -> Result<Vec<u64>> {
         let start = self.places.start + block * self.rows;
         self.order.read(start..self.places.end.min(start + self.rows))

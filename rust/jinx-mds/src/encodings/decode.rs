@@ -21,10 +21,10 @@ impl Row {
         sink.end_dict()
     }
 
-    /// As [`Row::emit`], without the dict around the columns, so that others can follow.
+    /// Like [`Row::emit`], without the dict around the columns, so that others can follow.
     ///
     /// # Errors
-    /// As [`Row::emit`].
+    /// The errors of [`Row::emit`].
     pub fn emit_members(&self, is_projected: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
         for (i, column) in self.columns().all.iter().enumerate() {
             if is_projected(&column.name) {
@@ -38,7 +38,7 @@ impl Row {
     /// Emits the value of one column.
     ///
     /// # Errors
-    /// As [`Row::emit`].
+    /// The errors of [`Row::emit`].
     pub fn emit_column(&self, column: usize, sink: &mut impl Sink) -> Result<()> {
         let mut emit = || {
             let stored = self.columns().all.get(column).ok_or_else(|| Error::invalid("no such column"))?;

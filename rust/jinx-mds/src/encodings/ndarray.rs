@@ -10,7 +10,7 @@ use jinx_core::npy::data_len;
 pub struct ArrayHead {
     pub dtype: Dtype,
     pub shape: Vec<u64>,
-    /// Where the data begins.
+    /// The start of the data.
     pub start: usize,
 }
 
@@ -22,10 +22,10 @@ pub fn parse(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8]) -> Result
     parse_head(dtype, shape, data, to_u64(data.len()))
 }
 
-/// As [`parse`], from the beginning of a value of `total` bytes; 506 bytes are enough.
+/// Like [`parse`], from the beginning of a value of `total` bytes; 506 bytes are enough.
 ///
 /// # Errors
-/// As [`parse`].
+/// The errors of [`parse`].
 pub fn parse_head(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8], total: u64) -> Result<ArrayHead> {
     let cut = || Error::corrupt("an array that ends inside its header");
     let mut start = 0;

@@ -23,7 +23,7 @@ const MIN_OPEN: usize = 8;
 /// Shards kept decoded in memory.
 const MAX_IN_MEMORY: usize = 2;
 
-/// Where file-compressed shards are decoded to.
+/// The place for decoded shards that are compressed as files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Unpack {
     /// Into a temporary directory that is removed with the dataset; see [`Scratch`].
@@ -145,8 +145,8 @@ impl Directory {
         &self.ids
     }
 
-    /// Samples of each directory, and the hash of its index with what tells states of the index apart: it holds only
-    /// sizes, which another directory may have, too.
+    /// Samples of each directory, and the hash of its index and of the index file's state: the index only
+    /// holds sizes, which another directory may share.
     pub fn identities(&self) -> Vec<(u64, String)> {
         let each = self.ids.iter().zip(&self.indexes);
         each.map(|((samples, id), index)| (*samples, format!("{id}-{}", index.portable()))).collect()
@@ -347,8 +347,8 @@ impl Directory {
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
 
-    /// Closes an eighth of what is open; not the shards of which somebody has found a row ([`Row::found`]) and counts
-    /// on them.
+    /// Closes an eighth of the open shards, except shards with a located row ([`Row::found`]) that a caller
+    /// still needs.
     fn close_oldest(&self, capacity: usize, newest: usize) {
         let mut open: Vec<(u64, usize)> = Vec::new();
         for (i, slot) in self.slots.iter().enumerate() {

@@ -28,7 +28,8 @@ pub struct Piece {
     pub index: u64,
 }
 
-/// Decodes the file-compressed shards of a directory on a thread of its own, in order. Other shards are skipped.
+/// Decodes the file-compressed shards of a directory on a separate thread, in order. Other shards are
+/// skipped.
 pub struct ShardPrefetcher {
     pieces: Receiver<Piece>,
     current: Option<Piece>,

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a shard's bytes are.
+/// The source of a shard's bytes.
 #[derive(Debug)]
 enum ShardData {
     File(Source),
@@ -45,7 +45,7 @@ pub struct Row {
     spans: Arc<ColumnSpans>,
 }
 
-/// Where the columns of one sample are in its shard.
+/// The places of the columns of one sample in its shard.
 #[derive(Debug)]
 pub struct ColumnSpans {
     /// Number in the shard.
@@ -70,7 +70,7 @@ impl Shard {
     /// A shard that was decoded into memory; `path` is the compressed file.
     ///
     /// # Errors
-    /// As [`Shard::open`].
+    /// The errors of [`Shard::open`].
     pub fn in_memory(bytes: Bytes, path: PathBuf, info: &ShardInfo, limits: Limits) -> Result<Self> {
         Self::check_size(to_u64(bytes.len()), info).map_err(|error| error.in_file(&path))?;
         Self::checked(ShardData::Memory(bytes), path, info, limits)
@@ -173,7 +173,7 @@ impl Shard {
         }
     }
 
-    /// Where sample `i` lies, as stored.
+    /// The place of sample `i`, as stored.
     ///
     /// # Errors
     /// `Corrupt` when its offsets are not ascending inside the shard.
@@ -205,7 +205,7 @@ impl Shard {
     /// Bytes of sample `i` after decompression, if the stored form states it.
     ///
     /// # Errors
-    /// As [`Shard::extent`].
+    /// The errors of [`Shard::extent`].
     pub fn announced_len(&self, i: u64) -> Result<Option<u64>> {
         let extent = self.extent(i)?;
         match self.codec {
@@ -259,7 +259,7 @@ impl Shard {
     /// Finds the columns of sample `i`, which was read already.
     ///
     /// # Errors
-    /// As [`Shard::row`].
+    /// The errors of [`Shard::row`].
     pub fn row_of(self: &Arc<Self>, i: u64, whole: Bytes) -> Result<Row> {
         let spans = self.columns.split(&whole).map_err(|error| self.here(error, i))?;
         Ok(Row::new(self, ColumnSpans { index: i, start: 0, spans, whole: Some(whole) }))
@@ -278,7 +278,7 @@ impl Row {
         Self { shard: Arc::clone(shard), spans: Arc::new(spans) }
     }
 
-    /// A row from its parts, of which a caller may have kept the spans alone.
+    /// A row from its parts, for a caller that only kept the spans.
     pub fn from_parts(shard: Arc<Shard>, spans: Arc<ColumnSpans>) -> Self {
         Self { shard, spans }
     }

@@ -24,7 +24,7 @@ pub const DEFAULT_SIZE_LIMIT: u64 = 1 << 26;
 pub struct Settings {
     /// Names and encodings; samples hold them sorted by name.
     pub columns: BTreeMap<String, String>,
-    /// As the index names it; see [`Compression::parse`].
+    /// The name of the compression in the index; see [`Compression::parse`].
     pub compression: Option<String>,
     /// Algorithms, sorted.
     pub hashes: Vec<String>,
@@ -96,10 +96,10 @@ impl Writer {
         Self::create_on(Arc::new(RealOps), target, settings)
     }
 
-    /// As [`Writer::create`], through `ops`.
+    /// Like [`Writer::create`], through `ops`.
     ///
     /// # Errors
-    /// As [`Writer::create`].
+    /// The errors of [`Writer::create`].
     pub fn create_on(ops: Arc<dyn FileOps>, target: &Path, settings: Settings) -> Result<Self> {
         let mut columns = Vec::new();
         for (name, encoding) in &settings.columns {
@@ -314,7 +314,7 @@ impl Writer {
     }
 }
 
-/// What was written.
+/// The result of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     pub samples: u64,

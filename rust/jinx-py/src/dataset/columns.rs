@@ -19,7 +19,7 @@ pub type ColumnParts<'py> =
 
 /// A thread measures this many samples before it checks whether another thread failed.
 const SAMPLES_PER_THREAD: usize = 4096;
-/// Starting a thread takes about as long as measuring so many small samples.
+/// Starting a thread takes about as long as measuring this many small samples.
 const MIN_SAMPLES_PER_THREAD: usize = 16;
 
 pub fn kind_of(kind: &str) -> PyResult<ColumnKind> {

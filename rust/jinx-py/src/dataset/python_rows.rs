@@ -9,7 +9,7 @@ use jinx_core::{Error, Result};
 use jinx_dataset::{Located, Rows};
 use std::sync::Arc;
 
-/// What Python needs of rows besides what [`Rows`] has.
+/// Methods of rows for Python, in addition to [`Rows`].
 pub trait PythonRows {
     /// Returns the sample at a position without reading it.
     ///

@@ -76,7 +76,7 @@ class Machine:
     memory: int
 
     def lacks(self, needs: Resources) -> str | None:
-        """What this machine has, if that is less than these needs; None: it has them."""
+        """A message about the resources of this machine, if they are less than these needs; None: they are enough."""
         if needs.cpus > self.cores or needs.gpus > len(self.gpus) or needs.memory > self.memory:
             return f"this machine has {Resources(self.cores, len(self.gpus), self.memory)} for workers"
         return None
@@ -118,7 +118,7 @@ class Workforce:
         return counts
 
     def memory(self) -> dict[str, int]:
-        """Bytes that a worker of each pool may use: what it needs, and its share of the remaining memory."""
+        """Bytes that a worker of each pool may use: the memory that it needs, and its share of the remaining memory."""
         if self.limit is not None:
             return dict.fromkeys(self.pools, self.limit)
         counts, least = self.counts(), self._least_bytes()

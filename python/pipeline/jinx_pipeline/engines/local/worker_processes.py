@@ -110,7 +110,8 @@ class Reserve:
             process.process.wait(_REAP_SECONDS)
         except subprocess.TimeoutExpired:
             process.process.kill()
-        # Not earlier, because that would end the process, and its exit code would not tell the real cause.
+        # The pipes are closed only now: closing them earlier would end the process, and its exit code would hide the
+        # real cause.
         os.close(process.lifeline)
         self.reap()
         return process.process.returncode
@@ -215,7 +216,7 @@ class LocalWorkers:
         return renewed
 
     def _introduce(self, process: _Process) -> None:
-        """Send a process what it needs before its first task."""
+        """Send a process everything that it needs before its first task."""
         self._send(process, ("path", [path for path in sys.path if path]))
         if self._spare_pandas:
             self._send(process, ("spare",))
@@ -302,7 +303,7 @@ class LocalWorkers:
             return None
         if answer[0] == "ready":
             process.is_ready = True
-        elif answer[1] >= 0:  # otherwise it is not for a task
+        elif answer[1] >= 0:  # otherwise the answer is not for a task
             process.tasks -= 1
         return event_of(process.name, answer)
 
@@ -409,7 +410,7 @@ class LocalWorkers:
     def _rotate_log(self) -> None:
         """Move the end of a long log to the previous log, and truncate it.
 
-        The file itself stays, because workers have it open; their output during the rotation may be lost.
+        The file is not replaced, because workers have it open; their output during the rotation may be lost.
         """
         now = time.monotonic()
         if now - self._last_log_look < _WATCH_SECONDS:

@@ -26,8 +26,10 @@ class RunSettings(NamedTuple):
         path: The driver's import path: functions may come from files next to its script.
         files: Python files with operators.
         spare_pandas: See `pandas_import.spare`.
-        memory_limit: Bytes of memory that it may use, in addition to Ray's own in its process; None: no limit.
-        row_seconds: It kills itself when it takes longer for each row of its activity; None: no limit.
+        memory_limit: Bytes of memory that the worker may use, in addition to the memory that Ray needs in its process;
+            None: no limit.
+        row_seconds: The worker kills itself when it takes longer than this for each row of its activity; None: no
+            limit.
     """
 
     run: str
@@ -61,7 +63,7 @@ class RayActor:
         self._runner: Any = None
 
     def prepare(self, check: Check, settings: RunSettings) -> tuple[Any, ...]:
-        """Check the node and load the files; the first call of a run, which also probes an unreachable worker.
+        """Check the node and load the files. This is the first call of a run; it also probes an unreachable worker.
 
         Any failure is reported as a problem of the node, since other nodes may succeed.
         """
@@ -77,7 +79,7 @@ class RayActor:
         return ("ready", os.getpid(), node, host) if problem is None else ("unfit", node, problem)
 
     def _load(self, settings: RunSettings) -> str | None:
-        """Load what tasks need, once for a run; returns the problem if a file is bad or memory is not enough."""
+        """Load the files of the run once; returns the problem if a file is bad or memory is short."""
         if self._settings is not None and self._settings.run == settings.run:
             return None
         from jinx_pipeline.worker.memory import private_bytes

@@ -15,7 +15,7 @@ _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 60.0
 # The interval for asking the cluster for its nodes.
 _LOOK_SECONDS = 0.5
-# How long the end of a run waits for the thread that asks the cluster.
+# How long a run waits at its end for the thread that asks the cluster.
 _END_SECONDS = 2.0
 
 
@@ -27,7 +27,7 @@ class Ray:
 
     Attributes:
         address: `"auto"`: the cluster that this process is connected to, that `RAY_ADDRESS` names or that runs on this
-            machine; `"local"`: one is started for this run on this machine; or `"host:port"`.
+            machine; `"local"`: one is started for this run on this machine; or the address `"host:port"`.
         workers: The number of workers of each pool without a GPU; None: as many as the cluster has room for, and more
             when nodes join. Workers without room wait for nodes, which makes an autoscaling cluster grow.
         resources: The resources of one worker, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; by default, what
@@ -70,7 +70,8 @@ class RayCluster:
 
     def _draining(self) -> set[str]:
         with suppress(AttributeError, self.ray.exceptions.RayError):
-            # Ray has no public function for this; its own training library does the same. Not available over `ray://`.
+            # Ray has no public function for this; Ray's own training library uses the same call. Not available over
+            # `ray://`.
             return set(self.ray._private.state.state.get_draining_nodes())
         return set()
 
@@ -81,7 +82,7 @@ class RayCluster:
 
         def watch() -> None:
             while not ended.wait(_LOOK_SECONDS):
-                # Without an answer, the last one is still used.
+                # If there is no answer, the last one stays in use.
                 with suppress(Exception):
                     self.refresh()
 
@@ -232,7 +233,7 @@ def _ip(ray: Any, host: str) -> str:
 
 
 def _advice(error: BaseException) -> str:
-    """What to do about an error, if known."""
+    """A hint on how to fix an error, if there is one."""
     if "Version mismatch" in str(error):
         return "; all nodes and this machine need the same versions of Ray and Python"
     cause: BaseException | None = error

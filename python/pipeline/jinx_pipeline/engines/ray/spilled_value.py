@@ -41,7 +41,7 @@ def loaded_value(value: Any) -> Any:
 
 
 def take_value(value: Any) -> Any:
-    """As `loaded_value`, and remove the file, because nothing else needs it."""
+    """Like `loaded_value`, but also removes the file, because nothing else needs it."""
     loaded = loaded_value(value)
     discard(value)
     return loaded

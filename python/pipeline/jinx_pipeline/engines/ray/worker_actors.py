@@ -30,7 +30,7 @@ _NODE_IN_TEXT = re.compile(r"\bID: ([0-9a-f]{56})\b")
 _PROBE_SECONDS = 60.0
 # An unreachable node gets no new worker for this long, unless its state is known earlier.
 _SUSPECT_SECONDS = 30.0
-# The same for a node that is short of memory.
+# How long a node that is short of memory gets no new worker.
 _REST_SECONDS = 5.0
 # When the avoided nodes change, a worker that has waited for longer than this is requested again.
 _PATIENCE_SECONDS = 2.0
@@ -48,7 +48,7 @@ class _Actor:
         handle: The handle of the Ray actor.
         calls: Ray's references to the pending answers, in order, with their requests; empty: it is idle.
         avoided: Nodes on which it must not start.
-        since: When it was requested, or probed.
+        since: When the actor was requested, or probed.
         patience: Seconds until it may be requested again.
         node: The id of its node; None: it has not answered yet.
         host: The name of the machine.
@@ -208,7 +208,7 @@ class RayWorkers:
     def _request_again(self) -> None:
         """Request waiting actors again if the avoided nodes have changed.
 
-        An actor that is just starting on another node loses that work, so each request gets some time first.
+        A second request discards the start of an actor on another node, so each request gets some time first.
         """
         avoided, now = self._avoided(), time.monotonic()
         for actor in self._actors.values():
@@ -266,9 +266,9 @@ class RayWorkers:
             answered, _ = self._ray.wait(calls, num_returns=1, timeout=timeout)
         events: list[Event] = []
         have_answered = set(answered)
-        # In the order in which each actor runs them: the first call without a result is the one in which it died.
+        # The calls are in the order in which the actor runs them: the actor died in the first call without a result.
         for call, actor in [(call, actor) for call, actor in by_call.items() if call in have_answered]:
-            # A doubtful actor that answered again may just have replaced it.
+            # An unreachable actor that answered again may just have replaced this one.
             if call in actor.calls and (actor in self._doubtful or self._actors.get(actor.name) is actor):
                 events += self._events_of(actor, call)
         self._give_up_doubtful()
@@ -321,11 +321,11 @@ class RayWorkers:
         if isinstance(error, errors.OutOfMemoryError):
             return self._short_of_memory(actor, part, error)
         if isinstance(error, (errors.ActorUnavailableError, errors.ObjectLostError)):
-            # The connection or the answer is lost, perhaps not the worker.
+            # The connection or the answer is lost; the worker may still be alive.
             return self._unreachable(actor, one_line(error))
         if isinstance(error, errors.ActorDiedError):
             return self._death_event(actor, part, error)
-        # It cannot be started: its environment cannot be set up, it is not schedulable, ...
+        # The actor cannot be started: its environment cannot be set up, it is not schedulable, ...
         self._end(actor)
         return self._remove(actor, Cause.DIED, one_line(error))
 
@@ -387,7 +387,7 @@ class RayWorkers:
     def _short_of_memory(self, actor: _Actor, part: str, error: Exception) -> Died:
         """Ray killed a worker to save its node; avoid the node, since the next worker would soon be killed too."""
         text = str(error)
-        # A worker that was still starting has not reported its node.
+        # A worker that was still starting has not yet reported its node.
         match = _NODE_IN_TEXT.search(text)
         node = match[1] if match else actor.node
         if node is not None:

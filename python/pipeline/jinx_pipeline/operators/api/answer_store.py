@@ -1,8 +1,9 @@
-"""Stores answers of services on disk, in a SQLite file for each machine, so that thousands of answers are one file.
+"""Stores answers of services on disk, in a SQLite file for each machine, so that thousands of answers are in one file.
 
-Write-ahead logging needs memory that all processes of a file share, so machines on a shared directory do not write to
-the same file: each has its own, and reads those of the others as of their last checkpoint. Each row has a digest,
-because another machine may write during a read. At most the answers since a checkpoint are requested again.
+Write-ahead logging needs memory that all processes using a file share, so machines with a shared directory do not write
+to the same file. Each machine has its own file, and reads the files of the others as of their last checkpoint. Each row
+has a digest, because another machine may write during a read. At most the answers since a checkpoint are requested
+again.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ T = TypeVar("T")
 _PATIENCE: Final = 60.0
 # Seconds between two attempts to switch a file to write-ahead logging.
 _PAUSE: Final = 0.01
-# After so many pages of 4 kB, the log is written to the file, where other machines see it.
+# After this many pages of 4 kB, the log is written to the file, where other machines can read it.
 _CHECKPOINT_PAGES: Final = 200
 _DIGEST_BYTES: Final = 16
 

@@ -47,9 +47,11 @@ class Batch:
         positions: Positions of the samples in the source, int64 of shape (n,).
         roles: The columns of texts and media.
         stats: Statistics by name, an Arrow array with a value for each sample; filters add to them.
-        known_stats: By name, the digest of the filter that computed a statistic for the texts and media as they are.
-        is_open: Whether a column that no sample of the batch has may exist in others, and is missing here, not unknown.
-            That of a role is missing only if the input has it: an operator would silently do nothing.
+        known_stats: By name of the statistic, the digest of the filter that computed it for the current texts and
+            media.
+        is_open: Whether a column that no sample of the batch has counts as missing, not as unknown, because samples of
+            other batches may have it. The column of a role counts as missing only if the input has it; otherwise an
+            operator would silently do nothing.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch({len(self)} samples, columns {', '.join(self.column_names)})"
 
-    # Contents.
+    # The contents of the batch.
 
     @property
     def ids(self) -> list[str]:
@@ -238,7 +240,7 @@ class Batch:
             self._shared[key] = value
         return self._shared[key]
 
-    # Other batches.
+    # Methods that return other batches.
 
     def take(self, positions: "npt.ArrayLike") -> Self:
         """The samples at positions in this batch, in that order, or those that a boolean mask selects."""
@@ -336,7 +338,7 @@ class Batch:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The concatenation of at least one batch, all over the same source."""
+        """The concatenation of one or more batches, all over the same source."""
         joined = parts[0]._like(np.concatenate([part.positions for part in parts]))
         joined._ids = [sample_id for part in parts for sample_id in part.ids]
         joined.is_open = any(part.is_open for part in parts)
@@ -368,7 +370,7 @@ class Batch:
         """The statistics of each sample as one dict: those of `stats`, and other ones of the source.
 
         Args:
-            order: Names of statistics that come last, in this order, wherever they are from.
+            order: Names of statistics that come last, in this order, whether they are from `stats` or the source.
         """
         names = [*(name for name in self.stats if name not in order), *(name for name in order if name in self.stats)]
         values = [_python(self.stats[name]) for name in names]
@@ -403,17 +405,18 @@ class Batch:
         """Whether no sample has a column.
 
         Raises:
-            KeyError: Nor has any other; or it is that of a role that operators have added, and a sample lacks it.
+            KeyError: No other sample has it either; or it is the column of a role, operators added it, and a sample
+                lacks it.
         """
         if not len(self._source) or self._source.is_input(name):
             return name not in self._own and name not in self._source.names()
         names = self._source.names()
         role = next((role for role in ROLES if self.roles.column(role) == name), None)
         is_known = name in self._own or name in names
-        # Whether others in the batch have it makes no difference.
+        # The other samples of the batch must make no difference.
         if (not is_known and not self.is_open) or (role is not None and not self._is_whole(name)):
             advice = f"; name the column of the {role} in the recipe's dataset, or in Roles" if role else ""
-            # Where columns depend on the sample, others in the batch say nothing.
+            # If columns depend on the sample, other samples of the batch prove nothing.
             there = "" if self.is_open else f"; there are: {', '.join(names)}"
             raise KeyError(f"no column {name!r}{there}{advice}")
         return not is_known

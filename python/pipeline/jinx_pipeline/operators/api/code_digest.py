@@ -14,7 +14,7 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 def code_digest(function: Any) -> str:
     """A digest of 32 hex digits, which changes with the body, defaults or closed-over values of a function.
 
-    Names of files and lines do not count. Called functions count too; of installed ones, only the name counts.
+    File names and line numbers do not count. Called functions count too; for installed functions, only the name counts.
     """
     return sha256(repr(_described(function, set())).encode()).hexdigest()[:32]
 

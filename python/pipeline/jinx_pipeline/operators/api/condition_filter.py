@@ -20,7 +20,7 @@ class ConditionFilter(Filter):
 
     @abstractmethod
     def holds(self, batch: Batch) -> "npt.NDArray[np.bool_]":
-        """A mask of the samples for which it holds, bool of shape (n,)."""
+        """A mask of the samples for which the condition holds, bool of shape (n,)."""
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         return batch.take(self.holds(batch))

@@ -53,7 +53,7 @@ class Context:
         self.device = device
         self.threads = threads
         self.media_dir = None if media_dir is None else Path(media_dir)
-        # Called with the number of rows of the work that begins, which sets its time limit; 0: no limit.
+        # Called with the number of rows of the work that begins; the number sets the time limit; 0: no limit.
         self.begins: Callable[[int], None] = _ignore
         self._answers = Answers(None if answers_dir is None else Path(answers_dir))
 
@@ -78,7 +78,7 @@ class Context:
         return np.random.default_rng(int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "little"))
 
     def keep_media(self, name: str, data: bytes) -> bytes | str:
-        """Store a medium that an operator made; returns the path of a file in `media_dir`, or without one the bytes.
+        """Store a medium that an operator made; returns its path in `media_dir`, or the bytes without a `media_dir`.
 
         Args:
             name: A name that is unique in the run, from the id of the sample, with a suffix.
@@ -106,7 +106,7 @@ class Context:
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
     ) -> Any:
         """Ask a model behind a URL; see `Answers.ask`. In a run, equal requests are usually sent only once."""
-        self.begins(0)  # it has a time limit of its own
+        self.begins(0)  # a request has its own time limit
         return self._answers.ask(url, request, seconds=seconds, key_variable=key_variable)
 
     def ask_all(
@@ -118,8 +118,8 @@ class Context:
         seconds: float = 120.0,
         key_variable: str | None = None,
     ) -> list[Any]:
-        """As `ask`, with several concurrent requests; see `Answers.ask_all`."""
-        self.begins(0)  # as above
+        """Like `ask`, with several concurrent requests; see `Answers.ask_all`."""
+        self.begins(0)  # requests have their own time limits
         return self._answers.ask_all(url, requests, at_once=at_once, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: str, load: Callable[[str, str], T]) -> T:
@@ -133,7 +133,7 @@ class Context:
             Exception: The model cannot be loaded, which stops the run, since all rows need it.
         """
         key = (f"{load.__module__}.{load.__qualname__}", name, self.device)
-        self.begins(0)  # only the operator knows how long it takes
+        self.begins(0)  # only the operator knows how long loading takes
         if key not in _MODELS:
             try:
                 _MODELS[key] = load(name, self.device)

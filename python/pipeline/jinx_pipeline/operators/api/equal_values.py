@@ -16,8 +16,8 @@ from jinx_pipeline.operators.api.keyed import Keys, Partitioned
 class EqualValues(HashKeys, Partitioned):
     """Finds samples with equal values, by 128-bit hashes.
 
-    The result of a look has the positions of all samples of its partition (`place`) with the first sample with the same
-    value (`first`), in the order of `first` and then of `place`.
+    The result of a look has the positions of all samples of its partition (`place`), each with the position of the
+    first sample that has the same value (`first`), in the order of `first` and then of `place`.
     """
 
     @abstractmethod

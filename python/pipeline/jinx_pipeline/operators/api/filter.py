@@ -48,7 +48,7 @@ class Filter(Operator):
 
     @abstractmethod
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        """The statistics by name: an array or list with a value for each sample; None: it has none."""
+        """The statistics by name: an array or list with a value for each sample, None for a sample without a value."""
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "Mask":
         """A mask of the samples to keep, bool of shape (n,).
@@ -66,7 +66,7 @@ class Filter(Operator):
 
     @property
     def stats_digest(self) -> str:
-        """As `digest`, without the parameters that only `keep` uses: filters with equal statistics have equal ones."""
+        """Like `digest`, but without the parameters that only `keep` uses; filters with equal statistics share it."""
         ignored = {name for pair in self.bounds.values() for name in pair} | set(self.thresholds)
         return self._digest_of({name: value for name, value in self.parameters.items() if name not in ignored})
 

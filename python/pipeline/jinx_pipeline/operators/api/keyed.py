@@ -80,7 +80,7 @@ class Keys:
         return self.files.read(*self.division.sections(look))
 
     def read_other(self, look: int) -> Iterator[tuple[int, pa.Table]]:
-        """The same for the other dataset."""
+        """The keys of a task from each file of the other dataset."""
         return self.other.read(*self.division.sections(look))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class MediaFilter(Filter):
     """Keeps samples by properties of their media; each statistic is a list with a value for each medium.
 
-    As with Python's `any` and `all`, a sample without media passes `all` and not `any`.
+    A sample without media passes `all` and not `any`, like an empty list in Python.
 
     Attributes:
         any_or_all: Whether at least one medium of a sample must be within all bounds, or each of them.
@@ -50,7 +50,7 @@ class MediaFilter(Filter):
 def any_or_all_of(
     stats: Mapping[str, pa.Array], bounds: Mapping[str, tuple[float, float]], any_or_all: AnyOrAll
 ) -> "npt.NDArray[np.bool_]":
-    """A mask of the samples with at least one medium within all bounds, or with only such media.
+    """A mask of the samples with at least one medium within all bounds, or only with such media.
 
     Args:
         stats: Lists with a value for each medium.

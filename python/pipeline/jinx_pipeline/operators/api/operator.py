@@ -96,7 +96,7 @@ class Operator(ABC):
 
     @property
     def depends_on_batch(self) -> bool:
-        """Whether the result for a sample may depend on other samples of the batch, even only in rounding.
+        """Whether the result for a sample may depend on other samples of the batch, even if only by rounding.
 
         If so, the probe changes neither its batch size nor its place among the filters.
         """
@@ -109,7 +109,7 @@ class Operator(ABC):
 
     @abstractmethod
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """The output for a batch, which holds all the data that there is."""
+        """The output for a batch that holds all the data."""
 
     def __call__(
         self,
@@ -139,7 +139,7 @@ class Operator(ABC):
         return run_alone(self, samples, roles or Roles(), ctx or Context(), keep_stats=keep_stats, drop=drop)
 
     def mark(self, batch: Batch, ctx: Context) -> Batch:
-        """As `run`, but without dropping samples; see `drop` of `__call__`."""
+        """Like `run`, but without dropping samples; see `drop` of `__call__`."""
         return self.run(batch, ctx)
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:

@@ -97,10 +97,10 @@ class Deduplicator(Keyed):
     """Removes duplicate samples: the first sample of each group of duplicates stays.
 
     It works in two phases: signatures are computed block by block on any worker; then one process looks at all
-    signatures. If it is `Partitioned`, several tasks look at them.
+    signatures. A `Partitioned` deduplicator divides this look among several tasks.
 
     Attributes:
-        takes_missing: Whether it can process samples if none of them has the key.
+        takes_missing: Whether it can process samples of which none has the key.
     """
 
     kind = "deduplicator"
@@ -222,7 +222,7 @@ class Aggregator(Operator):
 
     @property
     def columns_made(self) -> tuple[str, ...] | None:
-        """The columns of its samples; None: unknown until it runs."""
+        """The columns of the samples that it makes; None: unknown until it runs."""
         return None
 
     @abstractmethod
@@ -243,7 +243,7 @@ class FusedOp(Operator):
     """Several operators that run on a batch one after another, and share the values that are read and decoded.
 
     The batch is processed in parts of the smallest `batch_size` of the operators, so that few decoded media are in
-    memory. Operators of kinds that need all data (deduplicators, selectors, groupers, aggregators) are refused.
+    memory. Operators that need all data (deduplicators, selectors, groupers, aggregators) are refused.
 
     Attributes:
         operators: The operators in order.

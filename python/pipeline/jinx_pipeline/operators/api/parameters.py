@@ -36,7 +36,7 @@ class Range:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    """A string, list or dict must not be empty nor contain an empty string: `Annotated[list[str], NotEmpty()]`."""
+    """A string, list or dict that must not be empty or contain an empty string: `Annotated[list[str], NotEmpty()]`."""
 
     def __contains__(self, value: Any) -> bool:
         return len(value) > 0 and (isinstance(value, str) or "" not in value)
@@ -138,7 +138,7 @@ def fitted(value: Any, hint: Any) -> Any:
     """The value converted to a type: an int to a float, a list to a tuple, a string to a path.
 
     Raises:
-        TypeError: It does not fit.
+        TypeError: The value does not fit the type.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:

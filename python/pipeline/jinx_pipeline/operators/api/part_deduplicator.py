@@ -60,7 +60,7 @@ class PartDeduplicator(Deduplicator, Edits):
 
 
 class PartEditor(Mapper):
-    """Removes the parts that a deduplicator found.
+    """Removes from each sample the parts that a deduplicator found.
 
     Attributes:
         deduplicator: The deduplicator.

@@ -65,7 +65,7 @@ def operator_class(name: str) -> type[Operator]:
         name: Its name; the kind may be left out (`text_length` for `text_length_filter`) if the rest is unique.
 
     Raises:
-        UnknownOperatorError: There is no such operator, or there are several; the message has the nearest name.
+        UnknownOperatorError: No operator or several operators have this name; the message suggests the nearest name.
     """
     name = full_name(name)
     if name not in _REGISTERED:

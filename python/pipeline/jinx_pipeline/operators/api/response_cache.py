@@ -44,7 +44,7 @@ class Answers:
         """The JSON answer of a service to a request; an earlier answer to an equal request is used again.
 
         Args:
-            url: Such as `http://localhost:8000/v1/chat/completions`.
+            url: The URL of the service, such as `http://localhost:8000/v1/chat/completions`.
             request: The body: model, prompt and parameters. It identifies the answer, together with the URL.
             seconds: How long the service may be silent; an answer in pieces may take longer.
             key_variable: The environment variable with a key that is sent as a bearer token.
@@ -58,7 +58,7 @@ class Answers:
         key = hashlib.blake2b(url.encode() + b"\0" + body, digest_size=16).digest()
         stored = None if self._store is None else self._store.get(key)
         if stored is not None:
-            with suppress(ValueError):  # a crash of the machine may have damaged it
+            with suppress(ValueError):  # a crash of the machine may have damaged the stored answer
                 return json.loads(stored)
         data = _post(url, body, seconds, key_variable)
         try:
@@ -76,7 +76,7 @@ class Answers:
         seconds: float = 120.0,
         key_variable: str | None = None,
     ) -> list[Any]:
-        """As `ask`, with several concurrent requests; the answers are in the order of the requests.
+        """Like `ask`, with several concurrent requests; the answers are in the order of the requests.
 
         Args:
             url: As in `ask`.
@@ -86,7 +86,7 @@ class Answers:
             key_variable: As in `ask`.
 
         Raises:
-            Exception: As `ask`, for the first request that failed; the answers to others are kept.
+            Exception: An error of `ask`, for the first request that failed; the answers to other requests are kept.
         """
 
         def answer(request: Mapping[str, Any]) -> Any:

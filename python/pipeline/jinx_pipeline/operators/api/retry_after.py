@@ -3,7 +3,7 @@
 import math
 from typing import Any, Final
 
-# Too many requests, service unavailable.
+# HTTP status codes: too many requests, and service unavailable.
 BUSY_STATUSES: Final = frozenset({429, 503})
 # The shortest wait.
 PAUSE_SECONDS: Final = 0.5
@@ -28,7 +28,7 @@ class BusyError(Exception):
 
 
 def seconds_to_wait(retry_after: Any) -> float:
-    """The seconds of `Retry-After`, limited to half a second up to ten minutes; a few seconds if it is not a number."""
+    """The seconds of `Retry-After`, from half a second to ten minutes; a few seconds if it is not a number."""
     try:
         seconds = float(retry_after)
     except (TypeError, ValueError, OverflowError):

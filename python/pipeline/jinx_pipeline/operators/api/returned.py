@@ -19,7 +19,7 @@ def check_count(title: str, values: Any, count: int) -> None:
 
     Raises:
         ReturnedError: The number of values differs.
-        TypeError: It is something else.
+        TypeError: The result is of another type.
     """
     # Strings, sets and dicts have a length too.
     is_other = isinstance(values, str | bytes | Mapping | AbstractSet) or not hasattr(values, "__len__")

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def is_same_value(new: Any, old: Any) -> bool:
-    """Whether two values are stored in the same bytes, as far as that is cheap to tell: 1, 1.0 and True differ."""
+    """Whether two values are stored as the same bytes, as far as a cheap check shows: 1, 1.0 and True differ."""
     if new is old:
         return True
     if type(new) is not type(old):

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 # The column of the statistics that filters compute.
 STATS: Final = "__dj__stats__"
-# Own columns of parts that are saved views: the row of the pipeline's input, the sample's id where a splitter ran, and,
-# as JSON lists, the columns that a sample lacks though others have them, and those in which it has the value of the
-# input though others have other values.
+# Own columns of parts that are saved views: the row of the pipeline's input; the sample's id if a splitter ran; and two
+# JSON lists: columns that the sample lacks but other samples have, and columns in which the sample has the value of the
+# input but other samples have another value.
 ROW: Final = "__jinx_row__"
 ID: Final = "__jinx_id__"
 ABSENT: Final = "__jinx_absent__"
@@ -26,7 +26,7 @@ UNCHANGED: Final = "__jinx_unchanged__"
 # Columns of parts that no operator sees and no output has.
 PRIVATE: Final = (ROW, ID, ABSENT, UNCHANGED)
 
-# The numbers of a larger dataset would take too much memory of a worker.
+# Indexed numbers of datasets with more samples would take too much memory in a worker.
 _MAX_NUMBERS = 16_000_000
 
 
@@ -44,7 +44,7 @@ class Source(Protocol):
         ...
 
     def is_input(self, name: str) -> bool:
-        """Whether the input has a column, perhaps in other samples alone; what operators add depends on the sample."""
+        """Whether the input has a column, perhaps only in other samples. Columns that operators add do not count."""
         ...
 
     def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
@@ -68,7 +68,7 @@ def source_of(origin: Any) -> Source:
     """The source over a jinx dataset or a list of dicts.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The object is neither.
     """
     if isinstance(origin, ListSource | DatasetSource):
         return origin
@@ -80,7 +80,7 @@ def source_of(origin: Any) -> Source:
 
 
 def absent_columns(dataset: "jinx.Dataset", positions: "Positions") -> list[list[str]] | None:
-    """The columns that each sample lacks though its part has them; None if no part says so."""
+    """The columns that each sample lacks but its part has; None if no part lists such columns."""
     return listed_columns(dataset, ABSENT, positions)
 
 
@@ -93,7 +93,7 @@ def listed_columns(dataset: "jinx.Dataset", mark: str, positions: "Positions") -
 
 
 def without_private(dataset: "jinx.Dataset") -> "jinx.Dataset":
-    """A dataset of parts as operators and outputs have it."""
+    """A dataset of parts, as operators and outputs see it."""
     hidden = [name for name in PRIVATE if name in dataset.column_names]
     return dataset.drop_columns(hidden) if hidden else dataset
 
@@ -101,7 +101,7 @@ def without_private(dataset: "jinx.Dataset") -> "jinx.Dataset":
 def in_order(names: Iterable[str]) -> list[str]:
     """The names of columns that operators have changed or added, each once: sorted, the statistics last.
 
-    Which sample came first with a column must not show in the order of the columns of others.
+    The order of columns must not depend on which sample had a column first.
     """
     return sorted(set(names), key=lambda name: (name == STATS, name))
 

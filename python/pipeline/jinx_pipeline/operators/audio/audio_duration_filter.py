@@ -1,4 +1,4 @@
-"""audio_duration_filter."""
+"""Filters by the duration of audios: the operator `audio_duration_filter`."""
 
 import sys
 

@@ -24,7 +24,7 @@ class HashDeduplicator(EqualKeysDeduplicator):
 
     @abstractmethod
     def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
-        """The hashes, uint64 of shape (n, 2), and a mask of samples that never count as duplicates; None: no such."""
+        """The hashes, uint64 of shape (n, 2), and a mask of samples that are never duplicates, if there are any."""
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         return hash_table(*self.hashes(batch, ctx))

@@ -1,4 +1,4 @@
-"""decontaminate_deduplicator."""
+"""Removes evaluation data from training data: the operator `decontaminate_deduplicator`."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class DecontaminateDeduplicator(Filter):
     """Removes samples that overlap with evaluation sets, so that a model is not trained on its tests.
 
     Each sample is compared with the evaluation texts, not with other samples, so it runs block by block like a filter.
-    The statistics tell with which sample of which evaluation set it overlaps, and where.
+    The statistics name the evaluation set and the sample that it overlaps with, and the place.
 
         create("decontaminate_deduplicator", evaluation_paths=["path/to/test.jsonl"])([{"text": "any"}])
 

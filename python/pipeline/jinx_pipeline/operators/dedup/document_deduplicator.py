@@ -1,4 +1,4 @@
-"""document_deduplicator."""
+"""Exact deduplication of texts: the operator `document_deduplicator`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""document_line_deduplicator."""
+"""Deduplication of lines: the operator `document_line_deduplicator`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from jinx_pipeline.operators.api.registry import register
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_compute: Any = pc  # its functions are created on import, so their types are unknown
+_compute: Any = pc  # pyarrow creates its functions on import, so their types are unknown
 
 
 @register("document_line_deduplicator", modality="text")
@@ -112,7 +112,7 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
         return np.ascontiguousarray(hashes[:, 0])
 
     def _is_counted(self, lines: pa.Array) -> "npt.NDArray[np.bool_]":
-        """A mask of the lines that may be removed."""
+        """A mask of the lines that the parameters allow to remove."""
         stripped = _compute.utf8_trim_whitespace(lines)
         counted = _compute.greater_equal(_compute.utf8_length(stripped), self.min_line_length)
         for is_skipped, pattern in (

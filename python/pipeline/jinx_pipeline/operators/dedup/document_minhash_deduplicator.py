@@ -1,4 +1,4 @@
-"""document_minhash_deduplicator."""
+"""Near-deduplication of texts by MinHash: the operator `document_minhash_deduplicator`."""
 
 from typing import Annotated, Literal
 
@@ -36,7 +36,7 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
         num_permutations: Elements of a signature; more elements estimate the similarity better and take longer.
         jaccard_threshold: The minimum similarity of texts to find, from 0 to 1.
         num_bands: The number of bands; with `num_rows_per_band` it replaces the best choice for the threshold.
-        num_rows_per_band: Elements of a band; num_permutations // num_bands if not given.
+        num_rows_per_band: Elements of a band; by default `num_permutations // num_bands`.
         tokenizer_model: With `sentencepiece`, the path of a `tokenizer.json` or of its directory.
     """
 

@@ -1,4 +1,4 @@
-"""document_minhash_deduplicator_with_uid."""
+"""MinHash deduplication that keeps the lowest id: the operator `document_minhash_deduplicator_with_uid`."""
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ _UID = "uid"
 
 @register("document_minhash_deduplicator_with_uid", modality="text")
 class DocumentMinhashDeduplicatorWithUid(DocumentMinhashDeduplicator):
-    """As `document_minhash_deduplicator`, but the sample with the least number of each cluster stays.
+    """Like `document_minhash_deduplicator`, but the sample with the lowest number in each cluster stays.
 
     If new samples have larger numbers, old samples stay when both are deduplicated together.
 

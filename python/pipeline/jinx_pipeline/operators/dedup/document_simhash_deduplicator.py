@@ -1,4 +1,4 @@
-"""document_simhash_deduplicator."""
+"""Near-deduplication of texts by SimHash: the operator `document_simhash_deduplicator`."""
 
 from math import comb
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,14 +31,14 @@ _MAX_CHOICES = 1000
 
 @register("document_simhash_deduplicator", modality="text")
 class DocumentSimhashDeduplicator(ConnectedDeduplicator):
-    """Removes samples whose text is nearly the same as another's, by SimHash: 64 bits that differ little for them.
+    """Removes samples whose text is nearly the same as another's, by 64-bit SimHashes that differ in few bits.
 
     Texts whose hashes differ in at most `hamming_distance` bits are duplicates, and so are all texts that such pairs
     connect; the first sample of each cluster stays. The search is exact. A text without tokens is never a duplicate.
 
-    Of the blocks of a hash, `num_blocks - hamming_distance` are equal in similar texts. Samples that agree in any
-    combination of so many blocks are compared, so a sample has a key of 12 bytes for each combination: 15 with the
-    default parameters.
+    A hash is divided into blocks, and at least `num_blocks - hamming_distance` blocks are equal in similar texts.
+    Samples that agree in any combination of this many blocks are compared, so a sample has a key of 12 bytes for each
+    combination: 15 with the default parameters.
 
         text = "one of many words that are repeated here"
         create("document_simhash_deduplicator")([{"text": text}, {"text": text.upper()}])  # the first

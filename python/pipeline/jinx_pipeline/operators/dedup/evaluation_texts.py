@@ -46,7 +46,7 @@ class EvaluationIndex:
         """Add the texts of a file.
 
         Raises:
-            ValueError: It has none of the fields.
+            ValueError: The file has none of the fields.
         """
         steps = [parse(field) for field in fields]
         texts: list[str] = []
@@ -63,7 +63,7 @@ class EvaluationIndex:
             raise ValueError(f"{path}: no text at {', '.join(fields)}; name the fields in evaluation_fields")
 
     def find(self, texts: "pa.Array", threads: int | None) -> list[tuple[int, int]]:
-        """For each text the number of an overlapping text and the place; -1 and -1 if there is none."""
+        """For each text, the number of an overlapping text and the place; -1 and -1 if there is none."""
         return [(number, place) for number, place in self._finder.find(texts, threads).tolist()]
 
 

@@ -32,7 +32,8 @@ def parse(text: str) -> tuple[Test, tuple[str, ...]]:
     """A condition, and the paths that it reads.
 
     Comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not in`, also in chains), `and`, `or`, `not`, numbers,
-    strings, lists, `True`, `False`, `None`, and fields with dots. Comparisons of order with a missing value are false.
+    strings, lists, `True`, `False`, `None`, and fields with dots. `<`, `<=`, `>` and `>=` are false if a value is
+    missing.
 
     Returns:
         A function of the values by path, and the paths.

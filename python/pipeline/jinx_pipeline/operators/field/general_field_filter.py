@@ -1,4 +1,4 @@
-"""general_field_filter."""
+"""Filters by a condition over fields: the operator `general_field_filter`."""
 
 from typing import TYPE_CHECKING
 

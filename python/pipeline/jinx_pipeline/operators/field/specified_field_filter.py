@@ -1,4 +1,4 @@
-"""specified_field_filter."""
+"""Filters by a list of values: the operator `specified_field_filter`."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @register("specified_field_filter")
 class SpecifiedFieldFilter(ConditionFilter):
-    """Keeps samples whose value at a field is one of the given values; of a list, each element must be.
+    """Keeps samples whose value at a field is one of the given values; in a list, each element must be.
 
     Without a field or without values all samples stay. A missing value is None.
 

@@ -1,4 +1,4 @@
-"""specified_numeric_field_filter."""
+"""Filters by a range of numbers: the operator `specified_numeric_field_filter`."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @register("specified_numeric_field_filter")
 class SpecifiedNumericFieldFilter(ConditionFilter):
-    """Keeps samples whose number at a field lies in a range; of a list, each element must.
+    """Keeps samples whose number at a field lies in a range; in a list, each number must.
 
     A string that holds a number counts as a number. Other values are not kept. Without a field all samples stay.
 
@@ -24,8 +24,8 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
 
     Attributes:
         field_key: A column or path.
-        min_value: The least number.
-        max_value: The largest.
+        min_value: The smallest number.
+        max_value: The largest number.
     """
 
     field_key: str = ""
@@ -50,7 +50,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     def _inside(self, values: "npt.NDArray[Any]") -> "npt.NDArray[np.bool_]":
         least, largest = self.min_value, self.max_value
         if values.dtype.kind != "f":
-            # Compared as integers, exactly.
+            # Integers are compared exactly.
             least = math.ceil(least) if math.isfinite(least) else least
             largest = math.floor(largest) if math.isfinite(largest) else largest
         mask = np.ma.asarray((values >= least) & (values <= largest))

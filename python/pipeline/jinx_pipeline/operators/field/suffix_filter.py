@@ -1,4 +1,4 @@
-"""suffix_filter."""
+"""Filters by the suffix of the source file: the operator `suffix_filter`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""field_aggregator."""
+"""Aggregates the fields of groups: the operator `field_aggregator`."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

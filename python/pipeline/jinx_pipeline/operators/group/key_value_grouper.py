@@ -1,4 +1,4 @@
-"""key_value_grouper."""
+"""Groups samples by fields: the operator `key_value_grouper`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""naive_grouper."""
+"""Makes one group of all samples: the operator `naive_grouper`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""naive_reverse_grouper."""
+"""Splits groups into samples: the operator `naive_reverse_grouper`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ class NaiveReverseGrouper(Splitter):
         made: dict[str, list[Any]] = {name: [] for name in batch.column_names}
         for sample, count in zip(samples, counts, strict=True):
             for name, values in made.items():
-                # What the others of a batch have depends on the batch.
+                # The result must not depend on the columns of other samples, which depend on the batch.
                 values.extend((sample[name] or [None] * count) if name in sample else [REMOVED] * count)
         return np.repeat(np.arange(len(batch)), counts), made
 

@@ -1,4 +1,4 @@
-"""image_aspect_ratio_filter."""
+"""Filters by the aspect ratio of images: the operator `image_aspect_ratio_filter`."""
 
 from jinx_pipeline.operators.api.media_filter import MediaFilter
 from jinx_pipeline.operators.api.registry import register

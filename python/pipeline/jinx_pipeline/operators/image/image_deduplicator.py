@@ -1,4 +1,4 @@
-"""image_deduplicator."""
+"""Deduplication by perceptual image hashes: the operator `image_deduplicator`."""
 
 from typing import TYPE_CHECKING
 

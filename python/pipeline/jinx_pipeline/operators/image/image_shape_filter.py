@@ -1,4 +1,4 @@
-"""image_shape_filter."""
+"""Filters by the width and height of images: the operator `image_shape_filter`."""
 
 import sys
 

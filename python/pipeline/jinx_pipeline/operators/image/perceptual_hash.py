@@ -1,4 +1,4 @@
-"""Perceptual hashes of images: 64 bits of which scaling and compression change only few."""
+"""Perceptual hashes of images: 64 bits, few of which change when an image is scaled or compressed."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +23,8 @@ def perceptual_hash(image: "Image", method: Method) -> bytes:
     Args:
         image: The image.
         method: `"phash"`: low frequencies of a cosine transform; `"dhash"`: whether the image gets brighter from left
-            to right; `"whash"`: the coarsest part of a Haar wavelet; `"ahash"`: whether it is brighter than on average.
+            to right; `"whash"`: the coarsest part of a Haar wavelet; `"ahash"`: which areas are brighter than the
+            average.
     """
     return np.packbits(_BITS[method](image).reshape(-1)).tobytes()
 
@@ -37,7 +38,7 @@ def _grey(image: "Image", width: int, height: int) -> "npt.NDArray[np.float64]":
 def _phash(image: "Image") -> Any:
     cosines = _cosines()
     low = (cosines @ _grey(image, _DCT_SIDE, _DCT_SIDE) @ cosines.T)[:_SIDE, :_SIDE]
-    return low > np.median(low.reshape(-1)[1:])  # the first is the mean brightness
+    return low > np.median(low.reshape(-1)[1:])  # the first coefficient is the mean brightness
 
 
 def _dhash(image: "Image") -> Any:

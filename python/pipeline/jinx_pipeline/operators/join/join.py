@@ -1,4 +1,4 @@
-"""join."""
+"""Joins two datasets by a key: the operator `join`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -45,10 +45,10 @@ class Join(HashKeys, Partitioned, Edits):
 
     Attributes:
         path: The other dataset: JINX, a saved view or MDS.
-        on: The column or path of the key in both, or a list of them, or a dict from those of the samples to those of
-            the other dataset.
+        on: The column or path of the key in both datasets, or a list of them; or a dict that maps columns or paths of
+            the samples to those of the other dataset.
         how: Whether samples without a row in the other dataset stay.
-        columns: The columns to add; by default all except those of the key.
+        columns: The columns to add; by default all except the columns of the key.
         prefix: A prefix for the names of the added columns.
         duplicates: For rows with the same key in the other dataset, `first` uses the first row, and `fail` stops the
             run.
@@ -167,7 +167,7 @@ class Join(HashKeys, Partitioned, Edits):
         """Refuse samples that already have a column to add.
 
         Raises:
-            ColumnTakenError: They have such a column.
+            ColumnTakenError: The samples have such a column.
         """
         conflicts = sorted(set(batch.column_names).intersection(self.added.values()))
         if conflicts:

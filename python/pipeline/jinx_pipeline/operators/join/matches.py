@@ -25,8 +25,8 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
         other: The keys of the other dataset.
 
     Returns:
-        Positions in the columns `place` and `row` (the first with the key), in the order of `place`; the metadata count
-        the rows of the other dataset with the key of an earlier row.
+        Positions in the columns `place` and `row` (the first row with the key), in the order of `place`. The metadata
+        hold the number of rows of the other dataset whose key an earlier row has.
     """
     other_keys, sample_keys = gathered(other), gathered(parts)
     other_keys = other_keys or {name: values[:0] for name, values in sample_keys.items()}
@@ -42,7 +42,7 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
     firsts = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     has_row = is_sample & ~is_sample[firsts]
     duplicates = np.flatnonzero(~is_sample & ~is_first)
-    # The first duplicate of the dataset, which is the same for any number of parts.
+    # This is the first duplicate of the dataset, so it is the same for any number of parts.
     earliest = duplicates[np.argmin(index[duplicates])] if len(duplicates) else None
     example = [] if earliest is None else [index[firsts[earliest]], index[earliest]]
     notes = {_DUPLICATES: str(len(duplicates)), _EXAMPLE: ",".join(map(str, example))}
@@ -59,7 +59,7 @@ class Matches:
     Attributes:
         count: The number of samples.
         tables: The tables of `matched`.
-        duplicates: The number of rows of the other dataset with the key of an earlier row.
+        duplicates: The number of rows of the other dataset whose key an earlier row has.
         example: The first pair of rows with the same key; empty if there is none.
     """
 

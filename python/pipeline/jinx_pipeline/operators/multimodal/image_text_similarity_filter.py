@@ -1,4 +1,4 @@
-"""image_text_similarity_filter."""
+"""Filters by CLIP similarity: the operator `image_text_similarity_filter`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal

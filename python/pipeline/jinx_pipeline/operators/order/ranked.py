@@ -1,4 +1,4 @@
-"""Operators that decide by the order of all samples by sort keys."""
+"""Operators that sort all samples by keys, and decide by the order."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,8 @@ _NUMBERS, _TEXTS, _MISSING = b"numbers", b"texts", b"missing"
 class Ranked(Partitioned):
     """Orders samples by keys, which are numbers or strings; each task sorts a range of the first key.
 
-    The ranges are only known once all keys are, so the keys of a block are one partition. If they are too many for a
-    task, they are divided into ranges when the files are merged.
+    The ranges are only known when all keys are known, so the keys of a block are one partition. If they are too many
+    for a task, they are divided into ranges when the files are merged.
     """
 
     most_keys: ClassVar[int] = 2_000_000
@@ -37,7 +37,7 @@ class Ranked(Partitioned):
     @property
     @abstractmethod
     def sort_keys(self) -> list[tuple[str, bool, bool]]:
-        """For each key its path, whether its length is the key, and whether the largest comes first."""
+        """For each key, its path, whether its length is the key, and whether the largest comes first."""
 
     @property
     def leaves_out_missing(self) -> bool:

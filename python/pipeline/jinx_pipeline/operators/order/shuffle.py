@@ -1,4 +1,4 @@
-"""shuffle."""
+"""Shuffles all samples: the operator `shuffle`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ class Shuffle(Selector):
         create("shuffle", seed=3)([{"n": 0}, {"n": 1}, {"n": 2}])
 
     Attributes:
-        seed: A number from 0 to 2**64 - 1; the seed of the run if not given.
+        seed: A number from 0 to 2**64 - 1; by default the seed of the run.
     """
 
     kind = "order"

@@ -22,7 +22,7 @@ _WORD = 8
 
 
 def key_columns(number: int, batch: Batch, path: str, *, is_length: bool) -> dict[str, pa.Array]:
-    """The columns of one key: a string, or the nearest float, with digits for integers that it does not represent.
+    """The columns of one key: a string; or the nearest float, and the digits of integers that are not exact as floats.
 
     If all are null, the key is missing, as at an empty path.
 
@@ -53,7 +53,7 @@ def _columns(number: int, texts: list[str | None], floats: pa.Array, digits: lis
 
 
 def _parts(key: Any, path: str) -> tuple[str | None, float | None, str | None]:
-    """A string; or the nearest float, and the digits of an integer that it does not represent."""
+    """A string; or the nearest float, and the digits if a float cannot represent the integer exactly."""
     if isinstance(key, np.generic):
         key = key.item()
     if key is None or isinstance(key, str):
@@ -93,7 +93,8 @@ class Edges:
     Attributes:
         ranges: The number of ranges.
         numbers: The first number of each range except the first.
-        texts: The same for strings, of at most 256 characters: a prefix can be an edge too.
+        texts: The first string of each range except the first, cut to at most 256 characters: a prefix can be an edge
+            too.
         is_descending: Whether the first range has the largest keys.
     """
 
@@ -142,7 +143,7 @@ def _edges(count: int, ranges: int) -> list[int]:
 def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":
     """For each string, the number of sorted edges that come before it or are equal to it.
 
-    Strings are compared in words of eight bytes, as long as they are equal to an edge.
+    Strings are compared in words of eight bytes, until they differ from the edge.
     """
     low, high = np.zeros(len(texts), np.int64), np.full(len(texts), len(edges), np.int64)
     longest = max((len(edge.encode()) for edge in edges.to_pylist()), default=0)
@@ -162,7 +163,7 @@ def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":
 
 
 def _words(texts: pa.Array, rows: "npt.NDArray[np.int64]", start: int) -> "npt.NDArray[np.uint64]":
-    """Eight bytes of strings from an offset on, as numbers with the same order as the strings."""
+    """Eight bytes of each string from an offset on, as numbers that sort like the strings."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     source = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)

@@ -30,7 +30,7 @@ def function_operator(function: Callable[..., Any]) -> ScriptOp:
     return operator
 
 
-# Objects instead of closures, so that the digest of a recipe includes the user's function.
+# These are classes instead of closures, so that the digest of a recipe includes the user's function.
 
 
 @dataclass(frozen=True)

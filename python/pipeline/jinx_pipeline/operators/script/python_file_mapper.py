@@ -1,4 +1,4 @@
-"""python_file_mapper."""
+"""Runs user code from a file: the operator `python_file_mapper`."""
 
 import ast
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class PythonFileMapper(ScriptSplitter):
     function_name: str = "process_single"
     batched: bool = False
 
-    # The digest of the file when the run was last compared with its plan, and in a worker the digest to expect.
+    # The digest of the file when the run was last compared with its plan; a worker expects this digest.
     _digested: ClassVar[str] = ""
     _expected: ClassVar[str] = ""
 
@@ -66,7 +66,7 @@ class PythonFileMapper(ScriptSplitter):
         try:
             module = module_of_file(self.file_path.resolve())
         except Exception as error:
-            # An ImportError, because it concerns all rows.
+            # The error is an ImportError, because it concerns all rows.
             raise ImportError(f"{self.file_path} cannot be loaded: {type(error).__name__}: {error}") from error
         function = getattr(module, self.function_name, None)
         if not callable(function):

@@ -26,7 +26,7 @@ class ScriptSplitter(Splitter):
     may_probe = False
 
     def function_to_run(self) -> Callable[[Any], Any]:
-        """The function."""
+        """The user's function."""
         raise NotImplementedError
 
     def takes_columns(self) -> bool:
@@ -83,7 +83,7 @@ def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) ->
     changed: dict[str, Any] = {}
     for column, values in after.items():  # pyright: ignore[reportUnknownVariableType]
         check_count(f"{name}: the column {column!r}", values, len(batch))
-        # A row that had no such column, and was given None for it, still has none.
+        # A row without the column was given None for it. If the value is still None, the row still lacks the column.
         old = before.get(column, [None] * len(batch))
         new = [was if value is None and was is REMOVED else value for value, was in zip(list(values), old, strict=True)]  # pyright: ignore[reportUnknownArgumentType]
         if column not in before or not all(map(is_same_value, new, old)):

@@ -1,4 +1,4 @@
-"""frequency_specified_field_selector."""
+"""Selects samples by how frequent a value is: the operator `frequency_specified_field_selector`."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""random_selector."""
+"""Random selection: the operator `random_selector`."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""range_specified_field_selector."""
+"""Selects samples by a range of ranks: the operator `range_specified_field_selector`."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""topk_specified_field_selector."""
+"""Selects the samples with the largest values: the operator `topk_specified_field_selector`."""
 
 from collections.abc import Sequence
 

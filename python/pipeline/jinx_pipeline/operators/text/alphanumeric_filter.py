@@ -1,4 +1,4 @@
-"""alphanumeric_filter."""
+"""Filters by the share of letters and digits: the operator `alphanumeric_filter`."""
 
 import sys
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class AlphanumericFilter(Filter):
     """Keeps texts whose share of letters and digits, of any script, lies in a range.
 
-    With `tokenization` it is the number of letters for each token instead, which is low if a tokenizer finds no words.
-    Combining marks are neither letters nor digits, as in Python's `str.isalnum`: because of vowel signs, for example,
-    only about half of a text in Hindi is letters.
+    With `tokenization`, the measure is the number of letters for each token instead; it is low if a tokenizer finds no
+    words. As in Python's `str.isalnum`, combining marks are neither letters nor digits. Hindi writes many vowels as
+    such marks, so only about half of a Hindi text is letters.
 
         create("alphanumeric_filter")([{"text": "words"}, {"text": "#!? -- ... 1"}])  # [{"text": "words"}]
 

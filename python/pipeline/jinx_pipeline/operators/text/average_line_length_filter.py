@@ -1,4 +1,4 @@
-"""average_line_length_filter."""
+"""Filters by average line length: the operator `average_line_length_filter`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""character_repetition_filter."""
+"""Filters by repeated character n-grams: the operator `character_repetition_filter`."""
 
 from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.batch import Batch
@@ -12,8 +12,8 @@ from jinx_pipeline.operators.api.registry import register
 class CharacterRepetitionFilter(Filter):
     """Keeps texts whose share of repeated n-grams of characters lies in a range.
 
-    It is the share of the most frequent n-grams among all: if k different n-grams occur, of which m occur more than
-    once, the min(sqrt(k), m) most frequent ones count. The ROOTS corpus uses this measure (arXiv:2303.03915).
+    The measure is the share of the most frequent n-grams among all n-grams. If k different n-grams occur, and m of them
+    more than once, the min(sqrt(k), m) most frequent ones count. The ROOTS corpus uses this measure (arXiv:2303.03915).
 
         create("character_repetition_filter", rep_len=3)([{"text": "=" * 40}, {"text": "a plain sentence"}])
         # [{"text": "a plain sentence"}]

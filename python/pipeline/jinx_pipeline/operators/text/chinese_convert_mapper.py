@@ -1,4 +1,4 @@
-"""chinese_convert_mapper."""
+"""Converts Chinese characters with OpenCC: the operator `chinese_convert_mapper`."""
 
 from typing import Any, Literal
 

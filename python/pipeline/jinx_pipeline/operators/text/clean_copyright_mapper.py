@@ -1,4 +1,4 @@
-"""clean_copyright_mapper."""
+"""Removes copyright comments: the operator `clean_copyright_mapper`."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""clean_email_mapper."""
+"""Removes or masks e-mail addresses: the operator `clean_email_mapper`."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""clean_html_mapper."""
+"""Extracts plain text from HTML: the operator `clean_html_mapper`."""
 
 from html.parser import HTMLParser
 

@@ -1,4 +1,4 @@
-"""clean_ip_mapper."""
+"""Removes or masks IP addresses: the operator `clean_ip_mapper`."""
 
 import pyarrow as pa
 

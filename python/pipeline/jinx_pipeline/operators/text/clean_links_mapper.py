@@ -1,4 +1,4 @@
-"""clean_links_mapper."""
+"""Removes or masks links: the operator `clean_links_mapper`."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""expand_macro_mapper."""
+"""Expands LaTeX macros: the operator `expand_macro_mapper`."""
 
 import re
 

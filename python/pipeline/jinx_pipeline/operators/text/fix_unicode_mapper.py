@@ -1,4 +1,4 @@
-"""fix_unicode_mapper."""
+"""Repairs wrongly decoded text with ftfy: the operator `fix_unicode_mapper`."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ class FixUnicodeMapper(TextMapper):
         create("fix_unicode_mapper")([{"text": "schÃ¶n"}])  # [{"text": "schön"}]
 
     Attributes:
-        normalization: The Unicode normal form of the result; `NFC` if not given.
+        normalization: The Unicode normal form of the result; `NFC` by default.
     """
 
     normalization: Literal["NFC", "NFKC", "NFD", "NFKD"] | None = None

@@ -1,4 +1,4 @@
-"""flagged_words_filter."""
+"""Filters by the share of flagged words: the operator `flagged_words_filter`."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ class FlaggedWordsFilter(ListedWordsFilter):
     Attributes:
         flagged_words_dir: A directory with a list in each file `*flagged_words*.json` (`{"en": ["word", ...]}`) or
             `flagged_words.LANG.txt` (a word a line); without it the built-in lists are used.
-        flagged_words: The list itself.
+        flagged_words: The words themselves, instead of a directory.
     """
 
     min_ratio: Share = 0.0

@@ -1,4 +1,4 @@
-"""language_id_score_filter."""
+"""Filters by language: the operator `language_id_score_filter`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,7 +63,7 @@ UNKNOWN = ("und", 0.0)
 def _load_lingua(name: str, device: str) -> Any:
     del name, device
     lingua = require("lingua", extra="language", what="language_id_score_filter without a model")
-    # For texts longer than a tweet, this mode is as accurate, with a tenth of the memory.
+    # For texts longer than a tweet, this mode is as accurate as the default, with a tenth of the memory.
     detector = lingua.LanguageDetectorBuilder.from_all_languages().with_low_accuracy_mode().build()
 
     def identify(texts: list[str]) -> list[tuple[str, float]]:

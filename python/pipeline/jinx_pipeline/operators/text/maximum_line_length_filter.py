@@ -1,4 +1,4 @@
-"""maximum_line_length_filter."""
+"""Filters by the length of the longest line: the operator `maximum_line_length_filter`."""
 
 import sys
 

@@ -15,7 +15,7 @@ def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pa
     """Refuse a pattern that does not parse.
 
     Raises:
-        ParameterError: It does not parse, or lacks the groups of its replacement.
+        ParameterError: The pattern does not parse, or lacks the groups of its replacement.
     """
     try:
         kernels.replace_pattern([], _plain(pattern), repl)

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001, RUF002 - the characters that it replaces
-"""punctuation_normalization_mapper."""
+"""Normalizes punctuation: the operator `punctuation_normalization_mapper`."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""remove_bibliography_mapper."""
+"""Removes LaTeX bibliographies: the operator `remove_bibliography_mapper`."""
 
 import pyarrow as pa
 
@@ -21,5 +21,5 @@ class RemoveBibliographyMapper(TextMapper):
         return replaced(texts, [(_START + ".*", "")], ctx)
 
 
-# Without `\b`, which makes the regex engine slow on huge texts.
+# The pattern avoids `\b`, which makes the regex engine slow on huge texts.
 _START = r"\\(?:appendix(?:\W|$)|begin\{(?:references|REFERENCES|thebibliography)\}|bibliography\{)"

@@ -1,4 +1,4 @@
-"""remove_comments_mapper."""
+"""Removes LaTeX comments: the operator `remove_comments_mapper`."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""remove_header_mapper."""
+"""Removes the preamble of LaTeX documents: the operator `remove_header_mapper`."""
 
 import re
 

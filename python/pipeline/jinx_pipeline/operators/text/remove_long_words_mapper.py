@@ -1,4 +1,4 @@
-"""remove_long_words_mapper."""
+"""Removes words by their length: the operator `remove_long_words_mapper`."""
 
 import sys
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""remove_non_chinese_character_mapper."""
+"""Removes characters that are not Chinese: the operator `remove_non_chinese_character_mapper`."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""remove_repeat_sentences_mapper."""
+"""Removes repeated sentences: the operator `remove_repeat_sentences_mapper`."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""remove_specific_chars_mapper."""
+"""Removes given characters: the operator `remove_specific_chars_mapper`."""
 
 import pyarrow as pa
 

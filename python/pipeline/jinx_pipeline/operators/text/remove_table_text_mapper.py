@@ -1,4 +1,4 @@
-"""remove_table_text_mapper."""
+"""Removes tables written as text: the operator `remove_table_text_mapper`."""
 
 import re
 
@@ -14,8 +14,8 @@ from jinx_pipeline.operators.api.registry import register
 class RemoveTableTextMapper(TextMapper):
     r"""Removes tables from texts: two or more consecutive lines with the same number of columns.
 
-    Columns are separated by bars, or in lines without a bar by single spaces or tabs. Lines that start with white space
-    are not part of a table. Consecutive lines of prose with the same number of words look like a table too.
+    Bars separate columns; in lines without a bar, single spaces or tabs do. Lines that start with white space are not
+    part of a table. Consecutive lines of prose with the same number of words look like a table too.
 
         create("remove_table_text_mapper")([{"text": "Prices of all\na 1\nb 2\nThat was it all."}])
         # [{"text": "Prices of all\nThat was it all."}]

@@ -1,4 +1,4 @@
-"""remove_words_with_incorrect_substrings_mapper."""
+"""Removes words by their substrings: the operator `remove_words_with_incorrect_substrings_mapper`."""
 
 import re
 
@@ -24,7 +24,7 @@ class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
     Attributes:
         lang: The language; not used.
         tokenization: Split words at Unicode's word boundaries instead of white space, for scripts without spaces.
-        substrings: The strings; `http`, `www`, `.com`, `href` and `//` if not given.
+        substrings: The strings; by default `http`, `www`, `.com`, `href` and `//`.
     """
 
     lang: str = "en"

@@ -1,4 +1,4 @@
-"""replace_content_mapper."""
+"""Replaces matches of regular expressions: the operator `replace_content_mapper`."""
 
 import pyarrow as pa
 

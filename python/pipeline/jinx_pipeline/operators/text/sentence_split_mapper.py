@@ -1,4 +1,4 @@
-"""sentence_split_mapper."""
+"""Splits texts into lines of one sentence: the operator `sentence_split_mapper`."""
 
 import pyarrow as pa
 

@@ -20,7 +20,7 @@ _ABBREVIATIONS = {
 
 
 def sentences(text: str, lang: str = "en", *, start_small: bool = False) -> list[str]:
-    """The sentences of a text, each with the white space after it; joined, they are the text.
+    """The sentences of a text, each with the white space after it; joined, they give the text again.
 
     A sentence ends at punctuation before white space, at Chinese and Japanese punctuation, and at the end of a line. It
     does not end after an abbreviation or an initial, or if a lower-case letter follows a dot.

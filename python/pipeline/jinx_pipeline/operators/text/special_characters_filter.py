@@ -1,4 +1,4 @@
-"""special_characters_filter."""
+"""Filters by the share of special characters: the operator `special_characters_filter`."""
 
 from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.batch import Batch

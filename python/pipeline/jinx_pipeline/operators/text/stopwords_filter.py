@@ -1,4 +1,4 @@
-"""stopwords_filter."""
+"""Filters by the share of stop words: the operator `stopwords_filter`."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 class StopwordsFilter(ListedWordsFilter):
     """Keeps texts whose share of stop words among all words lies in a range.
 
-    Stop words are function words such as articles and prepositions, of which texts with sentences have many.
-    Words are those of `words_num_filter`; case is ignored. A text without words has the share 0.
+    Stop words are function words such as articles and prepositions; texts with whole sentences have many of them. Words
+    are those of `words_num_filter`; case is ignored. A text without words has the share 0.
 
         create("stopwords_filter")([{"text": "this is the one"}, {"text": "red green blue"}])
         # [{"text": "this is the one"}]
@@ -20,7 +20,7 @@ class StopwordsFilter(ListedWordsFilter):
     Attributes:
         stopwords_dir: A directory with a list in each file `*stopwords*.json` (`{"en": ["word", ...]}`) or
             `stopwords.LANG.txt` (a word a line); without it the built-in lists are used.
-        stopwords: The list itself.
+        stopwords: The words themselves, instead of a directory.
     """
 
     min_ratio: Share = 0.3

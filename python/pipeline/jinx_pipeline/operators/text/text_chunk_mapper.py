@@ -1,4 +1,4 @@
-"""text_chunk_mapper."""
+"""Splits texts into chunks: the operator `text_chunk_mapper`."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class TextChunkMapper(Splitter):
     """Makes a sample of each chunk of a text: cut at every match of a pattern, or into chunks of a length.
 
-    With both, a chunk is as long as possible: it ends at the last match that it reaches, or without a match at the
-    largest length. Chunks of white space are left out; a text without other chunks stays whole. A sample has one text.
+    With a pattern and a length, a chunk is as long as possible: it ends at the last match within the length, or at the
+    largest length if there is no match. Chunks of white space are left out; a text without other chunks stays whole. A
+    sample has one text.
 
         create("text_chunk_mapper", max_len=5)([{"text": "abcdefgh"}])  # [{"text": "abcde"}, {"text": "fgh"}]
 
@@ -34,7 +35,7 @@ class TextChunkMapper(Splitter):
         max_len: The largest length of a chunk, in tokens or code points.
         split_pattern: A regular expression for separators between chunks, which are removed.
         overlap_len: How much of a chunk that was cut at its largest length the next chunk repeats.
-        tokenizer: The path of a `tokenizer.json` or of its directory; without one lengths are code points.
+        tokenizer: The path of a `tokenizer.json` or of its directory; without one, lengths are in code points.
     """
 
     max_len: int | None = None

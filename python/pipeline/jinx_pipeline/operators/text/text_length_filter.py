@@ -1,4 +1,4 @@
-"""text_length_filter."""
+"""Filters by text length: the operator `text_length_filter`."""
 
 import sys
 

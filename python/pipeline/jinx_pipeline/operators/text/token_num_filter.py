@@ -1,4 +1,4 @@
-"""token_num_filter."""
+"""Filters by the number of tokens: the operator `token_num_filter`."""
 
 import sys
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""whitespace_normalization_mapper."""
+"""Normalizes white space: the operator `whitespace_normalization_mapper`."""
 
 import pyarrow as pa
 

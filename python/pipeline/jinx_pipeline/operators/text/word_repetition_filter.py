@@ -1,4 +1,4 @@
-"""word_repetition_filter."""
+"""Filters by repeated word n-grams: the operator `word_repetition_filter`."""
 
 from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.batch import Batch
@@ -12,8 +12,8 @@ from jinx_pipeline.operators.api.registry import register
 class WordRepetitionFilter(Filter):
     """Keeps texts whose share of repeated n-grams of words lies in a range.
 
-    It is the share of n-grams that occur more than once among all. Words are those of `words_num_filter`, in lower
-    case. The ROOTS corpus uses this measure (arXiv:2303.03915).
+    The measure is the share of n-grams that occur more than once. Words are those of `words_num_filter`, in lower case.
+    The ROOTS corpus uses this measure (arXiv:2303.03915).
 
         create("word_repetition_filter", rep_len=2)([{"text": "buy now " * 9}, {"text": "three plain words"}])
         # [{"text": "three plain words"}]

@@ -13,7 +13,7 @@ def is_part_of_word(character: str) -> bool:
 
 
 def stripped(word: str) -> str:
-    """A word without characters at either end that are neither letters, digits nor marks."""
+    """A word stripped at both ends of characters that are not letters, digits or marks."""
     start, stop = 0, len(word)
     while start < stop and not is_part_of_word(word[start]):
         start += 1

@@ -1,4 +1,4 @@
-"""words_num_filter."""
+"""Filters by the number of words: the operator `words_num_filter`."""
 
 import sys
 

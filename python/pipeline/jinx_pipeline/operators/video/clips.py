@@ -97,7 +97,7 @@ class _Clip:
         copy = frame.reformat(format="yuv420p")
         copy.pts = round((seconds - self.span.start) / self._frames.time_base)
         copy.time_base = self._frames.time_base
-        copy.pict_type = 0  # the encoder chooses
+        copy.pict_type = 0  # the encoder chooses the frame type
         for packet in self._frames.encode(copy):
             out.mux(packet)
 

@@ -17,7 +17,7 @@ def opened(medium: Media, operator: str) -> Generator[Any]:
         operator: The name of the operator, for the message if PyAV is missing.
 
     Raises:
-        MediaError: It is not a video, or it is damaged.
+        MediaError: The medium is not a video, or is damaged.
     """
     av = require("av", extra="video", what=operator)
     try:

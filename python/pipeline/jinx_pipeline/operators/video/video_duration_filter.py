@@ -1,4 +1,4 @@
-"""video_duration_filter."""
+"""Filters by the duration of videos: the operator `video_duration_filter`."""
 
 import sys
 

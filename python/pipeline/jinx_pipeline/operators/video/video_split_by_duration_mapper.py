@@ -1,4 +1,4 @@
-"""video_split_by_duration_mapper."""
+"""Splits videos into clips: the operator `video_split_by_duration_mapper`."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

@@ -52,7 +52,7 @@ pub(crate) struct InferredMembers {
 }
 
 impl InferredMembers {
-    /// The members of rows, in the order in which they came.
+    /// The members of rows, in order of first appearance.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(String, InferredField)> {
         self.order.iter().filter_map(|place| self.nodes.get(*place))
     }
@@ -115,7 +115,7 @@ impl Range {
         self.inexact = self.inexact.or(other.inexact);
     }
 
-    /// Whether no type holds these numbers, whatever comes after them.
+    /// Whether no type can hold these numbers, regardless of later ones.
     fn has_no_type(&self) -> bool {
         let (low, high) = self.ints.unwrap_or((0, 0));
         let is_integer = i64::try_from(low).is_ok() && i64::try_from(high).is_ok()
@@ -230,7 +230,7 @@ impl InferredField {
         )))
     }
 
-    /// Says at the row that decides it that numbers have no type in common, not after the last one.
+    /// Reports that numbers have no common type at the row that decides this, not after the last row.
     fn require_type(&self, mixed_json: bool) -> Result<()> {
         match &self.kind {
             InferredType::Number(range) if !mixed_json && range.has_no_type() => number(*range).map(|_| ()),

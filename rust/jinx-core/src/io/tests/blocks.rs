@@ -1,4 +1,4 @@
-//! What all sources of bytes have in common, and ranges that are read together.
+//! The common behavior of all sources of bytes, and ranges that are read together.
 
 use super::super::{Access, Blocks, Source, UninitSlice, Version};
 use crate::error::{Cause, Error, Result};
@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-/// Bytes in memory, as of an object in a store. Notes what it was told to fetch.
+/// Bytes in memory, as of an object in a store. Records the ranges that it was told to fetch.
 #[derive(Debug, Clone, Default)]
 struct Object {
     bytes: Bytes,

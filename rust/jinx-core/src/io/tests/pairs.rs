@@ -1,4 +1,4 @@
-//! What a pair writer accepts, refuses and leaves.
+//! The files that a pair writer accepts, refuses and leaves.
 
 use super::*;
 use crate::error::Cause;

@@ -1,4 +1,4 @@
-//! What `clean` takes and what it leaves.
+//! The files that `clean` removes, and the files that it keeps.
 
 use super::super::{DirectoryWriter, StreamOut, sweep};
 use super::*;
