@@ -272,6 +272,6 @@ def _fingerprint(path: str) -> str:
 
 
 def _file_facts(file: Path) -> tuple[str, int, int, int]:
-    """The path, size and times; the system sets the last (ctime), also for a file that was given another one's times."""
+    """The path, size and times; the last (ctime) also changes if a file gets the times of another."""
     status = file.stat()
     return os.path.abspath(file), status.st_size, status.st_mtime_ns, status.st_ctime_ns  # noqa: PTH100

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, dataclass_transform
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.needed_files import NeededFile, needed
+from jinx_pipeline.operators.api.needed_files import NeededFile, file_facts, needed
 from jinx_pipeline.operators.api.parameters import checked
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.sample.roles import Roles
@@ -106,7 +106,7 @@ class Operator(ABC):
 
     @property
     def digest(self) -> str:
-        """A digest of 32 hex digits of the class, the version and the parameters.
+        """A digest of 32 hex digits of the class, the version, the parameters and the files that they name.
 
         Of a class that is not part of an installed package, the code counts, and all that tells two parameters apart.
         """
@@ -154,6 +154,7 @@ class Operator(ABC):
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         facts = [type(self).__module__, type(self).__qualname__, self.name, self.version, parameters]
+        facts += [file_facts(file.path) for file in self.needed_files if Path(file.path).is_file()]
         text = json.dumps(facts, sort_keys=True, default=_as_json)
         return sha256(text.encode()).hexdigest()[:32]
 
