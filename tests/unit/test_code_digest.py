@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import jinx
-from jinx._annotate.code_digest import NoStableFormError, code_digest
 from jinx._annotate.counting_settings import function_setting
+from jinx._code_digest import NoStableFormError, code_digest
 from jinx._user_code import FileFunction
 
 MODULE = """
@@ -81,9 +81,7 @@ FUNCTIONS = [
 ]
 """
 HELPER = "def weight(sample):\n    return 4\n\ndef other(sample):\n    return 4\n"
-PRINT = (
-    "from jinx._annotate.code_digest import code_digest; import mine; print([code_digest(f) for f in mine.FUNCTIONS])"
-)
+PRINT = "from jinx._code_digest import code_digest; import mine; print([code_digest(f) for f in mine.FUNCTIONS])"
 
 
 def digests(folder: Path, module: str = MODULE, helper: str = HELPER, seed: str = "1") -> list[str]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from jinx._annotate.code_digest import NoStableFormError, code_digest
 from jinx._annotate.lengths import IDS
+from jinx._code_digest import NoStableFormError, code_digest
 from jinx._core import Reader
 from jinx._user_code import FileFunction
 from jinx._views.meta import Counted, counted

@@ -1,11 +1,18 @@
 """Operators that run a user's code."""
 
+import functools
+import re
+import threading
+import types
+from typing import Any
+
+import numpy as np
 import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx._code_digest import code_digest
 from jinx_pipeline.operators import ScriptOp
-from jinx_pipeline.operators.api.code_digest import code_digest
 
 SAMPLES = [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}, {"id": 3, "tags": ["b", "c"]}]
 
@@ -121,6 +128,84 @@ def test_a_digest_follows_objects_globals_and_what_is_called():
         assert code_digest(scaled) != before
     finally:
         FACTOR[0] = 1
+
+
+def closing_over(value):
+    return lambda sample: {**sample, "value": value}
+
+
+def inheriting(value):
+    class Base:
+        def value(self):
+            return value
+
+    class Function(Base):
+        def __call__(self, sample):
+            return {**sample, "value": self.value()}
+
+    return Function()
+
+
+def of_a_metaclass(value):
+    class Meta(type):
+        def value(cls):
+            return value
+
+    class Made(metaclass=Meta):
+        pass
+
+    return closing_over(Made)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(inheriting, id="base class"),
+        pytest.param(of_a_metaclass, id="metaclass"),
+        pytest.param(lambda n: closing_over({"a": n}.get), id="method of a dict"),
+        pytest.param(lambda n: closing_over(re.compile(str(n)).search), id="method of a pattern"),
+        pytest.param(lambda n: closing_over(types.MappingProxyType({"a": n})), id="mapping proxy"),
+        pytest.param(lambda n: closing_over([1, 2] if n == 1 else (1, 2)), id="list or tuple"),
+        pytest.param(lambda n: closing_over({"a": 1, "b": 2} if n == 1 else {"b": 2, "a": 1}), id="order of a dict"),
+        pytest.param(lambda n: type("Made", (), {"__call__": functools.partialmethod(min, n)})(), id="partial method"),
+    ],
+)
+def test_a_digest_follows_values_that_are_hidden(function):
+    assert code_digest(function(1)) == code_digest(function(1))
+    assert code_digest(function(1)) != code_digest(function(2))
+
+
+def operator_of(value, table=None):
+    """An operator of a script, whose code holds a value."""
+
+    class Base(jp.Mapper):
+        table: Any = None
+
+        def value(self):
+            return value
+
+    class Made(Base):
+        def process(self, batch, ctx):
+            return {"value": [self.value()] * len(batch)}
+
+    return Made(table=table)
+
+
+def test_the_digest_of_a_scripts_operator_follows_its_code_and_its_parameters():
+    def large(number):
+        table = np.zeros(5000, dtype=np.int64)
+        table[2000] = number
+        return table
+
+    assert operator_of(1, large(1)).digest == operator_of(1, large(1)).digest
+    others = [operator_of(2), *(operator_of(1, table) for table in (None, large(1), large(2), (1, 2), [1, 2], {1: 2}))]
+    others += [operator_of(1, {"1": 2}), operator_of(1, {"a": 1, "b": 2}), operator_of(1, {"b": 2, "a": 1})]
+    assert len({operator.digest for operator in others}) == len(others)
+
+
+def test_a_function_with_a_lock_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"uses value, of type _thread.lock.*make it inside the function"):
+        _ = ScriptOp(function=closing_over(threading.Lock())).digest
 
 
 @pytest.mark.parametrize(

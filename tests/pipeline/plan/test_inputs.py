@@ -51,6 +51,17 @@ def test_a_file_of_lines_that_took_the_place_of_another_is_converted_anew(tmp_pa
     assert samples(path, tmp_path / "inputs") == [2]
 
 
+def test_a_file_that_took_the_place_of_another_with_its_size_and_time_is_converted_anew(tmp_path):
+    path, other = tmp_path / "in.parquet", tmp_path / "other.parquet"
+    for file, n in ((path, 1), (other, 2)):
+        jinx.convert([{"n": n}], file)
+        os.utime(file, (1, 1))
+    assert path.stat().st_size == other.stat().st_size
+    assert samples(path, tmp_path / "inputs") == [1]
+    other.replace(path)
+    assert samples(path, tmp_path / "inputs") == [2]
+
+
 def test_another_content_at_a_url_is_another_source(tmp_path):
     memory = pytest.importorskip("fsspec").filesystem("memory")
     memory.pipe("bucket/in.jsonl", b'{"n": 1}\n')

@@ -269,5 +269,10 @@ def _fingerprint(path: str) -> str:
         files = sorted(file for file in root.rglob("*") if file.is_file())
     else:
         files = sorted(map(Path, glob(path, recursive=True))) or [root]  # noqa: PTH207 - the pattern is a string
-    facts = [(os.path.abspath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]  # noqa: PTH100
-    return sha256(repr(facts).encode()).hexdigest()[:16]
+    return sha256(repr(list(map(_file_facts, files))).encode()).hexdigest()[:16]
+
+
+def _file_facts(file: Path) -> tuple[str, int, int, int]:
+    """The path, size and times; the last (ctime) also changes if a file gets the times of another."""
+    status = file.stat()
+    return os.path.abspath(file), status.st_size, status.st_mtime_ns, status.st_ctime_ns  # noqa: PTH100

@@ -3,14 +3,16 @@
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal, dataclass_transform
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.needed_files import NeededFile, needed
+from jinx_pipeline.operators.api.needed_files import NeededFile, file_facts, needed
 from jinx_pipeline.operators.api.parameters import checked
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.sample.roles import Roles
@@ -104,8 +106,16 @@ class Operator(ABC):
 
     @property
     def digest(self) -> str:
-        """A digest of 32 hex digits of the class, the version and the parameters."""
-        return self._digest_of(self.parameters)
+        """A digest of 32 hex digits of the class, the version, the parameters and the files that they name.
+
+        Of a class that is not part of an installed package, the code counts, and all that tells two parameters apart.
+        """
+        from jinx._code_digest import is_installed
+
+        kind, parameters = type(self), self.parameters
+        if is_installed(kind.__module__):
+            return self._digest_of(parameters)
+        return self._digest_of({"parameters": parameters, "made": partial(kind, **parameters)})
 
     @abstractmethod
     def run(self, batch: Batch, ctx: Context) -> Batch:
@@ -144,6 +154,7 @@ class Operator(ABC):
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         facts = [type(self).__module__, type(self).__qualname__, self.name, self.version, parameters]
+        facts += [file_facts(file.path) for file in self.needed_files if Path(file.path).is_file()]
         text = json.dumps(facts, sort_keys=True, default=_as_json)
         return sha256(text.encode()).hexdigest()[:32]
 
@@ -164,9 +175,7 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Operator):
         return value.digest
     if callable(value):
-        from jinx_pipeline.operators.api.code_digest import code_digest
-
-        return code_digest(value)
+        return _function_digest(value)
     if isinstance(value, set | frozenset):
         members: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
         return sorted(json.dumps(member, sort_keys=True, default=_as_json) for member in members)
@@ -177,3 +186,16 @@ def _as_json(value: Any) -> Any:
             "could not be resumed; give it a __repr__ that tells its value, or pass plain data"
         )
     return text
+
+
+def _function_digest(function: Callable[..., Any]) -> str:
+    from jinx._code_digest import NoStableFormError, code_digest
+
+    try:
+        return code_digest(function)
+    except NoStableFormError as error:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        raise TypeError(
+            f"{name} uses {error}, which has no form that is the same in every process, so the run could not be "
+            "resumed; make it inside the function, or let pickle take it"
+        ) from error

@@ -10,6 +10,8 @@ import numpy as np
 import jinx
 from jinx_pipeline import kernels
 from jinx_pipeline.dedup.near import best_bands
+from jinx_pipeline.operators.api.needed_files import file_facts
+from jinx_pipeline.sample.content_identity import content_digest
 from jinx_pipeline.sample.paths import parse
 from jinx_pipeline.sample.texts import texts_at
 
@@ -83,16 +85,16 @@ def load_evaluation_index(scheme: str, device: str) -> EvaluationIndex:
 
 
 def stamp(path: str) -> list[Any]:
-    """Facts that change when a file changes.
+    """Facts that change when an evaluation set changes.
 
     Raises:
-        FileNotFoundError: The file does not exist.
+        FileNotFoundError: It does not exist.
     """
-    try:
-        status = Path(path).stat()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: no such evaluation set") from None
-    return [path, status.st_size, status.st_mtime_ns]
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path}: no such evaluation set")
+    if Path(path).is_dir() or path.endswith(".jinx"):
+        return [path, content_digest(jinx.open(path))]  # a view's base counts, too
+    return [path, *file_facts(path)]
 
 
 class _Ngrams:

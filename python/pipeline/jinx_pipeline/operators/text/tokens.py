@@ -7,7 +7,7 @@ import numpy as np
 
 from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.needed_files import NeededFile
+from jinx_pipeline.operators.api.needed_files import NeededFile, needed
 from jinx_pipeline.optional import require
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def load_tokenizer(name: str, device: str) -> Any:
 
 def needed_tokenizer(parameter: str, name: str | Path | None) -> list[NeededFile]:
     """The tokenizer that a parameter names, if it names one."""
-    return [] if name is None else [NeededFile(parameter, str(name), _file_of(str(name)).is_file())]
+    return [] if name is None else [needed(parameter, _file_of(str(name)))]
 
 
 def _file_of(name: str) -> Path:

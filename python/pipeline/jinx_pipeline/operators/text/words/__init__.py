@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.operators.api.needed_files import file_facts
 from jinx_pipeline.operators.api.parameters import ParameterError
 
 BUILT_IN = ("ar", "de", "en", "es", "fr", "hi", "zh")
@@ -24,7 +25,8 @@ def word_list(kind: str, lang: str, folder: Path | None, operator: str) -> list[
     Raises:
         ParameterError: There is no list for the language.
     """
-    lists = _lists(kind, folder or Path(__file__).parent)
+    files = word_files(kind, folder or Path(__file__).parent)
+    lists = _lists(tuple((file, *file_facts(str(file))) for file in files))
     if lang == "all" and "all" not in lists:
         return [word for words in lists.values() for word in words]
     if lang not in lists:
@@ -34,14 +36,21 @@ def word_list(kind: str, lang: str, folder: Path | None, operator: str) -> list[
     return lists[lang]
 
 
+def word_files(kind: str, folder: Path) -> list[Path]:
+    """The files of a directory with lists of a kind."""
+    return sorted(folder.glob(f"*{kind}*.json")) + sorted(folder.glob(f"{kind}.*.txt"))
+
+
 @lru_cache(maxsize=16)
-def _lists(kind: str, folder: Path) -> dict[str, list[str]]:
+def _lists(files: tuple[tuple[Any, ...], ...]) -> dict[str, list[str]]:
+    """The lists in files, each with the facts that change when it is edited."""
     lists: dict[str, list[str]] = {}
-    for file in sorted(folder.glob(f"*{kind}*.json")):
-        read: Any = json.loads(file.read_text(encoding="utf-8"))
-        for lang, words in read.items():
-            lists.setdefault(lang, []).extend(words)
-    for file in sorted(folder.glob(f"{kind}.*.txt")):
+    for file, *_ in files:
+        if file.suffix == ".json":
+            read: Any = json.loads(file.read_text(encoding="utf-8"))
+            for lang, words in read.items():
+                lists.setdefault(lang, []).extend(words)
+            continue
         words = file.read_text(encoding="utf-8").split("\n")
         lists.setdefault(file.name.split(".")[-2], []).extend(word.strip() for word in words if word.strip())
     return lists

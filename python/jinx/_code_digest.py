@@ -12,6 +12,7 @@ from jinx import _core
 
 # Code in these directories only changes when a package is installed.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_OURS = frozenset({"jinx", "jinx_pipeline"})  # wherever they are: a version of them may be run from a clone
 _ATOMS = (bool, int, float, complex, str, bytes, bytearray, types.EllipsisType, types.NotImplementedType)
 _READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _PICKLE_PROTOCOL = 4
@@ -75,7 +76,8 @@ class _Digest:
         return [type(values).__name__, *sorted(self.of(value, name) for value in values)]
 
     def _of_dict(self, values: Any, name: str) -> list[str]:
-        return ["dict", *sorted(self.of(key, name) + self.of(value, name) for key, value in values.items())]
+        # The order counts: code that iterates over a dict sees it.
+        return [type(values).__name__, *(self.of(key, name) + self.of(value, name) for key, value in values.items())]
 
     def _of_method(self, method: types.MethodType, name: str) -> list[str]:
         return ["method", self.of(method.__func__, name), self.of(method.__self__, name)]
@@ -98,7 +100,7 @@ class _Digest:
         where, code = [function.__module__ or "", function.__qualname__], function.__code__
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         closed = [self.of(_content(cell), free) for free, cell in cells]
-        if _is_installed(function.__module__):  # a wrapper of a decorator may close over a function of the user
+        if is_installed(function.__module__):  # a wrapper of a decorator may close over a function of the user
             return ["function", *where, *closed]
         values = function.__globals__
         read = [(key, values[key]) for key in sorted(_globals_in(code)) if key in values]
@@ -114,7 +116,7 @@ class _Digest:
         ]
 
     def _of_global(self, value: Any, name: str, members: Iterable[str]) -> str:
-        if not isinstance(value, types.ModuleType) or _is_installed(value.__name__):
+        if not isinstance(value, types.ModuleType) or is_installed(value.__name__):
             return self.of(value, name)
         # The names in a module of the user that the code may use.
         read = [(member, vars(value)[member]) for member in sorted(members) if member in vars(value)]
@@ -122,11 +124,11 @@ class _Digest:
 
     def _of_class(self, kind: type, name: str) -> list[str]:
         where = [kind.__module__, kind.__qualname__]
-        if _is_installed(kind.__module__):
+        if is_installed(kind.__module__):
             return ["class", *where]
         own = [(member, value) for member, value in sorted(vars(kind).items()) if member not in _ABOUT_CLASSES]
         slots = (types.MemberDescriptorType, types.GetSetDescriptorType)
-        bases = [self.of(base, name) for base in kind.__bases__]
+        bases = [self.of(base, name) for base in (_type(kind), *kind.__bases__)]
         members = [
             member + ("" if isinstance(value, slots) or member == "__annotations__" else self.of(value, name))
             for member, value in own
@@ -205,7 +207,10 @@ def _names_in(code: types.CodeType) -> set[str]:
     return {name for inner in _codes_in(code) for name in inner.co_names}
 
 
-def _is_installed(module: str | None) -> bool:
+def is_installed(module: str | None) -> bool:
+    """Whether a module counts by its name: it is ours, part of Python, or of an installed package."""
+    if (module or "").partition(".")[0] in _OURS:
+        return True
     file = getattr(sys.modules.get(module or ""), "__file__", None)
     if file is None:
         return module in sys.builtin_module_names
