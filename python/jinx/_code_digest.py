@@ -18,7 +18,16 @@ _READS_GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _PICKLE_PROTOCOL = 4
 # Members of every class that do not affect what the class does.
 _ABOUT_CLASSES = frozenset(
-    {"__dict__", "__doc__", "__firstlineno__", "__module__", "__static_attributes__", "__weakref__", "_abc_impl"}
+    {
+        "__dict__",
+        "__doc__",
+        "__firstlineno__",
+        "__module__",
+        "__slotnames__",  # pickle keeps them there
+        "__static_attributes__",
+        "__weakref__",
+        "_abc_impl",
+    }
 )
 
 

@@ -170,7 +170,7 @@ def test_an_operator_that_cannot_travel_is_named(data, tmp_path):
         with lock:
             return sample
 
-    with pytest.raises(TypeError, match=r"locked cannot be sent to workers: .*lock"):
+    with pytest.raises(TypeError, match=r"locked uses lock, of type _thread.lock, .*; make it inside the function"):
         jp.Dataset.load(data).process(locked).export(tmp_path / "out.jinx", workers=1)
 
 

@@ -278,25 +278,6 @@ class Batch:
         changed.stats = dict(self.stats)
         return changed
 
-    def with_absent(self, name: str, values: Any) -> Any:
-        """New values of a column, with `REMOVED` instead of None for samples that do not have it.
-
-        An operator sees such a sample without the column as one whose value is None, because others in the batch have
-        it; whether they do must not change the sample.
-        """
-        check_count(f"the column {name!r}", values, len(self))
-        is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
-        if values.null_count == 0 if is_arrow else not any(value is None for value in values):
-            return values
-        if name in self._own:
-            has_column = [value is not REMOVED for value in self._own[name]]
-        else:
-            has_column = [value is not REMOVED for value in self._stored(name)]
-        return [
-            REMOVED if value is None and not has else value
-            for value, has in zip(_python(values), has_column, strict=True)
-        ]
-
     def with_stats(self, stats: Mapping[str, pa.Array], digest: str) -> Self:
         """The batch with more statistics.
 

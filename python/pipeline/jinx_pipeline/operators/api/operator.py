@@ -97,6 +97,11 @@ class Operator(ABC):
         return [needed(name, value) for name, value in self.parameters.items() if isinstance(value, Path)]
 
     @property
+    def digested_files(self) -> list[str]:
+        """The files whose content belongs to the digest: by default all that it reads."""
+        return [file.path for file in self.needed_files]
+
+    @property
     def depends_on_batch(self) -> bool:
         """Whether the result for a sample may depend on other samples of the batch, even if only by rounding.
 
@@ -154,7 +159,7 @@ class Operator(ABC):
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         facts = [type(self).__module__, type(self).__qualname__, self.name, self.version, parameters]
-        facts += [file_facts(file.path) for file in self.needed_files if Path(file.path).is_file()]
+        facts += [file_facts(path) for path in self.digested_files if Path(path).is_file()]
         text = json.dumps(facts, sort_keys=True, default=_as_json)
         return sha256(text.encode()).hexdigest()[:32]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from jinx_pipeline.exchange.chunks import Chunks, whole
-from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.keyed import Keyed
 from jinx_pipeline.operators.api.needed_files import NeededFile
@@ -40,7 +40,10 @@ class Mapper(Operator):
         columns = self.process(batch, ctx)
         if not self.writes:
             return batch.with_columns(columns).opened()
-        return batch.with_columns({name: batch.with_absent(name, values) for name, values in columns.items()})
+        read = {batch.roles.column(name) for name in self.reads}
+        return batch.with_columns(
+            {name: _with_absent(batch, name, values) if name in read else values for name, values in columns.items()}
+        )
 
 
 class TextMapper(Mapper):
@@ -294,3 +297,19 @@ class FusedOp(Operator):
                 part = getattr(operator, method)(part, ctx)  # noqa: PLW2901 - the part after each operator
             done.append(part.forgotten())
         return Batch.joined(done) if done else batch
+
+
+def _with_absent(batch: Batch, name: str, values: Any) -> Any:
+    """New values of a column, with `REMOVED` instead of None for samples that do not have it.
+
+    An operator sees such a sample as one whose value is None, because others in the batch have the column; whether they
+    do must not change the sample.
+    """
+    check_count(f"the column {name!r}", values, len(batch))
+    listed = values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else list(values)
+    if not any(value is None for value in listed):
+        return values
+    return [
+        REMOVED if value is None and name not in sample else value
+        for value, sample in zip(listed, batch.samples(), strict=True)
+    ]

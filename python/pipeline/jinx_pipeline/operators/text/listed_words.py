@@ -8,7 +8,6 @@ from jinx_pipeline import kernels
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
-from jinx_pipeline.operators.api.needed_files import NeededFile, needed
 from jinx_pipeline.operators.api.parameters import NGrams, NotEmpty, Share, ShareLimit
 from jinx_pipeline.operators.text.ratios import shares
 from jinx_pipeline.operators.text.words import word_files, word_list
@@ -44,12 +43,9 @@ class ListedWordsFilter(Filter):
         self._words()
 
     @property
-    def needed_files(self) -> list[NeededFile]:
+    def digested_files(self) -> list[str]:
         kind, folder, words = self.source()
-        if folder is None:
-            return []
-        files = word_files(kind, folder) if words is None else []
-        return [needed(f"{kind}_dir", path) for path in files or [folder]]
+        return [str(path) for path in word_files(kind, folder)] if folder is not None and words is None else []
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         counts = kernels.count_listed_words(
