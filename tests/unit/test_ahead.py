@@ -100,6 +100,7 @@ def test_a_forked_process_iterates_on(dataset):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # 150 forks of a process that has imported all that the tests before it need
 def test_a_process_forked_while_values_are_read_iterates(dataset):
     # What the iterator no longer wants, its threads drop; whatever they hold at that moment, nobody frees in the child.
     for _ in range(150):
