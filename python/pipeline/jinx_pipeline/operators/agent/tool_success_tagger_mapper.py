@@ -35,7 +35,7 @@ class ToolSuccessTaggerMapper(MetadataMapper):
     `status`, `exit_code`), or if a pattern for errors matches. Any other result with a text is a success, and one
     without a text is unknown.
 
-        samples = [{"messages": [{"role": "tool", "content": "Error: no such file"}, {"role": "tool", "content": "ok"}]}]
+        samples = [{"messages": [{"role": "tool", "content": "Error: no file"}, {"role": "tool", "content": "ok"}]}]
         create("tool_success_tagger_mapper")(samples)  # tool_fail_count: 1, tool_success_count: 1, ...
 
     `tool_success_count`, `tool_fail_count` and `tool_unknown_count` are the numbers of results, `tool_success_ratio` is
