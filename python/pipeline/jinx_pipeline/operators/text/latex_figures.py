@@ -20,6 +20,9 @@ _LABEL: Final = re.compile(r"\\label\{([^{}]+)\}")
 _IMAGE: Final = re.compile(r"\\includegraphics\*?\s*")
 _CAPTION: Final = re.compile(r"\\(?:caption\*?|subcaption|captionof\{figure\})(?![a-zA-Z])")
 _OF_TABLE: Final = re.compile(r"\\captionof\{table\}")
+_PART_END: Final = "\\end{subfigure}"
+_BRACKET: Final = re.compile(r"\\.|[{}\[\]]", re.DOTALL)
+_CLOSERS: Final = {"{": "}", "[": "]"}
 _PART: Final = re.compile(r"\\begin\{subfigure\}|\\(?:subfigure|subfloat)(?![a-zA-Z])")
 
 
@@ -93,78 +96,84 @@ def labels_in(paragraph: str, commands: Sequence[str]) -> set[str]:
     return {label.strip() for labels in lists for label in labels.split(",")}
 
 
+class _Source:
+    """LaTeX source with its brackets matched, in linear time.
+
+    Args:
+        text: The source.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._closing: dict[int, int] = {}
+        openers: dict[str, list[int]] = {"}": [], "]": []}
+        for match in _BRACKET.finditer(text):
+            if match[0] in _CLOSERS:
+                openers[_CLOSERS[match[0]]].append(match.start())
+            elif openers.get(match[0]):
+                self._closing[openers[match[0]].pop()] = match.start()
+
+    def group(self, place: int) -> tuple[str, int]:
+        """What is in the bracket at a position, and the position after it; all that follows if it is not closed."""
+        stop = self._closing.get(place, len(self.text))
+        return self.text[place + 1 : stop].strip(), stop + 1
+
+    def is_at(self, place: int, opener: str) -> bool:
+        """Whether a bracket opens at a position."""
+        return self.text.startswith(opener, place)
+
+    def after_space(self, place: int) -> int:
+        """The position after white space."""
+        match = _SPACE.match(self.text, place)
+        return place if match is None else match.end()
+
+    def after_options(self, place: int) -> int:
+        """The position after white space and options in brackets that are closed."""
+        place = self.after_space(place)
+        while self.is_at(place, "[") and place in self._closing:
+            place = self.after_space(self._closing[place] + 1)
+        return place
+
+
 def _figure(caption: str, content: str, parent: Figure | None = None) -> Figure:
-    label = _LABEL.search(content)
-    return Figure(caption or _caption(content), label[1].strip() if label else "", _images(content), parent)
+    source, label = _Source(content), _LABEL.search(content)
+    return Figure(caption or _caption(source), label[1].strip() if label else "", _images(source), parent)
 
 
-def _caption(content: str) -> str:
-    match = _CAPTION.search(content)
-    if match is None:
-        return ""
-    place = _after_options(content, match.end())
-    return content[place + 1 : _closing(content, place)].strip() if content[place : place + 1] == "{" else ""
+def _caption(source: _Source) -> str:
+    match = _CAPTION.search(source.text)
+    place = 0 if match is None else source.after_options(match.end())
+    return source.group(place)[0] if match is not None and source.is_at(place, "{") else ""
 
 
-def _images(content: str) -> list[str]:
-    images: list[str] = []
-    for match in _IMAGE.finditer(content):
-        place = _after_options(content, match.end())
-        if content[place : place + 1] == "{":
-            images.append(content[place + 1 : _closing(content, place)].strip())
-    return [image for image in images if image]
+def _images(source: _Source) -> list[str]:
+    places = (source.after_options(match.end()) for match in _IMAGE.finditer(source.text))
+    return [image for place in places if source.is_at(place, "{") and (image := source.group(place)[0])]
 
 
 def _parts(body: str) -> _Parts:
     """The parts of a figure: environments `subfigure`, commands `subfigure` and `subfloat`."""
+    source = _Source(body)
     found = _Parts()
     outside: list[str] = []
     place = 0
     while (match := _PART.search(body, place)) is not None:
         outside.append(body[place : match.start()])
-        caption, content, stop = "", "", match.end()
+        caption, content, place = "", "", match.end()
         if match[0].startswith("\\begin"):
-            end = body.find("\\end{subfigure}", stop)
+            end = body.find(_PART_END, place)
             end = len(body) if end < 0 else end
-            content, stop = body[stop:end], end + len("\\end{subfigure}")
+            content, place = body[place:end], end + len(_PART_END)
         else:
-            start = _SPACE.match(body, stop).end()  # pyright: ignore[reportOptionalMemberAccess] - it always matches
-            if body[start : start + 1] == "[":
-                after = _after_options(body, start)
-                caption = body[start + 1 : after].rstrip().removesuffix("]").strip()
-                start = after
-            if body[start : start + 1] == "{":
-                closing = _closing(body, start)
-                content, stop = body[start + 1 : closing], closing + 1
+            start = source.after_space(place)
+            if source.is_at(start, "["):
+                caption, start = source.group(start)
+                start = source.after_space(start)
+            if source.is_at(start, "{"):
+                content, place = source.group(start)
         found.parts.append((caption, content))
-        place = min(stop, len(body))
     found.outside = "".join([*outside, body[place:]])
     return found
-
-
-def _after_options(text: str, place: int) -> int:
-    """The position after white space and options in brackets."""
-    while True:
-        place = _SPACE.match(text, place).end()  # pyright: ignore[reportOptionalMemberAccess] - it always matches
-        if text[place : place + 1] != "[":
-            return place
-        closing = _closing(text, place, "[", "]")
-        if closing == len(text):
-            return place
-        place = closing + 1
-
-
-def _closing(text: str, place: int, opener: str = "{", closer: str = "}") -> int:
-    """The position of the bracket that closes the one at a position; the end of the text if there is none."""
-    depth = 0
-    for match in re.compile(rf"\\.|[{re.escape(opener + closer)}]", re.DOTALL).finditer(text, place):
-        if match[0] == opener:
-            depth += 1
-        elif match[0] == closer:
-            depth -= 1
-            if depth == 0:
-                return match.start()
-    return len(text)
 
 
 def _environments(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
