@@ -1,0 +1,1 @@
+"""Operators on traces of agents: dialogs with tool calls."""

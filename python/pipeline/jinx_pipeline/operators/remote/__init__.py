@@ -1,0 +1,1 @@
+"""Operators that download and upload files."""
