@@ -44,7 +44,7 @@ class MediaFilter(Filter):
         return {name: [[values[name] for values in sample] for sample in measured] for name in self.stats}
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
-        return any_or_all_of(stats, {name: self.bound(name) for name in self.bounds}, self.any_or_all)
+        return any_or_all_of(stats, {name: self.bound(name) for name in self.stats}, self.any_or_all)
 
 
 def any_or_all_of(
