@@ -8,7 +8,15 @@ from jinx_pipeline.operators.api.registry import register
 class AudioSizeFilter(MediaSizeFilter):
     """Keeps samples whose audio files have a size, in bytes, in a range; no audio is read, except behind URLs.
 
-    create("audio_size_filter", min_size="10KB", max_size="20MB")
+        create("audio_size_filter", min_size="10KB", max_size="20MB")
+
+    Sizes are numbers of bytes, or strings with a unit: `KB`, `KiB` and `K` are 1024 bytes, `MB` 1024 KB, and so on, as
+    in Data-Juicer.
+
+    Attributes:
+        min_size: The smallest size.
+        max_size: The largest size.
+        any_or_all: Whether one audio of a sample must pass, or each.
     """
 
     role = "audios"
