@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # For each role, the names under which content parts of dialogs hold a medium.
-_PARTS: dict[str, tuple[str, ...]] = {
+PARTS: dict[str, tuple[str, ...]] = {
     "images": ("image", "image_url"),
     "audios": ("audio", "audio_url", "input_audio"),
     "videos": ("video", "video_url"),
@@ -264,7 +264,7 @@ def media_values(value: Any, role: "Role") -> list[Any]:
     if isinstance(value, list | tuple):
         return [medium for element in value for medium in media_values(element, role)]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, Mapping) and "type" in value:
-        medium = next((value[name] for name in _PARTS[role] if value.get(name) is not None), None)  # pyright: ignore[reportUnknownMemberType]
+        medium = next((value[name] for name in PARTS[role] if value.get(name) is not None), None)  # pyright: ignore[reportUnknownMemberType]
         return media_values(medium, role)
     if isinstance(value, str) and not value:
         return []

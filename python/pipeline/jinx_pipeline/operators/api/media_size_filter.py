@@ -14,6 +14,9 @@ _POWERS = ["", "k", "m", "g", "t", "p", "e"]
 class MediaSizeFilter(MediaFilter):
     """Keeps samples by the sizes of their media in bytes; no medium is read, except behind URLs.
 
+    Sizes are numbers of bytes, or strings with a unit: `KB`, `KiB` and `K` are 1024 bytes, `MB` 1024 KB, and so on, as
+    in Data-Juicer.
+
     Attributes:
         min_size: The smallest size.
         max_size: The largest size.

@@ -8,6 +8,7 @@ import numpy as np
 
 from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.media_mapper import store_of
 from jinx_pipeline.operators.api.operator_kinds import Splitter
 from jinx_pipeline.operators.video.clips import Clip, Cut, Span, cut
 from jinx_pipeline.sample.media import Media
@@ -24,18 +25,20 @@ class ClipSplitter(Splitter):
     Each frame of a span is in its clip, once. The sample of a clip is a copy of its parent with the clip as its only
     video; of the video tokens in its text, only the token of this video stays. Audio is copied.
 
-    Clips are bytes in the samples, or files in the run's `media_dir`. The column `clip_field` says where a clip comes
-    from: `source` (the path of the video, or the id of the sample), `video` (its number in the sample), `start` and
-    `end` in seconds. Clips of clips refer to the first source.
+    Clips are bytes in the samples, or files in `save_dir` or the run's `media_dir`. The column `clip_field` says where
+    a clip comes from: `source` (the path of the video, or the id of the sample), `video` (its number in the sample),
+    `start` and `end` in seconds. Clips of clips refer to the first source.
 
     Attributes:
         cut: `"copy"` copies packets without loss, and moves each cut to the next key frame; `"exact"` encodes frames
             again (H.264, CRF 18); `"auto"` copies where all cuts of a video lie at key frames, and encodes otherwise.
+        save_dir: A directory for the clips.
         save_field: The column for the clips; None: that of the videos.
         clip_field: The column that says where a clip comes from; None: no column.
     """
 
     cut: Cut = "auto"
+    save_dir: str | None = None
     save_field: str | None = None
     clip_field: str | None = "clip"
 
@@ -65,7 +68,7 @@ class ClipSplitter(Splitter):
         if None in steps:
             raise ValueError(f"{self.name}: videos are in a column or dotted path, not at {roles.videos!r}")
         video_column, text_column = roles.column("videos"), roles.column("text")
-        samples = batch.samples()
+        samples, store = batch.samples(), store_of(self.save_dir, ctx)
         has_text = text_column in batch.column_names and text_column != video_column
         names = [self.save_field or video_column, text_column if has_text else None, self.clip_field]
         parents: list[int] = []
@@ -85,8 +88,8 @@ class ClipSplitter(Splitter):
             for number, medium in enumerate(media):
                 clip_text = only_medium(text, "videos", number, roles) if isinstance(text, str) else text
                 for clip_number, clip in enumerate(cut(medium, self.name, self.spans_of(medium), self.cut)):
-                    name = f"{batch.ids[row]}-{number}-{clip_number}{clip.suffix}"
-                    stored = ctx.keep_media(name, clip.file)
+                    name = f"{self.name}-{batch.ids[row]}-{number}-{clip_number}{clip.suffix}"
+                    stored = store.keep_media(name, clip.file)
                     value = [stored] if self.save_field else _with_medium(sample[video_column], steps, stored)
                     parent_clip = sample.get(self.clip_field) if self.clip_field else None
                     origin = _origin(medium.path or batch.ids[row], number, clip, parent_clip)

@@ -156,7 +156,7 @@ def cut(medium: Media, operator: str, clip_spans: Sequence[Span], how: Cut = "au
         if not timeline.can_copy:
             raise MediaError(f"{medium!r} cannot be cut by copying: it lacks times or key frames, or has an edit list")
         ranges = _moved_to_keys(ranges, timeline)
-    rotation = facts_of(medium, operator).rotation if is_copy else 0
+    rotation = facts_of(medium, operator).rotation if is_copy else None
     with opened(medium, operator) as container:
         cutter = _Cutter(container, timeline, ranges, rotation, is_copy=is_copy)
         try:
@@ -184,7 +184,7 @@ class _Cutter:
         container: Any,
         timeline: Timeline,
         ranges: Sequence[tuple[int, int]],
-        rotation: int,
+        rotation: int | None,
         *,
         is_copy: bool,
     ) -> None:
@@ -212,7 +212,7 @@ class _Cutter:
                     number = int(np.searchsorted(timeline.ticks, packet.pts))
                     dts = int(timeline.ticks[packets]) - timeline.delay
                     packets += 1
-                    self._picture(number, lambda writer, p=packet, dts=dts: writer.packet(p, dts, self._rotation))
+                    self._picture(number, lambda writer, p=packet, dts=dts: writer.packet(p, dts))
             else:
                 for frame in packet.decode():
                     number = number + 1 if frame.pts is None else int(np.searchsorted(timeline.ticks, frame.pts))
@@ -226,7 +226,9 @@ class _Cutter:
         while self._waiting and self._waiting[-1][0] <= number:
             frames = self._waiting.pop()
             start = self._timeline.time(frames[0])
-            self._open.append((frames, VideoWriter(self._container, start, is_copy=self._is_copy)))
+            self._open.append(
+                (frames, VideoWriter(self._container, start, is_copy=self._is_copy, rotation=self._rotation))
+            )
         for (first, stop), writer in self._open:
             if first <= number < stop:
                 write(writer)

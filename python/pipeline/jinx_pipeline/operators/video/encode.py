@@ -5,6 +5,7 @@ from fractions import Fraction
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
+from jinx_pipeline.operators.api.media_mapper import MadeMedium
 from jinx_pipeline.operators.video.container import opened
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media
@@ -31,17 +32,26 @@ class VideoWriter:
         source: The PyAV container whose frames and audio are written.
         start: The time in seconds of the source that becomes 0.
         is_copy: Whether packets of the picture are copied instead of frames encoded.
+        rotation: The degrees by which the video is turned for display; None: as the frames say.
         crf: Another constant rate factor: 0 is lossless, 51 the worst.
 
     Attributes:
         suffix: The suffix of file names for the format.
     """
 
-    def __init__(self, source: Any, start: Fraction, *, is_copy: bool = False, crf: int | None = None) -> None:
+    def __init__(
+        self,
+        source: Any,
+        start: Fraction,
+        *,
+        is_copy: bool = False,
+        rotation: int | None = None,
+        crf: int | None = None,
+    ) -> None:
         self._av = require("av", extra="video", what="Writing videos")
         self._video = source.streams.video[0]
         self._audio = first_audio(source)
-        self._start, self._is_copy, self._crf = start, is_copy, crf
+        self._start, self._is_copy, self._rotation, self._crf = start, is_copy, rotation, crf
         codecs = {stream.codec_context.name for stream in (self._audio, self._video if is_copy else None) if stream}
         is_mp4 = {name.removesuffix("float") for name in codecs} <= _IN_MP4
         self.suffix = ".mp4" if is_mp4 else ".mkv"
@@ -65,18 +75,17 @@ class VideoWriter:
         self._last_pts, written.time_base, written.pict_type = written.pts, base, 0  # the encoder chooses the type
         self._out.mux(picture.encode(written))
 
-    def packet(self, packet: Any, dts: int, rotation: int) -> None:
+    def packet(self, packet: Any, dts: int) -> None:
         """Copy a packet of the picture.
 
         Args:
             packet: The packet.
             dts: Its decoding time in the source; that of the packet may be missing.
-            rotation: The degrees by which the source is turned for display.
         """
         if self._picture is None:
             stream = self._out.add_stream_from_template(self._video)
-            if rotation:
-                stream.set_display_rotation(rotation)
+            if self._rotation:
+                stream.set_display_rotation(self._rotation)
             self._begin(stream)
         self._out.mux(self._moved(packet, self._picture, dts))
 
@@ -129,8 +138,9 @@ class VideoWriter:
             setattr(context, fact, getattr(source, fact))
         if source.sample_aspect_ratio:
             context.sample_aspect_ratio = source.sample_aspect_ratio
-        if frame.rotation:
-            stream.set_display_rotation(frame.rotation)
+        rotation = frame.rotation if self._rotation is None else self._rotation
+        if rotation:
+            stream.set_display_rotation(rotation)
         return stream
 
     def _moved(self, packet: Any, stream: Any, dts: int | None = None) -> Any:
@@ -168,37 +178,52 @@ class FrameTimes:
 
 
 def transcoded(
-    medium: Media, operator: str, edit: Callable[[Any], Any], *, crf: int | None = None
-) -> tuple[IO[bytes], str] | None:
+    medium: Media,
+    operator: str,
+    edit: Callable[[Any], Iterable[Any]],
+    *,
+    rotation: int | None = None,
+    crf: int | None = None,
+) -> MadeMedium | None:
     """A video whose frames are edited; the audio is copied.
 
     Args:
         medium: The video.
         operator: The name of the operator.
-        edit: Returns the edited frame; all frames of a video have the same size.
+        edit: Returns the frames for a frame, all of one size; a frame without a time has that of the frame that was
+            edited. It is called with None after the last frame.
+        rotation: The degrees by which the result is turned for display; None: as the source.
         crf: See `VideoWriter`.
 
     Returns:
-        The video and the suffix for its file; None if it has no frame.
+        The video; None if it has no frame.
     """
     with opened(medium, operator) as container:
         video, audio = container.streams.video[0], first_audio(container)
+        times = FrameTimes(video)
         start = Fraction(video.start_time or 0) * video.time_base
-        writer, times = VideoWriter(container, start, crf=crf), FrameTimes(video)
+        writer = VideoWriter(container, start, rotation=rotation, crf=crf)
+
+        def write(frame: Any) -> None:
+            time = Fraction(0) if frame is None else times.of(frame)
+            for edited in edit(frame):
+                if edited.time_base is None:
+                    edited.time_base = video.time_base
+                writer.frame(edited, time if edited.pts is None else edited.pts * edited.time_base)
+
         try:
             for packet in container.demux([video] if audio is None else [video, audio]):
                 if packet.stream is video:
                     for frame in packet.decode():
-                        edited, base = edit(frame), frame.time_base
-                        edited.time_base = base
-                        writer.frame(edited, times.of(frame))
+                        write(frame)
                 elif packet.pts is not None:
                     writer.sound(packet)
+            write(None)
             file = writer.close()
         except BaseException:
             writer.abort()
             raise
-        return None if file is None else (file, writer.suffix)
+        return None if file is None else MadeMedium(file, writer.suffix)
 
 
 def _pixel_format(frame: Any, known: Iterable[Any]) -> str:

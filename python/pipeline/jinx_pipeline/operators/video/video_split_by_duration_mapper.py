@@ -21,7 +21,7 @@ class VideoSplitByDurationMapper(ClipSplitter):
 
         create("video_split_by_duration_mapper", split_duration=5, keep_original_sample=False)
 
-    Clips are bytes in the samples, or files in the run's `media_dir`. Needs PyAV (the extra `video`).
+    Clips are bytes in the samples, or files in `save_dir` or the run's `media_dir`. Needs PyAV (the extra `video`).
 
     Attributes:
         split_duration: Seconds of a clip.

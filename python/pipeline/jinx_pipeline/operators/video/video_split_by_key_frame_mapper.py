@@ -18,7 +18,7 @@ class VideoSplitByKeyFrameMapper(ClipSplitter):
 
         create("video_split_by_key_frame_mapper", keep_original_sample=False)
 
-    Clips are bytes in the samples, or files in the run's `media_dir`. Needs PyAV (the extra `video`).
+    Clips are bytes in the samples, or files in `save_dir` or the run's `media_dir`. Needs PyAV (the extra `video`).
 
     Attributes:
         keep_original_sample: Whether the sample with the whole videos stays too, before its clips.

@@ -30,7 +30,7 @@ class VideoSplitBySceneMapper(ClipSplitter):
 
         create("video_split_by_scene_mapper", threshold=30.0, min_scene_len=10)
 
-    Clips are bytes in the samples, or files in the run's `media_dir`. Needs PyAV (the extra `video`).
+    Clips are bytes in the samples, or files in `save_dir` or the run's `media_dir`. Needs PyAV (the extra `video`).
 
     Attributes:
         detector: `"ContentDetector"`, `"AdaptiveDetector"` or `"ThresholdDetector"`.
