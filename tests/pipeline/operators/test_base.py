@@ -224,7 +224,7 @@ def numeric_parameters() -> list[tuple[str, str]]:
         (name, field.name)
         for name, cls in classes.items()
         for field in fields(cls)
-        if "float" in describe(hints_of(cls)[field.name])
+        if "float" in describe(hints_of(cls)[field.name]) and not isinstance(field.default, str)
     ]
 
 

@@ -3,18 +3,22 @@
 import os
 import stat
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import BytesIO
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
+from jinx._dataset.stored_ranges import StoredRange
 from jinx_pipeline.sample.paths import Steps, find
+from jinx_pipeline.sample.range_file import RangeFile
 from jinx_pipeline.sample.urls import fetch, is_url
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from jinx_pipeline.sample.roles import Role, Roles
+
+T = TypeVar("T")
 
 # For each role, the names under which content parts of dialogs hold a medium.
 PARTS: dict[str, tuple[str, ...]] = {
@@ -42,19 +46,23 @@ class Media:
         self._data: bytes | None = None
         self._image: Image | None = None
         self._is_loaded = False
+        self._range: StoredRange | None = None
+        self._facts: dict[Hashable, Any] = {}
         self.path: str | None = None
         data, path = _data_and_path(value)
         if isinstance(data, bytes | bytearray | memoryview):
             self._data = bytes(data)
+        elif isinstance(data, StoredRange):
+            self._range = data
         elif isinstance(path, str) and path.startswith("data:"):
             self._data = _decoded(path.partition(",")[2])
         elif isinstance(path, str):
             self.path = path
-        if self._data is None and self.path is None:
+        if self._data is None and self.path is None and self._range is None:
             raise MediaError(f"a medium is bytes, a path or a dict of them, not {type(value).__name__}")
 
     def __repr__(self) -> str:
-        return f"Media({self.path or f'{len(self._data or bytes())} bytes'})"
+        return f"Media({self.path or f'{self.size} bytes'})"
 
     @property
     def file(self) -> Path | None:
@@ -74,6 +82,9 @@ class Media:
         """
         if self._data is not None:
             return self._data
+        if self._range is not None:
+            with self.stream() as stream:
+                return stream.read()
         path = self.path or ""
         if is_url(path):
             self._data = fetch(path, self._roles)
@@ -86,6 +97,8 @@ class Media:
     @property
     def size(self) -> int:
         """The size in bytes; files are not read."""
+        if self._range is not None:
+            return self._range.length
         file = self.file
         if file is None:
             return len(self.bytes)
@@ -114,19 +127,33 @@ class Media:
             self._is_loaded = True
         return opened
 
-    def open(self) -> BytesIO | str:
-        """A path or file object, for libraries that take either.
+    def stream(self) -> BinaryIO:
+        """A seekable file object that reads only what is asked for; the caller closes it.
+
+        Files and values in the sidecar of a dataset are read by range. Other media are already in memory, or are read
+        as a whole (URLs).
 
         Raises:
-            MediaError: The medium is not a regular file.
+            MediaError: The medium cannot be opened, or is not a regular file.
         """
         file = self.file
-        if file is None:
-            return BytesIO(self.bytes)
-        # Missing files are not checked here, because the library reports them.
-        if file.exists() and not file.is_file():
-            raise MediaError(_not_regular(file))
-        return str(file)
+        try:
+            if self._range is not None:
+                return BufferedReader(RangeFile(self._range.path, self._range.offset, self._range.length))
+            return BytesIO(self.bytes) if file is None else _opened_file(file)
+        except OSError as error:
+            raise MediaError(f"{self.path}: {error.strerror or error}") from error
+
+    def fact(self, key: Hashable, make: "Callable[[Media], T]") -> T:
+        """A small value that several operators need, such as the facts of a video's header; `make` computes it once.
+
+        Args:
+            key: Distinguishes the values of a medium.
+            make: Computes the value from the medium.
+        """
+        if key not in self._facts:
+            self._facts[key] = make(self)
+        return self._facts[key]
 
     def _opened(self) -> "Image":
         if self._image is None:
@@ -204,15 +231,17 @@ def _read(path: Path) -> bytes:
         MediaError: The file is not a regular file.
         OSError: The file cannot be read.
     """
-    # Non-blocking, so that a pipe without a writer can be opened and refused.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - of a descriptor
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise MediaError(_not_regular(path))
+    with _opened_file(path) as file:
         return file.read()
 
 
-def _not_regular(path: Path) -> str:
-    return f"{path}: not a regular file; media are read only from regular files"
+def _opened_file(path: Path) -> BinaryIO:
+    # Non-blocking, so that a pipe without a writer can be opened and refused.
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115 - of a descriptor
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise MediaError(f"{path}: not a regular file; media are read only from regular files")
+    return file
 
 
 def _decoded(text: str) -> bytes:

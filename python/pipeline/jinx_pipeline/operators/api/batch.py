@@ -208,10 +208,10 @@ class Batch:
         key = ("media", role)
         if key not in self._shared:
             steps = self.roles.steps(role)
-            name = str(steps[0])
-            self._lacks(name)
-            # The first access reads all media of the batch, in parallel.
-            values = cache(lambda: self._values((name,)))
+            self._lacks(name := str(steps[0]))
+            # The first access reads all images of the batch, in parallel; only the places of audios and videos.
+            read = self._values if role == "images" else self._media_values
+            values = cache(partial(read, (name,)))
             self._shared[key] = [
                 MediaList(partial(_element, values, row), steps[1:], role, self.roles) for row in range(len(self))
             ]
@@ -427,6 +427,11 @@ class Batch:
         if None in remaining:
             return [find(value, remaining) for value in values]
         return [next(iter(find(value, remaining)), None) for value in values]
+
+    def _media_values(self, steps: Steps) -> list[Any]:
+        name = str(steps[0])
+        is_stored = name not in self._own and name != STATS and not self._lacks(name)
+        return self._source.media_values(self.positions, name) if is_stored else self._values(steps)
 
     def _plain_text(self) -> pa.Array | None:
         """The texts, if every sample has a single string as its text; None otherwise."""

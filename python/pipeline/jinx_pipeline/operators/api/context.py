@@ -3,11 +3,12 @@
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from jinx_pipeline.operators.api.response_cache import Answers
 
@@ -77,15 +78,18 @@ class Context:
         key = f"{self.seed}\0{sample_id}\0{purpose}".encode()
         return np.random.default_rng(int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "little"))
 
-    def keep_media(self, name: str, data: bytes) -> bytes | str:
+    def keep_media(self, name: str, data: bytes | IO[bytes]) -> bytes | str:
         """Store a medium that an operator made; returns its path in `media_dir`, or the bytes without a `media_dir`.
 
         Args:
             name: A name that is unique in the run, from the id of the sample, with a suffix.
-            data: The medium.
+            data: The medium, or a file at its beginning, which is closed.
         """
         if self.media_dir is None:
-            return data
+            if isinstance(data, bytes):
+                return data
+            with data:
+                return data.read()
         stem, dot, suffix = name.rpartition(".")
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", stem)
         digest = hashlib.blake2b(stem.encode(), digest_size=6).hexdigest()
@@ -93,7 +97,11 @@ class Context:
         self.media_dir.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=self.media_dir, prefix=".", delete=False) as file:
             try:
-                file.write(data)
+                if isinstance(data, bytes):
+                    file.write(data)
+                else:
+                    with data:
+                        shutil.copyfileobj(data, file)
                 file.flush()
                 os.fsync(file.fileno())
                 Path(file.name).replace(path)

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from jinx._dataset.stored_ranges import StoredRanges
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -53,6 +55,10 @@ class Source(Protocol):
 
     def values(self, positions: "Positions", name: str) -> list[Any]:
         """The values of a column; None for samples without it."""
+        ...
+
+    def media_values(self, positions: "Positions", name: str) -> list[Any]:
+        """Like `values`, but large bytes may be a `StoredRange`, of which readers take what they need."""
         ...
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
@@ -130,6 +136,9 @@ class ListSource:
     def values(self, positions: "Positions", name: str) -> list[Any]:
         return [self.origin[position].get(name) for position in positions.tolist()]
 
+    def media_values(self, positions: "Positions", name: str) -> list[Any]:
+        return self.values(positions, name)
+
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
         del positions, path
         return None
@@ -160,6 +169,10 @@ class DatasetSource:
     def _shown(self) -> "jinx.Dataset":
         return without_private(self.origin)
 
+    @cached_property
+    def _ranges(self) -> StoredRanges:
+        return StoredRanges(self.origin)
+
     def names(self) -> list[str]:
         return self._shown.column_names
 
@@ -175,6 +188,13 @@ class DatasetSource:
 
     def values(self, positions: "Positions", name: str) -> list[Any]:
         return [sample.get(name) for sample in self.origin.take(positions, [name])]
+
+    def media_values(self, positions: "Positions", name: str) -> list[Any]:
+        values = list(self._ranges.column(positions.tolist(), name))
+        others = [row for row, value in enumerate(values) if value is None]
+        for row, value in zip(others, self.values(positions[others], name) if others else (), strict=True):
+            values[row] = value
+        return values
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
         values = self.origin.select(positions).column(path)

@@ -31,8 +31,8 @@ class AudioDurationFilter(MediaFilter):
 
     def measure_medium(self, medium: Media) -> dict[str, float]:
         soundfile = require("soundfile", extra="audio", what="audio_duration_filter")
-        source = medium.open()
-        try:
-            return {"audio_duration": float(soundfile.info(source).duration)}
-        except RuntimeError as error:
-            raise MediaError(f"{medium!r} is not audio that soundfile can read: {error}") from error
+        with medium.stream() as file:
+            try:
+                return {"audio_duration": float(soundfile.info(file).duration)}
+            except RuntimeError as error:
+                raise MediaError(f"{medium!r} is not audio that soundfile can read: {error}") from error

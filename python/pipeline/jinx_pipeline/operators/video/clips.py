@@ -1,14 +1,24 @@
-"""Cuts a video into clips, exact to the frame."""
+"""Cuts a video into clips, exact to the frame, by copying or by encoding."""
 
-from collections.abc import Sequence
-from io import BytesIO
-from typing import Any, NamedTuple
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
-from jinx_pipeline.optional import require
+import numpy as np
 
-# The audio codecs for MP4; clips with other codecs are Matroska files.
-_SOUND_OF_MP4 = {"aac", "mp3", "opus", "ac3", "eac3", "flac", "alac"}
+from jinx_pipeline.operators.video.container import facts_of, opened
+from jinx_pipeline.operators.video.encode import VideoWriter, first_audio
+from jinx_pipeline.sample.media import Media, MediaError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Cut = Literal["auto", "copy", "exact"]
 _EDGE = 1e-6
+# Packets of audio may lie so many seconds behind the packets of the picture.
+_SLACK_SECONDS = 10
 
 
 class Span(NamedTuple):
@@ -16,6 +26,76 @@ class Span(NamedTuple):
 
     start: float
     stop: float
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A finished clip.
+
+    Attributes:
+        start: The time of its first frame in the source, in seconds from the first frame of the source.
+        stop: The time of the first frame after it; of the last clip, the end of the video.
+        file: The video.
+        suffix: The suffix of its file name.
+    """
+
+    start: float
+    stop: float
+    file: IO[bytes]
+    suffix: str
+
+
+class Timeline:
+    """The times of the frames of a video, from its packets; no frame is decoded.
+
+    Attributes:
+        times: The times of all frames in seconds from the first, ascending, float64 of shape (n,).
+        keys: The numbers of the frames at which a clip can begin without encoding, ascending.
+        end: The time at which the last frame ends.
+        can_copy: Whether packets can be copied: each has a time of its own, and none is hidden by an edit list.
+        ticks: The times as integers, in units of the container, ascending.
+        delay: So many units before its place in this order, a packet is decoded.
+    """
+
+    def __init__(self, container: Any) -> None:
+        stream = container.streams.video[0]
+        pts, keys, is_plain = array("q"), array("q"), True
+        last_duration = 0
+        for packet in container.demux(stream):
+            if packet.size == 0:
+                continue
+            if packet.pts is None:
+                is_plain = False
+                pts.append(len(pts))
+                continue
+            is_plain = is_plain and not packet.is_discard
+            pts.append(packet.pts)
+            last_duration = packet.duration or last_duration
+            if keys and packet.pts < keys[-1]:
+                keys.pop()  # an open group: frames after the key frame need those before it
+            if packet.is_keyframe:
+                keys.append(packet.pts)
+        if not pts:
+            raise MediaError("the video has no frame")
+        has_times = is_plain or any(packet_time != number for number, packet_time in enumerate(pts))
+        self._base = stream.time_base if has_times else 1 / (stream.average_rate or Fraction(25))
+        decoded = np.frombuffer(pts, dtype=np.int64)
+        self.ticks: npt.NDArray[np.int64] = np.unique(decoded)
+        is_plain = is_plain and len(self.ticks) == len(decoded)
+        self.delay = int((self.ticks - decoded).max()) if is_plain else 0
+        self.origin = int(self.ticks[0]) * self._base
+        self.times = (self.ticks - self.ticks[0]) * float(self._base)
+        self.keys = np.searchsorted(self.ticks, np.frombuffer(keys, dtype=np.int64))
+        self.can_copy = is_plain and len(self.keys) > 0 and self.keys[0] == 0
+        step = last_duration * float(self._base) or float(1 / (stream.average_rate or 25))
+        self.end = float(self.times[-1]) + step
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def time(self, number: int) -> Fraction:
+        """The exact time of a frame in seconds, as the container counts."""
+        return int(self.ticks[number]) * self._base
 
 
 def spans(duration: float, length: float, overlap: float, min_last: float) -> list[Span]:
@@ -40,104 +120,140 @@ def spans(duration: float, length: float, overlap: float, min_last: float) -> li
     return result
 
 
-def cut(container: Any, clip_spans: Sequence[Span]) -> list[bytes]:
-    """A video file for each span, with encoded frames and copied audio; spans without frames are left out.
+def timeline_of(medium: Media, operator: str) -> Timeline:
+    """The times of a video's frames, which are read once."""
+
+    def read(medium: Media) -> Timeline:
+        with opened(medium, operator) as container:
+            return Timeline(container)
+
+    return medium.fact("timeline", read)
+
+
+def cut(medium: Media, operator: str, clip_spans: Sequence[Span], how: Cut = "auto") -> Iterator[Clip]:
+    """The clips of a video, one after another; spans without frames are left out.
+
+    Each frame whose time lies in a span is in its clip, once. Audio packets are copied, and belong to the clip in which
+    they begin.
 
     Args:
-        container: A PyAV container.
+        medium: The video.
+        operator: The name of the operator.
         clip_spans: The spans, in the order of their starts.
+        how: `"copy"` copies packets, and moves each cut to the next key frame; `"exact"` encodes the frames;
+            `"auto"` copies if all cuts lie at key frames, and encodes otherwise.
+
+    Raises:
+        MediaError: The video is damaged, or `how` is `"copy"` and its packets cannot be copied.
     """
-    video = container.streams.video[0]
-    video.thread_type = "AUTO"
-    audio = container.streams.audio[0] if container.streams.audio else None
-    streams = [video] if audio is None else [video, audio]
-    clips = [_Clip(span, video, audio) for span in clip_spans]
-    origin: float | None = None
-    for packet in container.demux(streams):
-        if packet.stream is audio:
-            if packet.pts is None:
+    timeline = timeline_of(medium, operator)
+    ranges = _frame_ranges(timeline, clip_spans)
+    keys = set(timeline.keys.tolist()) | {len(timeline)}
+    is_copy = how == "copy" or (
+        how == "auto" and timeline.can_copy and all({first, stop} <= keys for first, stop in ranges)
+    )
+    if is_copy:
+        if not timeline.can_copy:
+            raise MediaError(f"{medium!r} cannot be cut by copying: it lacks times or key frames, or has an edit list")
+        ranges = _moved_to_keys(ranges, timeline)
+    rotation = facts_of(medium, operator).rotation if is_copy else None
+    with opened(medium, operator) as container:
+        cutter = _Cutter(container, timeline, ranges, rotation, is_copy=is_copy)
+        try:
+            yield from cutter.clips()
+        finally:
+            cutter.abort()
+
+
+def _frame_ranges(timeline: Timeline, clip_spans: Sequence[Span]) -> list[tuple[int, int]]:
+    bounds = np.searchsorted(timeline.times, np.array([*clip_spans]).reshape(-1, 2) - _EDGE)
+    return [(first, stop) for first, stop in bounds.tolist() if first < stop]
+
+
+def _moved_to_keys(ranges: Sequence[tuple[int, int]], timeline: Timeline) -> list[tuple[int, int]]:
+    keys = np.append(timeline.keys, len(timeline))
+    moved = keys[np.searchsorted(keys, np.array([*ranges]).reshape(-1, 2))]
+    return [(first, stop) for first, stop in moved.tolist() if first < stop]
+
+
+class _Cutter:
+    """Writes the clips of a video in one pass."""
+
+    def __init__(
+        self,
+        container: Any,
+        timeline: Timeline,
+        ranges: Sequence[tuple[int, int]],
+        rotation: int | None,
+        *,
+        is_copy: bool,
+    ) -> None:
+        self._container, self._timeline, self._is_copy, self._rotation = container, timeline, is_copy, rotation
+        self._waiting = list(reversed(ranges))
+        self._open: list[tuple[tuple[int, int], VideoWriter]] = []
+
+    def abort(self) -> None:
+        """Drop the clips that are not finished."""
+        for _, writer in self._open:
+            writer.abort()
+
+    def clips(self) -> Iterator[Clip]:
+        """The clips, in the order in which they end."""
+        container, timeline = self._container, self._timeline
+        video, audio = container.streams.video[0], first_audio(container)
+        number, packets = -1, 0
+        for packet in container.demux([video] if audio is None else [video, audio]):
+            if packet.stream is not video:
+                if packet.pts is not None:
+                    self._sound(packet)
                 continue
-            seconds = float(packet.pts * packet.time_base) - (origin or 0.0)
-            for clip in clips:
-                if clip.has(seconds):
-                    clip.copy(packet, seconds)
-            continue
-        for frame in packet.decode():
-            if frame.time is not None:
-                origin = frame.time if origin is None else origin
-                _encode(frame, frame.time - origin, clips)
-    return [data for clip in clips if (data := clip.close())]
+            if self._is_copy:
+                if packet.size:
+                    number = int(np.searchsorted(timeline.ticks, packet.pts))
+                    dts = int(timeline.ticks[packets]) - timeline.delay
+                    packets += 1
+                    self._picture(number, lambda writer, p=packet, dts=dts: writer.packet(p, dts))
+            else:
+                for frame in packet.decode():
+                    number = number + 1 if frame.pts is None else int(np.searchsorted(timeline.ticks, frame.pts))
+                    if number < len(timeline):
+                        time = timeline.time(number)
+                        self._picture(number, lambda writer, frame=frame, time=time: writer.frame(frame, time))
+            yield from self._closed(number)
+        yield from self._closed(None)
 
+    def _picture(self, number: int, write: Any) -> None:
+        while self._waiting and self._waiting[-1][0] <= number:
+            frames = self._waiting.pop()
+            start = self._timeline.time(frames[0])
+            self._open.append(
+                (frames, VideoWriter(self._container, start, is_copy=self._is_copy, rotation=self._rotation))
+            )
+        for (first, stop), writer in self._open:
+            if first <= number < stop:
+                write(writer)
+            elif number >= stop and not self._is_copy:
+                writer.finish_frames()
 
-def _encode(frame: Any, seconds: float, clips: "list[_Clip]") -> None:
-    for clip in clips:
-        if clip.has(seconds):
-            clip.encode(frame, seconds)
-        elif seconds >= clip.span.stop:
-            clip.finish_frames()
+    def _sound(self, packet: Any) -> None:
+        seconds = packet.pts * packet.time_base
+        for (first, stop), writer in self._open:
+            is_after = first == 0 or seconds >= self._timeline.time(first)
+            if is_after and (stop == len(self._timeline) or seconds < self._timeline.time(stop)):
+                writer.sound(packet)
 
-
-class _Clip:
-    """A clip that is being written."""
-
-    def __init__(self, span: Span, video: Any, audio: Any) -> None:
-        self.span = span
-        self._video, self._audio = video, audio
-        self._file = BytesIO()
-        self._out: Any = None
-        self._frames: Any = None
-        self._sound: Any = None
-        self._is_flushed = False
-
-    def has(self, seconds: float) -> bool:
-        return self.span.start - _EDGE <= seconds < self.span.stop - _EDGE
-
-    def encode(self, frame: Any, seconds: float) -> None:
-        out = self._opened()
-        copy = frame.reformat(format="yuv420p")
-        copy.pts = round((seconds - self.span.start) / self._frames.time_base)
-        copy.time_base = self._frames.time_base
-        copy.pict_type = 0  # the encoder chooses the frame type
-        for packet in self._frames.encode(copy):
-            out.mux(packet)
-
-    def copy(self, packet: Any, seconds: float) -> None:
-        av = require("av", extra="video", what="Cutting videos")
-        out = self._opened()
-        moved = av.Packet(bytes(packet))
-        moved.stream = self._sound
-        moved.time_base = packet.time_base
-        moved.pts = moved.dts = round((seconds - self.span.start) / float(packet.time_base))
-        moved.duration = packet.duration
-        out.mux(moved)
-
-    def finish_frames(self) -> None:
-        if self._out is not None and not self._is_flushed:
-            self._is_flushed = True
-            for packet in self._frames.encode(None):
-                self._out.mux(packet)
-
-    def close(self) -> bytes:
-        if self._out is None:
-            return b""
-        self.finish_frames()
-        self._out.close()
-        return self._file.getvalue()
-
-    def _opened(self) -> Any:
-        if self._out is None:
-            av = require("av", extra="video", what="Cutting videos")
-            name = self._audio.codec_context.name.replace("mp3float", "mp3") if self._audio else "aac"
-            self._out = av.open(self._file, "w", format="mp4" if name in _SOUND_OF_MP4 else "matroska")
-            codec = "libx264" if "libx264" in av.codecs_available else "mpeg4"
-            self._frames = self._out.add_stream(codec, rate=self._video.average_rate or 25)
-            self._frames.width = self._video.codec_context.width - self._video.codec_context.width % 2
-            self._frames.height = self._video.codec_context.height - self._video.codec_context.height % 2
-            self._frames.pix_fmt = "yuv420p"
-            self._frames.time_base = self._video.time_base
-            self._frames.codec_context.time_base = self._video.time_base
-            if codec == "mpeg4":
-                self._frames.bit_rate = 8_000_000
-            if self._audio is not None:
-                self._sound = self._out.add_stream_from_template(self._audio)
-        return self._out
+    def _closed(self, number: int | None) -> Iterator[Clip]:
+        """The clips that no packet can belong to any more; all, if `number`, that of the last frame, is None."""
+        timeline = self._timeline
+        while self._open:
+            (first, stop), writer = self._open[0]
+            is_last = stop == len(timeline)
+            if number is not None and (
+                is_last or number < stop or timeline.times[number] < timeline.times[stop] + _SLACK_SECONDS
+            ):
+                return
+            self._open.pop(0)
+            file = writer.close()
+            if file is not None:
+                end = timeline.end if is_last else float(timeline.times[stop])
+                yield Clip(float(timeline.times[first]), end, file, writer.suffix)

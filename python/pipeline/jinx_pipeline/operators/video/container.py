@@ -1,16 +1,63 @@
-"""Opens videos with PyAV."""
+"""Opens videos with PyAV, and reads the facts of their headers."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import IO, Any
 
+from jinx_pipeline.operators.video.display_rotation import display_rotation
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
 
+MAX_PIXELS = 178_956_970
+"""The number of pixels of a frame above which a video is refused; Pillow's limit for images."""
 
-@contextmanager
-def opened(medium: Media, operator: str) -> Generator[Any]:
-    """A PyAV container with a video stream.
+# A playlist must not make FFmpeg open other files or URLs.
+_SAFE = {"protocol_whitelist": "none"}
+# FFmpeg decodes the first frames of a file unless it has no decoder and may not look ahead.
+_HEADERS_ONLY = {**_SAFE, "codec_whitelist": "none", "probesize": "32", "analyzeduration": "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFacts:
+    """What the header of a video says.
+
+    Attributes:
+        width: The width as stored, in pixels.
+        height: The height as stored, in pixels.
+        rotation: The degrees by which it is turned counterclockwise for display: 0, 90, 180 or 270. It is read of MP4
+            and QuickTime files, and 0 for others.
+        pixel_ratio: The ratio of width to height of a pixel.
+        seconds: The duration of the picture.
+        rate: The average number of frames per second; None: unknown.
+        frames: The number of frames; 0: unknown.
+        codec: The codec of the picture, as FFmpeg calls it.
+    """
+
+    width: int
+    height: int
+    rotation: int
+    pixel_ratio: Fraction
+    seconds: float
+    rate: Fraction | None
+    frames: int
+    codec: str
+
+    @property
+    def shown_size(self) -> tuple[int, int]:
+        """Width and height as the video is shown: after its rotation."""
+        return (self.height, self.width) if self.rotation % 180 else (self.width, self.height)
+
+    @property
+    def shown_ratio(self) -> float:
+        """The ratio of width to height as the video is shown: after its rotation, with the shape of its pixels."""
+        ratio = Fraction(self.width, self.height) * self.pixel_ratio
+        return float(1 / ratio if self.rotation % 180 else ratio)
+
+
+def facts_of(medium: Media, operator: str) -> VideoFacts:
+    """The facts of a video's header, which are read once. No frame is decoded unless the header lacks its size.
 
     Args:
         medium: The video.
@@ -19,14 +66,38 @@ def opened(medium: Media, operator: str) -> Generator[Any]:
     Raises:
         MediaError: The medium is not a video, or is damaged.
     """
-    av = require("av", extra="video", what=operator)
-    try:
-        with av.open(medium.open()) as container:
-            if not container.streams.video:
-                raise MediaError(f"{medium!r} has no video stream")
-            yield container
-    except av.FFmpegError as error:
-        raise MediaError(f"{medium!r} is not a video that FFmpeg can read: {error}") from error
+
+    def read(medium: Media) -> VideoFacts:
+        with medium.stream() as file:
+            for options in (_HEADERS_ONLY, _SAFE):
+                file.seek(0)
+                with _container(medium, file, operator, options) as container:
+                    stream = container.streams.video[0]
+                    if stream.codec_context.width > 0 and stream.codec_context.height > 0:
+                        return _facts(container, stream, file)
+        raise MediaError(f"{medium!r} has a picture of 0 pixels")
+
+    return medium.fact("video facts", read)
+
+
+@contextmanager
+def opened(medium: Media, operator: str) -> Generator[Any]:
+    """A PyAV container with a video stream, which reads the medium by range and decodes in one thread.
+
+    Args:
+        medium: The video.
+        operator: The name of the operator, for the message if PyAV is missing.
+
+    Raises:
+        MediaError: The medium is not a video, is damaged, or has too many pixels.
+    """
+    with medium.stream() as file, _container(medium, file, operator, _SAFE) as container:
+        stream = container.streams.video[0]
+        stream.codec_context.thread_count = 1
+        width, height = stream.codec_context.width, stream.codec_context.height
+        if width * height > MAX_PIXELS:
+            raise MediaError(f"{medium!r} has frames of {width} x {height} pixels; the limit is {MAX_PIXELS} pixels")
+        yield container
 
 
 def duration_of(container: Any) -> float:
@@ -36,9 +107,30 @@ def duration_of(container: Any) -> float:
         return float(stream.duration * stream.time_base)
     if container.duration is not None:
         return container.duration / 1_000_000
-    ends = [
-        (packet.pts + (packet.duration or 0)) * packet.time_base
-        for packet in container.demux(stream)
-        if packet.pts is not None
-    ]
-    return float(max(ends, default=0.0))
+    end, count = 0.0, 0
+    for packet in container.demux(stream):
+        count += packet.size > 0
+        if packet.pts is not None:
+            end = max(end, float((packet.pts + (packet.duration or 0)) * packet.time_base))
+    # A raw stream has no times.
+    return end or (float(count / stream.average_rate) if stream.average_rate else 0.0)
+
+
+@contextmanager
+def _container(medium: Media, file: IO[bytes], operator: str, options: dict[str, str]) -> Generator[Any]:
+    av = require("av", extra="video", what=operator)
+    try:
+        with av.open(file, options=options, metadata_errors="replace") as container:
+            if not container.streams.video:
+                raise MediaError(f"{medium!r} has no video stream")
+            yield container
+    except av.FFmpegError as error:
+        raise MediaError(f"{medium!r} is not a video that FFmpeg can read: {error.strerror}") from error
+
+
+def _facts(container: Any, stream: Any, file: IO[bytes]) -> VideoFacts:
+    context = stream.codec_context
+    name, rate, frames = context.name, stream.average_rate, stream.frames
+    ratio = stream.sample_aspect_ratio or Fraction(1)
+    seconds = duration_of(container)
+    return VideoFacts(context.width, context.height, display_rotation(file), ratio, seconds, rate, frames, name)

@@ -4,7 +4,7 @@ import sys
 
 from jinx_pipeline.operators.api.media_filter import MediaFilter
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.video.container import duration_of, opened
+from jinx_pipeline.operators.video.container import facts_of
 from jinx_pipeline.sample.media import Media
 
 
@@ -31,5 +31,4 @@ class VideoDurationFilter(MediaFilter):
     bounds = {"video_duration": ("min_duration", "max_duration")}
 
     def measure_medium(self, medium: Media) -> dict[str, float]:
-        with opened(medium, "video_duration_filter") as container:
-            return {"video_duration": duration_of(container)}
+        return {"video_duration": facts_of(medium, self.name).seconds}

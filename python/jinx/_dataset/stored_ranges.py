@@ -1,0 +1,111 @@
+"""Where large values of a column lie in the sidecars, so that a reader can read parts of them."""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, cast
+
+from jinx import _core
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+_STORED = re.compile(r"([^.]+)\.raw\.bin")
+_STORED_ELEMENT = "..raw.bin."
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRange:
+    """Bytes that are stored as they are in a file.
+
+    Attributes:
+        path: The file.
+        offset: Where they begin.
+        length: Their number.
+    """
+
+    path: str
+    offset: int
+    length: int
+
+
+class StoredRanges:
+    """The values of columns of a dataset, with `StoredRange` in place of uncompressed bytes in a sidecar.
+
+    Args:
+        dataset: The dataset.
+    """
+
+    def __init__(self, dataset: "Dataset") -> None:
+        roots, positions, hidden = dataset._roots()
+        self._hidden = frozenset([*hidden, *(dataset._decoders or {})])
+        self._rows: Dataset | None = None
+        if len(roots) == 1 and roots[0].kind == "jinx" and not dataset._transforms:
+            self._rows = dataset._derive(
+                rows=roots[0], indices=positions, columns=None, transforms=(), lazy=True, decoders=None
+            )
+            self._files = roots[0].paths
+            self._stops = list(accumulate(samples for samples, _ in roots[0].identities()))
+            self._origin = None if positions is None else memoryview(positions).cast("Q")
+
+    def column(self, indices: Sequence[int], name: str) -> Iterator[Any | None]:
+        """The value of each sample; None if it is missing or must be read through the dataset.
+
+        Ranges are not checked against the checksums of the dataset, which cover whole values.
+        """
+        if self._rows is None or name in self._hidden:
+            yield from [None] * len(indices)
+            return
+        for index in indices:
+            row = index if self._origin is None else self._origin[index]
+            file = self._files[bisect_right(self._stops, row)]
+            yield _value(json.loads(self._rows[index].raw()), name, file)
+
+
+class _OtherFormError(Exception):
+    """A value is stored in another form than plain JSON or as it is."""
+
+
+def _value(row: dict[str, Any], name: str, file: str) -> Any | None:
+    if "." in name:
+        return None
+    keys = [key for key in (name, f"{name}.raw.bin") if key in row]
+    if len(keys) != 1:
+        return None
+    sidecar = _core.sidecar_of(file)
+    if sidecar is None:
+        return None
+    try:
+        return _ranged({keys[0]: row[keys[0]]}, str(sidecar))[name]
+    except _OtherFormError:
+        return None
+
+
+def _ranged(value: Any, sidecar: str) -> Any:
+    if isinstance(value, list):
+        return [_ranged(element, sidecar) for element in value]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(value, dict):
+        return value
+    members = cast("dict[str, Any]", value)
+    if set(members) == {_STORED_ELEMENT}:
+        return _range(members[_STORED_ELEMENT], sidecar)
+    result: dict[str, Any] = {}
+    for key, member in members.items():
+        stored = _STORED.fullmatch(key)
+        if stored is not None:
+            result[stored.group(1)] = _range(member, sidecar)
+        elif "." in key:
+            raise _OtherFormError
+        else:
+            result[key] = _ranged(member, sidecar)
+    return result
+
+
+def _range(pointer: Any, sidecar: str) -> StoredRange:
+    place = cast("dict[str, Any]", pointer) if isinstance(pointer, dict) else {}
+    if not {"offset", "length"} <= set(place):
+        raise _OtherFormError
+    return StoredRange(sidecar, place["offset"], place["length"])

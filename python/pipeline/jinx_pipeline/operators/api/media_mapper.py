@@ -1,0 +1,79 @@
+"""The base class of mappers that replace audios or videos by edited ones."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.operator_kinds import Mapper
+from jinx_pipeline.sample.edited_media import with_media
+from jinx_pipeline.sample.media import Media
+from jinx_pipeline.sample.roles import Role
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class MadeMedium(NamedTuple):
+    """A medium that an operator made.
+
+    Attributes:
+        data: Its bytes, or a file at its beginning.
+        suffix: The suffix of its file name, with the dot.
+    """
+
+    data: bytes | IO[bytes]
+    suffix: str
+
+
+class MediaMapper(Mapper):
+    """Replaces media of samples: by bytes in the samples, or by files in `save_dir` or the run's `media_dir`.
+
+    Attributes:
+        save_dir: A directory for the edited media.
+    """
+
+    save_dir: str | None = None
+
+    batch_size = 4
+    pure = False  # encoders differ between versions of FFmpeg
+    role: ClassVar[Role] = "videos"
+
+    @abstractmethod
+    def edit(self, medium: Media, sample: Mapping[str, Any], rng: "np.random.Generator") -> MadeMedium | None:
+        """The edited medium; None keeps it.
+
+        Args:
+            medium: The medium.
+            sample: Its sample.
+            rng: Random numbers for this medium.
+        """
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
+        store = store_of(self.save_dir, ctx)
+        name, steps = batch.roles.column(self.role), batch.roles.steps(self.role)[1:]
+        column: list[Any] = []
+        for row, (media, sample) in enumerate(zip(ctx.each(batch.media(self.role)), batch.samples(), strict=True)):
+            changes: list[bytes | str | None] = []
+            for number, medium in enumerate(media):
+                made = self.edit(medium, sample, ctx.rng(batch.ids[row], f"{self.name} {number}"))
+                file_name = f"{self.name}-{batch.ids[row]}-{number}"
+                changes.append(made and store.keep_media(f"{file_name}{made.suffix}", made.data))
+            value = sample.get(name, REMOVED)
+            is_changed = any(change is not None for change in changes)
+            column.append(with_media(value, steps, self.role, iter(changes)) if is_changed else value)
+        return {name: column}
+
+
+def store_of(save_dir: str | None, ctx: Context) -> Context:
+    """The context that stores the media which an operator makes: in its own directory, or that of the run."""
+    return Context(media_dir=save_dir) if save_dir else ctx

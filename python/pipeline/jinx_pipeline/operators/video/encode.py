@@ -1,0 +1,234 @@
+"""Writes videos: encoded frames or copied packets, with copied audio."""
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
+
+from jinx_pipeline.operators.api.media_mapper import MadeMedium
+from jinx_pipeline.operators.video.container import opened
+from jinx_pipeline.optional import require
+from jinx_pipeline.sample.media import Media
+
+# The codecs for MP4; videos with others are Matroska files.
+_IN_MP4 = {"aac", "mp3", "ac3", "eac3", "alac"} | {"h264", "hevc", "av1", "mpeg4"}
+# Visually lossless, and fast; one thread, because the output of x264 depends on their number.
+_ENCODERS = {
+    "libx264": {"crf": "18", "preset": "veryfast", "threads": "1"},
+    "mpeg4": {"qmin": "2", "qmax": "4", "threads": "1"},
+}
+# A video that is being written is in memory up to this size, and then in a temporary file.
+_IN_MEMORY_BYTES = 32 << 20
+_PLAIN, _PLAIN_ODD = "yuv420p", "yuv444p"
+
+
+class VideoWriter:
+    """A video that is being written, with the first audio of its source.
+
+    Frames are encoded as H.264 (x264, constant rate factor 18; MPEG-4 if FFmpeg lacks x264). The pixel format stays if
+    the encoder has it; colour, rotation and the shape of pixels stay. Times begin at `start`.
+
+    Args:
+        source: The PyAV container whose frames and audio are written.
+        start: The time in seconds of the source that becomes 0.
+        is_copy: Whether packets of the picture are copied instead of frames encoded.
+        rotation: The degrees by which the video is turned for display; None: as the frames say.
+        crf: Another constant rate factor: 0 is lossless, 51 the worst.
+
+    Attributes:
+        suffix: The suffix of file names for the format.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        start: Fraction,
+        *,
+        is_copy: bool = False,
+        rotation: int | None = None,
+        crf: int | None = None,
+    ) -> None:
+        self._av = require("av", extra="video", what="Writing videos")
+        self._video = source.streams.video[0]
+        self._audio = first_audio(source)
+        self._start, self._is_copy, self._rotation, self._crf = start, is_copy, rotation, crf
+        codecs = {stream.codec_context.name for stream in (self._audio, self._video if is_copy else None) if stream}
+        is_mp4 = {name.removesuffix("float") for name in codecs} <= _IN_MP4
+        self.suffix = ".mp4" if is_mp4 else ".mkv"
+        self._file: IO[bytes] = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - returned by `close`
+        # Otherwise, Matroska files would have random identifiers.
+        options = {"fflags": "+bitexact"}
+        self._out = self._av.open(self._file, "w", format="mp4" if is_mp4 else "matroska", options=options)
+        self._picture: Any = None
+        self._sound: Any = None
+        self._waiting: list[Any] = []
+        self._last_pts: int | None = None
+        self.is_flushed = False
+
+    def frame(self, frame: Any, time: Fraction) -> None:
+        """Encode a frame; its time in the source, in seconds, must be later than that of the frame before."""
+        picture = self._picture or self._begin(self._encoder(frame))
+        written = frame.reformat(format=picture.pix_fmt)
+        base = picture.codec_context.time_base
+        pts = round((time - self._start) / base)
+        written.pts = pts if self._last_pts is None else max(pts, self._last_pts + 1)
+        self._last_pts, written.time_base, written.pict_type = written.pts, base, 0  # the encoder chooses the type
+        self._out.mux(picture.encode(written))
+
+    def packet(self, packet: Any, dts: int) -> None:
+        """Copy a packet of the picture.
+
+        Args:
+            packet: The packet.
+            dts: Its decoding time in the source; that of the packet may be missing.
+        """
+        if self._picture is None:
+            stream = self._out.add_stream_from_template(self._video)
+            if self._rotation:
+                stream.set_display_rotation(self._rotation)
+            self._begin(stream)
+        self._out.mux(self._moved(packet, self._picture, dts))
+
+    def sound(self, packet: Any) -> None:
+        """Copy a packet of the audio."""
+        if self._picture is None:  # all streams must be known before the first packet
+            self._waiting.append(packet)
+        else:
+            self._out.mux(self._moved(packet, self._sound))
+
+    def finish_frames(self) -> None:
+        """Write the frames that the encoder holds back."""
+        if self._picture is not None and not self._is_copy and not self.is_flushed:
+            self._out.mux(self._picture.encode(None))
+        self.is_flushed = True
+
+    def close(self) -> IO[bytes] | None:
+        """The finished video, at its beginning; None if it has no frame."""
+        self.finish_frames()
+        if self._picture is None:
+            self._file.close()
+            return None
+        self._out.close()
+        self._file.seek(0)
+        return self._file
+
+    def abort(self) -> None:
+        """Drop what was written."""
+        self._file.close()
+
+    def _begin(self, picture: Any) -> Any:
+        """Take a stream as that of the picture; returns it."""
+        self._picture = picture
+        if self._audio is not None:
+            self._sound = self._out.add_stream_from_template(self._audio)
+        for packet in self._waiting:
+            self._out.mux(self._moved(packet, self._sound))
+        self._waiting.clear()
+        return picture
+
+    def _encoder(self, frame: Any) -> Any:
+        name = next(name for name in _ENCODERS if name in self._av.codecs_available)
+        options = _ENCODERS[name] | ({"crf": str(self._crf)} if self._crf is not None and name == "libx264" else {})
+        stream = self._out.add_stream(name, rate=self._video.average_rate or 25, options=options)
+        context, source = stream.codec_context, self._video.codec_context
+        stream.width, stream.height = frame.width, frame.height
+        stream.pix_fmt = _pixel_format(frame, self._av.Codec(name, "w").video_formats)
+        stream.time_base = context.time_base = frame.time_base or self._video.time_base
+        for fact in ("color_range", "color_primaries", "color_trc", "colorspace"):
+            setattr(context, fact, getattr(source, fact))
+        if source.sample_aspect_ratio:
+            context.sample_aspect_ratio = source.sample_aspect_ratio
+        rotation = frame.rotation if self._rotation is None else self._rotation
+        if rotation:
+            stream.set_display_rotation(rotation)
+        return stream
+
+    def _moved(self, packet: Any, stream: Any, dts: int | None = None) -> Any:
+        """A copy of a packet at its place in this video."""
+        shift = round(self._start / packet.time_base)
+        moved = self._av.Packet(bytes(packet))
+        moved.stream, moved.time_base, moved.duration = stream, packet.time_base, packet.duration
+        moved.pts = packet.pts - shift
+        moved.dts = moved.pts if dts is None else dts - shift
+        moved.is_keyframe = packet.is_keyframe
+        return moved
+
+
+def first_audio(container: Any) -> Any:
+    """The first audio stream of a container that has samples; None if it has none."""
+    return next((stream for stream in container.streams.audio if stream.codec_context.sample_rate), None)
+
+
+class FrameTimes:
+    """The times of decoded frames; a frame without one follows the frame before.
+
+    Args:
+        stream: The video stream.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._step = 1 / (stream.average_rate or Fraction(25))
+        self._next = Fraction(0)
+
+    def of(self, frame: Any) -> Fraction:
+        """The time of the next frame in seconds, as the container counts."""
+        time = self._next if frame.pts is None else frame.pts * frame.time_base
+        self._next = time + self._step
+        return time
+
+
+def transcoded(
+    medium: Media,
+    operator: str,
+    edit: Callable[[Any], Iterable[Any]],
+    *,
+    rotation: int | None = None,
+    crf: int | None = None,
+) -> MadeMedium | None:
+    """A video whose frames are edited; the audio is copied.
+
+    Args:
+        medium: The video.
+        operator: The name of the operator.
+        edit: Returns the frames for a frame, all of one size; a frame without a time has that of the frame that was
+            edited. It is called with None after the last frame.
+        rotation: The degrees by which the result is turned for display; None: as the source.
+        crf: See `VideoWriter`.
+
+    Returns:
+        The video; None if it has no frame.
+    """
+    with opened(medium, operator) as container:
+        video, audio = container.streams.video[0], first_audio(container)
+        times = FrameTimes(video)
+        start = Fraction(video.start_time or 0) * video.time_base
+        writer = VideoWriter(container, start, rotation=rotation, crf=crf)
+
+        def write(frame: Any) -> None:
+            time = Fraction(0) if frame is None else times.of(frame)
+            for edited in edit(frame):
+                if edited.time_base is None:
+                    edited.time_base = video.time_base
+                writer.frame(edited, time if edited.pts is None else edited.pts * edited.time_base)
+
+        try:
+            for packet in container.demux([video] if audio is None else [video, audio]):
+                if packet.stream is video:
+                    for frame in packet.decode():
+                        write(frame)
+                elif packet.pts is not None:
+                    writer.sound(packet)
+            write(None)
+            file = writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+        return None if file is None else MadeMedium(file, writer.suffix)
+
+
+def _pixel_format(frame: Any, known: Iterable[Any]) -> str:
+    """The pixel format of an encoder that keeps a frame best."""
+    is_odd = frame.width % 2 or frame.height % 2
+    if frame.format.name in {format_.name for format_ in known} and not (is_odd and "420" in frame.format.name):
+        return frame.format.name
+    return _PLAIN_ODD if is_odd else _PLAIN

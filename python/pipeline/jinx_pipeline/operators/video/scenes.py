@@ -1,0 +1,135 @@
+"""Finds the scenes of a video from the changes between its frames."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from jinx_pipeline.operators.video.container import opened
+from jinx_pipeline.sample.media import Media
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+Detector = Literal["ContentDetector", "AdaptiveDetector", "ThresholdDetector"]
+_WIDTH = 256
+"""Frames are compared at this width; changes of scenes do not depend on details."""
+_SIXTH_OF_HUE = 30
+"""Hues are numbers from 0 to 180, as in OpenCV."""
+
+
+def changes(medium: Media, operator: str, *, luma_only: bool) -> "Floats":
+    """For each frame its difference from the one before, from 0 to 255; of the first frame 0.
+
+    It is the mean of the absolute differences of hue, saturation and value over all pixels.
+
+    Args:
+        medium: The video.
+        operator: The name of the operator.
+        luma_only: Whether only the value counts.
+    """
+
+    def compute(medium: Media) -> "Floats":
+        result: list[float] = []
+        before: npt.NDArray[np.float32] | None = None
+        for picture in _pictures(medium, operator):
+            planes = _hue_saturation_value(picture)[2:] if luma_only else _hue_saturation_value(picture)
+            result.append(0.0 if before is None else float(np.abs(planes - before).mean()))
+            before = planes
+        return np.array(result)
+
+    return medium.fact(("changes", luma_only), compute)
+
+
+def brightness(medium: Media, operator: str) -> "Floats":
+    """The mean of all channels of each frame, from 0 to 255."""
+
+    def compute(medium: Media) -> "Floats":
+        return np.array([float(picture.mean()) for picture in _pictures(medium, operator)])
+
+    return medium.fact("brightness", compute)
+
+
+def content_cuts(scores: "Floats", threshold: float, min_length: int) -> list[int]:
+    """The first frames of new scenes: those that differ from the frame before by at least `threshold`.
+
+    Args:
+        scores: See `changes`.
+        threshold: The least change.
+        min_length: The least number of frames of a scene.
+    """
+    return _apart(np.flatnonzero(scores >= threshold).tolist(), min_length)
+
+
+def adaptive_cuts(scores: "Floats", threshold: float, min_length: int, window: int, least: float) -> list[int]:
+    """The first frames of new scenes: those whose change is `threshold` times that of the frames around.
+
+    Args:
+        scores: See `changes`.
+        threshold: The least ratio.
+        min_length: The least number of frames of a scene.
+        window: The number of frames before, and after, whose changes are averaged.
+        least: The least change.
+    """
+    found: list[int] = []
+    for number in range(window, len(scores) - window):
+        around = np.concatenate([scores[number - window : number], scores[number + 1 : number + window + 1]])
+        if scores[number] >= least and scores[number] >= threshold * around.mean():
+            found.append(number)
+    return _apart(found, min_length)
+
+
+def fade_cuts(levels: "Floats", threshold: float, min_length: int, bias: float) -> list[int]:
+    """The cuts between a fade to black and the fade from black that follows.
+
+    Args:
+        levels: See `brightness`.
+        threshold: Frames below this are black.
+        min_length: The least number of frames of a scene.
+        bias: Where the cut lies: -1 at the beginning of the black frames, 1 at their end, 0 in the middle.
+    """
+    dark = np.concatenate([[False], levels < threshold, [False]])
+    edges = np.flatnonzero(dark[1:] != dark[:-1]).tolist()
+    cuts = [
+        round(first + (stop - first) * (1 + bias) / 2)
+        for first, stop in zip(edges[::2], edges[1::2], strict=True)
+        if first > 0 and stop < len(levels)
+    ]
+    return _apart(cuts, min_length)
+
+
+def _apart(numbers: list[int], min_length: int) -> list[int]:
+    """The numbers that lie at least `min_length` after the one before; the first frame is 0."""
+    kept = [0]
+    for number in numbers:
+        if number - kept[-1] >= max(min_length, 1):
+            kept.append(number)
+    return kept[1:]
+
+
+def _pictures(medium: Media, operator: str) -> Iterator["npt.NDArray[np.uint8]"]:
+    with opened(medium, operator) as container:
+        for frame in container.decode(video=0):
+            yield _small(frame).to_ndarray(format="rgb24")
+
+
+def _small(frame: Any) -> Any:
+    if frame.width <= _WIDTH:
+        return frame
+    return frame.reformat(width=_WIDTH, height=max(1, round(frame.height * _WIDTH / frame.width)))
+
+
+def _hue_saturation_value(picture: "npt.NDArray[np.uint8]") -> "npt.NDArray[np.float32]":
+    """Hue from 0 to 180, saturation and value from 0 to 255, float32 of shape (3, height, width)."""
+    red, green, blue = np.moveaxis(picture.astype(np.float32), 2, 0)
+    value = np.maximum(np.maximum(red, green), blue)
+    spread = value - np.minimum(np.minimum(red, green), blue)
+    divisor = np.maximum(spread, 1)  # where it is 0, the numbers that it divides are 0
+    hue = np.where(
+        value == red,
+        (green - blue) / divisor,
+        np.where(value == green, 2 + (blue - red) / divisor, 4 + (red - green) / divisor),
+    )
+    return np.stack([hue % 6 * _SIXTH_OF_HUE, spread * 255 / np.maximum(value, 1), value])

@@ -1,0 +1,1 @@
+"""Images, sounds and videos for tests and benchmarks: made on the spot, each property known."""

@@ -1,0 +1,173 @@
+"""Clips of videos: exact to the frame, by copying and by encoding, with the sound in step."""
+
+from io import BytesIO
+from itertools import chain
+
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.operators.video.clips import Span, cut, spans, timeline_of
+from jinx_pipeline.operators.video.scenes import content_cuts, fade_cuts
+from jinx_pipeline.sample.media import Media, MediaError
+
+av = pytest.importorskip("av")
+videos = pytest.importorskip("make_media.videos")
+
+
+def media(data):
+    return Media(data, jp.Roles())
+
+
+def clips_of(data, length, how="auto"):
+    medium = media(data)
+    clips = list(cut(medium, "test", spans(timeline_of(medium, "test").end, length, 0, 0), how))
+    return [(clip, content(clip)) for clip in clips]
+
+
+def content(clip):
+    with clip.file as file:
+        return file.read()
+
+
+def rotation_of(data):
+    with av.open(BytesIO(data)) as container:
+        return next(container.decode(video=0)).rotation
+
+
+def codec_of(data):
+    with av.open(BytesIO(data)) as container:
+        return container.streams.video[0].codec_context.name
+
+
+def test_spans():
+    assert [span.start for span in spans(25, 10, 0, 0)] == [0, 10, 20]
+    assert [span.start for span in spans(25, 10, 0, 6)] == [0, 10]
+    assert [span.start for span in spans(20, 10, 0, 0)] == [0, 10]
+    assert [span.start for span in spans(25, 10, 5, 0)] == [0, 5, 10, 15]
+    assert spans(0, 10, 0, 0) == []
+
+
+@pytest.mark.parametrize("how", ["auto", "copy", "exact"])
+@pytest.mark.parametrize("kind", videos.GOOD)
+def test_each_frame_is_in_one_clip(kind, how):
+    clips = clips_of(videos.GOOD[kind](), 0.48, how)
+    numbers = [videos.numbers(data) for _, data in clips]
+    assert list(chain.from_iterable(numbers)) == list(range(50))
+    if (kind, how) != ("mpeg4", "copy"):  # its groups are open: there is one key frame where a clip may begin
+        assert [len(clip) for clip in numbers] == [12, 12, 12, 12, 2]
+    ends = [(clip.start, clip.stop) for clip, _ in clips]
+    assert [end for _, end in ends[:-1]] == [start for start, _ in ends[1:]]
+    assert {rotation_of(data) for _, data in clips} == {90 if kind == "rotated" else 0}
+
+
+@pytest.mark.parametrize("kind", videos.ODD)
+def test_clips_of_odd_videos(kind):
+    data = videos.ODD[kind]()
+    numbers = [videos.numbers(clip) for _, clip in clips_of(data, 0.48)]
+    assert list(chain.from_iterable(numbers)) == videos.numbers(data)
+
+
+@pytest.mark.parametrize("kind", ["empty", "truncated", "no picture", "a text"])
+def test_videos_that_cannot_be_cut(kind):
+    with pytest.raises(MediaError, match="Media"):
+        clips_of(videos.HOSTILE[kind](), 1)
+
+
+def test_cuts_between_key_frames_encode():
+    data = videos.video(50, gop=12)
+    assert [len(videos.numbers(clip)) for _, clip in clips_of(data, 0.5)] == [13, 12, 13, 12]
+    assert [len(videos.numbers(clip)) for _, clip in clips_of(data, 0.5, "copy")] == [24, 12, 12, 2]
+    vp9 = videos.video(24, codec="libvpx-vp9", container="webm")
+    assert {codec_of(clip) for _, clip in clips_of(vp9, 0.48)} == {"vp9"}
+    assert {codec_of(clip) for _, clip in clips_of(vp9, 0.3)} == {"h264"}
+
+
+def test_overlapping_clips():
+    data = videos.video(50)
+    clips = cut(media(data), "test", [Span(0, 1), Span(0.5, 1.5), Span(1, 9)], "exact")
+    assert [videos.numbers(content(clip)) for clip in clips] == [
+        list(range(25)),
+        list(range(13, 38)),
+        list(range(25, 50)),
+    ]
+
+
+@pytest.mark.parametrize("how", ["copy", "exact"])
+def test_sound_stays_in_step(how):
+    data = videos.video(75, sound="aac", gop=25)
+    for _, clip in clips_of(data, 1, how):
+        start, stop = max(videos.loud_spans(clip), key=lambda span: span[1] - span[0])
+        assert start == pytest.approx(0, abs=0.03)
+        assert stop == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_same_bytes_again():
+    data = videos.video(50, sound="libopus", container="matroska")
+    for how in ("copy", "exact"):
+        assert [clip for _, clip in clips_of(data, 0.5, how)] == [clip for _, clip in clips_of(data, 0.5, how)]
+
+
+def test_a_video_without_times_cannot_be_copied():
+    with pytest.raises(MediaError, match="lacks times"):
+        clips_of(videos.ODD["no times"](), 1, "copy")
+
+
+def test_samples_of_clips():
+    sample = {"id": 7, "text": "<__dj__video> a film", "videos": [videos.video(25, rate=10)]}
+    made = jp.create("video_split_by_duration_mapper", split_duration=1)([sample])
+    assert made[0] == sample
+    assert [len(videos.numbers(clip["videos"][0])) for clip in made[1:]] == [10, 10, 5]
+    assert {clip["text"] for clip in made} == {"<__dj__video> a film"}
+    assert [clip["clip"] for clip in made[1:]] == [
+        {"source": "0", "video": 0, "start": 0.0, "end": 1.0},
+        {"source": "0", "video": 0, "start": 1.0, "end": 2.0},
+        {"source": "0", "video": 0, "start": 2.0, "end": 2.5},
+    ]
+    again = jp.create("video_split_by_duration_mapper", split_duration=0.5, keep_original_sample=False)(made[2:3])
+    assert [clip["clip"]["start"] for clip in again] == [1.0, 1.5]
+    other = jp.create("video_split_by_duration_mapper", split_duration=1, save_field="clips", clip_field=None)([sample])
+    assert [sorted(row) for row in other[1:]] == [["clips", "id", "text", "videos"]] * 3
+
+
+def test_clips_of_several_videos_in_files(tmp_path):
+    pair = [videos.video(10, rate=10, sound="aac"), videos.video(10, rate=10)]
+    split = jp.create("video_split_by_duration_mapper", split_duration=0.5, keep_original_sample=False)
+    ctx = jp.Context(media_dir=tmp_path / "clips")
+    made = split([{"text": "<__dj__video> one <__dj__video> two", "videos": pair}], ctx=ctx)
+    assert [sample["text"] for sample in made] == ["<__dj__video> one  two"] * 2 + [" one <__dj__video> two"] * 2
+    assert [sample["clip"]["video"] for sample in made] == [0, 0, 1, 1]
+    paths = [sample["videos"][0] for sample in made]
+    assert sorted(str(file) for file in (tmp_path / "clips").iterdir()) == sorted(paths)
+    assert [len(videos.numbers(path)) for path in paths] == [5] * 4
+
+
+def test_parameters_of_clips():
+    with pytest.raises(jp.ParameterError, match="less than split_duration"):
+        jp.create("video_split_by_duration_mapper", split_duration=1, overlap_duration=1)
+    with pytest.raises(jp.ParameterError, match="video_backend"):
+        jp.create("video_split_by_key_frame_mapper", video_backend="av")
+
+
+def test_key_frames():
+    made = jp.create("video_split_by_key_frame_mapper", keep_original_sample=False)([{"videos": [videos.video(30)]}])
+    assert [videos.numbers(sample["videos"][0]) for sample in made] == [
+        list(range(12)),
+        list(range(12, 24)),
+        list(range(24, 30)),
+    ]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"detector": "AdaptiveDetector", "threshold": 3.0}])
+def test_scenes(parameters):
+    data = videos.video(100, cuts=(25, 50, 77), gop=200)
+    made = jp.create("video_split_by_scene_mapper", **parameters)([{"videos": [data]}])
+    assert [len(videos.numbers(sample["videos"][0])) for sample in made] == [25, 25, 27, 23]
+    assert len(jp.create("video_split_by_scene_mapper", **parameters)([{"videos": [videos.video(30)]}])) == 1
+
+
+def test_rules_of_cuts():
+    scores = videos.np.array([0, 50, 0, 50, 0, 0, 50.0])
+    assert content_cuts(scores, 27, 2) == [3, 6]
+    assert content_cuts(scores, 27, 0) == [1, 3, 6]
+    levels = videos.np.array([90, 90, 5, 5, 5, 90, 90, 3.0])
+    assert [fade_cuts(levels, 12, 1, bias) for bias in (-1, 0, 1)] == [[2], [4], [5]]
