@@ -196,7 +196,7 @@ def test_a_recipe_with_branches_is_exported(data, tmp_path):
     again = replace(what, export=Export(str(tmp_path / "again")), options=replace(what.options, workers=1))
     assert jp.Run(again)().rows_out == len(numbers(tmp_path / "out.jinx"))
     assert digest(tmp_path / "again") != ""
-    with pytest.raises(RecipeError, match="a run has one export, and the recipe has 2 outputs"):
+    with pytest.raises(RecipeError, match=r"another output writes to .*two\.jinx too"):
         jp.Run(replace(kept_and_dropped(data), export=Export(str(tmp_path / "two.jinx"))))()
     assert not (tmp_path / "two.jinx.work").exists()
 
