@@ -44,7 +44,8 @@ RECIPE_HEAD = """# Recipes
 <!-- Made by tools/reference_pages.py from the classes that recipes are read into; a test compares them. -->
 
 A recipe is a YAML file for `jinx-pipeline run`. It has `dataset`, `validators`, `process`, `export`, and options of the
-run, all at the top level; only `dataset` is needed. Unknown keys are errors.
+run, all at the top level; only `dataset` is needed. Unknown keys are errors. In place of `process` and `export` it may
+have [`nodes` and `flows`](#nodes-and-flows).
 
 ```text
 dataset:
@@ -67,6 +68,37 @@ is octal in YAML 1.1. Code runs only from files that the recipe names: `custom_o
 `python_file_mapper`. Reading a recipe, `jp.read_recipe`, runs none of it and opens no file that the recipe names; a run
 does both, before anything else. `jinx-pipeline plan` opens the files, but runs that code only with `--run-code`:
 without it, operators of `custom_operators` are listed unchecked.
+"""
+
+GRAPH = """
+## nodes and flows
+
+The [form of a recipe with branches](../how-to/graphs.md). `dataset` then holds only the columns of texts and media.
+
+| key of a node | type | meaning |
+|---|---|---|
+| `source` | path or mapping | A source, as in [sources](#sources); or `{sources: [...]}`, a mixture. |
+| `operators` | list | Operators, as in [process](#process). |
+| `join` | mapping | The parameters of the operator `join` without `path`; its inputs are `left` and `right`. |
+| `sink` | path or mapping | An output, as in [export](#export). |
+| `include` | path | Another recipe, relative to this file. |
+| `with` | mapping | Values for the parameters of the included recipe. |
+| `after` | name or list | Outputs of nodes whose rows must be complete first. |
+| `when` | mapping | `{rows: OUTPUT, at_least: N}` or `at_most`; `{parameter: NAME}`, with `is: VALUE` or `in: [...]`. |
+
+A node has one of the first five keys. An output is the name of a node, or a name, a dot and one of `out`, `kept`,
+`dropped`, `failed`, `clips`, or an output of an included recipe.
+
+| key of a flow | type | meaning |
+|---|---|---|
+| `from` | output or list | Where rows come from. |
+| `to` | node, input or list | Where they go. |
+| `weight` | float | The share in a mixture of all flows to the node; 1 if only others have a weight. |
+
+| other key | type | meaning |
+|---|---|---|
+| `parameters` | mapping | For each name a default, or `{type: ..., default: ...}`; `${name}` stands for the value. |
+| `inputs`, `outputs` | mapping | Of an included recipe: its inputs and outputs by name. |
 """
 
 
@@ -178,6 +210,7 @@ def recipe() -> str:
         "\n## export\n\nA path, or a mapping. `--out` names another one.\n",
         "| key | type | default | meaning |\n|---|---|---|---|",
         *_keys(Export),
+        GRAPH,
         "\n## Options\n\nAt the top level. In Python these are keywords of `Dataset.export`.\n",
         "| key | type | default | meaning |\n|---|---|---|---|",
         *_keys(Options),

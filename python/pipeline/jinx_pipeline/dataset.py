@@ -222,7 +222,7 @@ class Dataset:
             TypeError: An operator looks at all samples; run the dataset first.
         """
         from jinx_pipeline.operators.api.context import Context
-        from jinx_pipeline.plan.graph_builder import GLOBAL_KINDS
+        from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
         from jinx_pipeline.plan.media_root import with_media_root
 
         operators = [step.operator for step in self.recipe.steps]

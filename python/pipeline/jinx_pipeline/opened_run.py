@@ -13,10 +13,10 @@ from jinx_pipeline.execute.executor import Executor, Job
 from jinx_pipeline.plan.inputs import Input, refuse_replaced_inputs
 from jinx_pipeline.plan.planner import joined_paths, pools_of_plan, refuse_impossible, with_pools
 from jinx_pipeline.plan.probe import measured_bytes
-from jinx_pipeline.publish.publication import Publication
-from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.publish.publications import Publications
+from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.progress import Progress
-from jinx_pipeline.run_plan import plan_of, publication_of
+from jinx_pipeline.run_plan import plan_of, publications_of
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import WorkDir
@@ -29,7 +29,6 @@ class OpenedRun:
 
     Attributes:
         recipe: The recipe.
-        export: The output.
         work_dir: The working directory.
         ledger: The committed work.
         inputs: The opened inputs.
@@ -40,7 +39,6 @@ class OpenedRun:
     """
 
     recipe: Recipe
-    export: Export
     work_dir: WorkDir
     ledger: Ledger
     inputs: Sequence[Input]
@@ -49,15 +47,14 @@ class OpenedRun:
     progress: str
     on_tick: Callable[[], None]
 
-    def publish(self, before: Published | None) -> Published:
-        """Do the missing work, and publish the output; `before` is the record of an existing output."""
-        publication = publication_of(self.recipe, self.export, self.ledger)
-        if before is not None and publication.is_directory:
-            publication.first_block = before.end_block
+    def publish(self) -> list[Published]:
+        """Do the missing work, and publish the outputs that are missing or lack rows."""
+        publications = publications_of(self.recipe, self.ledger)
+        publications.begin()
         self.ledger.sweep()
         try:
-            self._execute(publication)
-            done = publication.finish()
+            self._execute(publications)
+            done = publications.finish()
         except (JinxError, OSError, StoppedError):
             # If an input was replaced, parts that show its rows may raise misleading errors, so the inputs are checked.
             refuse_replaced_inputs(self.inputs)
@@ -67,19 +64,20 @@ class OpenedRun:
             self.ledger.sweep()
         return done
 
-    def _execute(self, publication: Publication) -> None:
+    def _execute(self, publications: Publications) -> None:
         """Run the graph of the plan."""
         recipe, ledger, inputs = self.recipe, self.ledger, self.inputs
         plan = with_pools(recipe, plan_of(ledger))
         # A run may be resumed on another machine.
         refuse_impossible(recipe, lacks=self.engine.lacks, columns=None)
         engine = self.engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
-        other_paths = [str(Path(path).absolute()) for path in (*joined_paths(recipe), Path(self.export.path).parent)]
+        folders = [Path(export.path).parent for export in recipe.exports]
+        other_paths = [str(Path(path).absolute()) for path in (*joined_paths(recipe), *folders)]
         modules = [type(step.operator).__module__ for step in recipe.steps]
         with self.work_dir.events_path.open("a", encoding="utf-8") as events:
             workers = engine.workers(ledger.directory, (*(source.path for source in inputs), *other_paths), modules)
             progress = Progress(self.progress, plan.rows, events, on_tick=self.on_tick)
-            job = Job(recipe, plan, inputs, ledger, self.work_dir.answers, publication.first_block, publication)
+            job = Job(recipe, plan, inputs, ledger, self.work_dir.answers, publications.first_block, publications)
             try:
                 Executor(
                     job,

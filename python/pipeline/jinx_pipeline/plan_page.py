@@ -50,8 +50,8 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
 
     code = [] if run_code else list(recipe.options.custom_operators)
     recipe = with_media_root(resolve(recipe) if run_code else without_code(recipe))
-    if recipe.export is not None:
-        refuse_below_file(recipe.export.path)
+    for export in recipe.exports:
+        refuse_below_file(export.path)
     refuse_output_within_input(recipe, work_dir_of(recipe))
     refuse_missing_files(recipe)
     inputs: list[dict[str, Any]] = []
@@ -138,6 +138,7 @@ def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
         "kind": node.kind,
         "reads": [{"node": numbers[stream.node], "port": stream.port} for stream in node.reads],
         "after": [{"node": numbers[stream.node], "port": stream.port} for stream in node.after],
+        "gathers": [{"node": numbers[stream.node], "port": stream.port} for stream in node.gathers],
         "ports": list(node.ports),
         "operators": [name(place) for place in node.operators],
         "makes_groups_with": name(node.group),
@@ -178,13 +179,13 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         lines.append(
             f"probe      {recipe.steps[place].operator.name}: {result['rows_per_second']:,.0f} samples/s, {memory}"
         )
-    if recipe.export is not None:
+    for export in recipe.exports:
         copies = (
             "copies no sample"
-            if recipe.export.kind == "view"
+            if export.kind == "view"
             else f"up to {natural_size(sum(source['bytes'] for source in facts['inputs']))}"
         )
-        lines.append(f"output     {recipe.export.path} ({recipe.export.kind}): {copies}")
+        lines.append(f"output     {export.path} ({export.kind}): {copies}")
     lines.append(f"work_dir   {facts['work_dir']}")
     return lines
 
@@ -213,14 +214,26 @@ def _node_lines(nodes: list[dict[str, Any]]) -> list[str]:
             place = "keys in partitions, on the workers" if name in looks else "in the driver"
             title, reads = ("", "then") if is_chain else (f"node {number}", f"{node['after'][0]['node']} ->")
             lines.append(f"{title:<11}{reads} over all rows: {name}  [{place}]")
+        elif node["kind"] in {"gather", "store"}:
+            what = "come together" if node["kind"] == "gather" else "become the dataset of a join"
+            lines.append(f"{f'node {number}':<11}{_names(node['gathers'], nodes)} {what}, when all rows are there")
     return lines
 
 
 def _reads(node: dict[str, Any], nodes: list[dict[str, Any]]) -> str:
     """A readable list of the streams that a node reads."""
+    return _names(node["reads"], nodes)
+
+
+def _names(streams: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> str:
+    sources = [
+        number for number, node in enumerate(nodes) if node["kind"] == "source" and not node["of_joined_dataset"]
+    ]
 
     def name(stream: dict[str, Any]) -> str:
         port = "" if stream["port"] == "out" else f" {stream['port']}"
-        return "sources" if nodes[stream["node"]]["kind"] == "source" else f"{stream['node']}{port}"
+        if stream["node"] not in sources:
+            return f"{stream['node']}{port}"
+        return "sources" if len(sources) == 1 else f"source {sources.index(stream['node'])}"
 
-    return ", ".join(map(name, node["reads"]))
+    return ", ".join(map(name, streams))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.plan.graph_builder import GLOBAL_KINDS
+from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.output_kind import kind_at
 from jinx_pipeline.recipe.resolve import resolve
@@ -55,8 +55,11 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
         if step.operator.kind in GLOBAL_KINDS:
             problem = f"{step.operator.name} looks at all rows, so that some of them cannot be run alone"
             raise ValueError(f"{problem}; run the recipe again: {START_OVER}")
+    if len(recipe.all_outputs) > 1:
+        raise ValueError(f"{folder}: the recipe has several outputs, and replay writes one; run the recipe again")
     before = recipe.export
     export = None if before is None else replace(before, path=out, kind=kind_at(out, before.kind), shard_size=None)
     changes = {name: value for name, value in overrides.items() if value is not None}
     options = replace(recipe.options, **{"work_dir": None, **changes})
-    return replace(recipe, only_rows=tuple(rows), export=export, options=options)
+    replayed = replace(recipe, only_rows=tuple(rows), options=options)
+    return replayed if export is None else replayed.with_exports([export])

@@ -1,7 +1,7 @@
 """One run of a recipe, from its inputs to the published output."""
 
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
 from jinx_pipeline.engines.cluster import Cluster
@@ -24,8 +24,9 @@ from jinx_pipeline.run_plan import (
     known_run,
     new_run,
     plan_of,
-    publication_of,
+    publications_of,
     record_growth,
+    refuse_equal_outputs,
     sweep_other_runs,
     work_dir_of,
 )
@@ -39,7 +40,7 @@ class Run:
     """A run in its working directory.
 
     Attributes:
-        recipe: The recipe, with an export.
+        recipe: The recipe, with at least one output.
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
         restart: Discard an earlier run of the working directory.
         limits: Limits of the scheduler.
@@ -53,11 +54,10 @@ class Run:
     cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
-        if self.recipe.export is None:
+        if not self.recipe.exports:
             raise ValueError("a run needs an export")
         if self.progress not in MODES:
             raise ValueError(f"progress is one of {', '.join(MODES)}, not {self.progress!r}")
-        self.export = self.recipe.export
         self.recipe = with_media_root(resolve(self.recipe))
         if self.cluster is not None:
             self.recipe = replace(self.recipe, options=self.cluster.options(self.recipe.options))
@@ -86,23 +86,26 @@ class Run:
             StoppedError: The run stopped; call it again to resume.
         """
         started = time.monotonic()
-        recipe, export = self.recipe, self.export
-        refuse_below_file(export.path)
+        recipe = self.recipe
+        refuse_equal_outputs(recipe)
+        for export in recipe.exports:
+            refuse_below_file(export.path)
         refuse_output_within_input(recipe, work_dir_of(recipe))
-        with WorkDir(work_dir_of(recipe)) as work_dir, claimed_output(export, work_dir.path):
-            known = None if self.restart else known_run(recipe, export, work_dir)
+        with WorkDir(work_dir_of(recipe)) as work_dir, ExitStack() as claims:
+            for export in recipe.exports:
+                claims.enter_context(claimed_output(export, work_dir.path))
+            known = None if self.restart else known_run(recipe, work_dir)
             if known is None:
                 refuse_missing_files(recipe)
             with self._engine() as engine:
                 inputs = find_inputs(recipe, work_dir.inputs, InputConversion(engine, recipe.options.threads))
                 has_grown = known is not None and input_has_grown(work_dir, plan_of(known), inputs)
-                ledger = known or new_run(recipe, export, work_dir, inputs, engine)
+                ledger = known or new_run(recipe, work_dir, inputs, engine)
                 with ledger:
                     sweep_other_runs(work_dir)
                     ledger.claim()
                     opened = OpenedRun(
                         recipe,
-                        export,
                         work_dir,
                         ledger,
                         inputs,
@@ -113,14 +116,14 @@ class Run:
                     )
                     try:
                         # A publication that has begun is finished before blocks are added to the plan.
-                        publication = publication_of(recipe, export, ledger)
-                        done = opened.publish(None) if publication.is_pending else publication.published()
+                        publications = publications_of(recipe, ledger)
+                        done = opened.publish() if publications.is_pending else publications.published()
                     except LostOutputError as error:
                         raise ChangedError(f"{error}; {START_OVER}") from None
                     if has_grown:
                         record_growth(ledger, plan_of(ledger), inputs[0])
-                    if done is None or done.rows != plan_of(ledger).rows:
-                        done = opened.publish(done)
+                    if done is None or any(record.rows != plan_of(ledger).rows for record in done):
+                        done = opened.publish()
                     return result_of(
                         recipe, inputs, ledger, done, time.monotonic() - started, resumed=known is not None
                     )

@@ -9,8 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 import jinx
 from jinx_pipeline.engines.engine import Engine
 from jinx_pipeline.engines.local.probe import run_probe
@@ -18,7 +16,7 @@ from jinx_pipeline.global_ops.decisions import publish_order
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output
-from jinx_pipeline.plan.mixture import mixture_order
+from jinx_pipeline.plan.mixture import order_of_groups
 from jinx_pipeline.plan.output_meta import inherited_meta, output_meta, with_inputs
 from jinx_pipeline.plan.outside_media import outside_media_bytes
 from jinx_pipeline.plan.planner import (
@@ -34,8 +32,9 @@ from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_place
 from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.publish.publication import Publication
-from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.publish.publications import Publications
+from jinx_pipeline.recipe.errors import RecipeError
+from jinx_pipeline.recipe.model import Export, Output, Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Grown
@@ -66,7 +65,7 @@ def work_dir_of(recipe: Recipe) -> Path:
     return Path(f"{path.rstrip('/')}.work")
 
 
-def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Ledger:
+def new_run(recipe: Recipe, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Ledger:
     """Make a plan and begin a run, which replaces an earlier run; a refused plan changes nothing.
 
     Raises:
@@ -74,25 +73,36 @@ def new_run(recipe: Recipe, export: Export, work_dir: WorkDir, inputs: list[Inpu
         FileExistsError: The output exists.
         ValueError: The output is an input, or lies in one.
     """
-    if len(recipe.output_inputs) > 1:
-        raise RecipeError([(Place(), f"a run has one export, and the recipe has {len(recipe.output_inputs)} outputs")])
     refuse_input_as_output(recipe, [*(source.path for source in inputs), *joined_paths(recipe)])
-    refuse_place(export)
+    for export in recipe.exports:
+        refuse_place(export)
     with work_dir.new_run() as directory:
-        plan = _new_plan(recipe, export, directory, inputs, engine)
+        plan = _new_plan(recipe, directory, inputs, engine)
         text = json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n"
         publish_text(directory.recipe_path, text)
         RunLog.create(directory.log, directory.run, plan.to_dict())
     return Ledger(directory)
 
 
-def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: list[Input], engine: Engine) -> Plan:
-    order = (
-        mixture_order(recipe.sources, [source.rows for source in inputs], recipe.options.seed)
-        if recipe.only_rows is None
-        else np.array(recipe.only_rows, dtype=np.int64)
-    )
-    rows = sum(source.rows for source in inputs) if order is None else len(order)
+def refuse_equal_outputs(recipe: Recipe) -> None:
+    """Refuse outputs that write to the same path.
+
+    Raises:
+        RecipeError: Two outputs have the same path; the error has the place of the second.
+    """
+    written: dict[Path, Output] = {}
+    for output in recipe.all_outputs:
+        path = Path("" if output.export is None else output.export.path).absolute()
+        if path in written:
+            other = written[path].name
+            message = f"another output{f', {other},' if other else ''} writes to {path} too; choose another path"
+            raise RecipeError([(output.place, message)])
+        written[path] = output
+
+
+def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engine: Engine) -> Plan:
+    order, group_rows = order_of_groups(recipe, [source.rows for source in inputs])
+    rows = sum(group_rows)
     source = Source(tuple(spec.path for spec in inputs))
     order_name = None if order is None else f"rows-{sha256(order.tobytes()).hexdigest()[:16]}.npy"
     if order is not None:
@@ -107,19 +117,23 @@ def _new_plan(recipe: Recipe, export: Export, directory: RunDirectory, inputs: l
     row_bytes = mean_row_bytes(inputs)
     sample = SampleSize(row_bytes, outside_media_bytes(recipe, opened, rows, row_bytes))
     plan = make_plan(
-        recipe, inputs, rows, findings, fitted.memory(), sample=sample, order=order_name, versions=versions()
+        recipe, inputs, group_rows, findings, fitted.memory(), sample=sample, order=order_name, versions=versions()
     )
-    (output,) = plan.graph.outputs()
-    inherited = inherited_meta(opened.base, directory.path) if output.has_base else {}
+    shows_base = any(output.has_base for output in plan.graph.outputs())
+    inherited = inherited_meta(opened.base, directory.path) if shows_base else {}
     return replace(
         plan,
-        output=str(Path(export.path).absolute()),
+        outputs=_absolute_outputs(recipe),
         facts=_publish_facts(directory, opened),
         meta=output_meta(recipe, inputs, versions(), inherited),
     )
 
 
-def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | None:
+def _absolute_outputs(recipe: Recipe) -> list[str]:
+    return [str(Path(export.path).absolute()) for export in recipe.exports]
+
+
+def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
     """The ledger of an earlier run of this recipe; None if there is no such run.
 
     Raises:
@@ -140,8 +154,9 @@ def known_run(recipe: Recipe, export: Export, work_dir: WorkDir) -> Ledger | Non
         raise ChangedError(
             f"{work_path} was begun by another version: {changes}; resume with that version, or {START_OVER}"
         )
-    if plan.output != str(Path(export.path).absolute()):
-        raise ChangedError(f"{work_path} belongs to the output {plan.output}; use another work_dir, or {START_OVER}")
+    if plan.outputs != _absolute_outputs(recipe):
+        names = ", ".join(plan.outputs)
+        raise ChangedError(f"{work_path} belongs to the output {names}; use another work_dir, or {START_OVER}")
     return ledger
 
 
@@ -174,7 +189,7 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
         return False
     grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
-    if grown and not plan.graph.of_kind("decide") and plan.order is None:
+    if grown and not plan.graph.barriers() and plan.order is None:
         return True
     if grown:
         raise ChangedError(f"{work_path}: the input has grown, and this recipe looks at all rows; {START_OVER}")
@@ -210,21 +225,25 @@ def _publish_facts(directory: RunDirectory, source: OpenSource) -> str | None:
     return name
 
 
-def publication_of(recipe: Recipe, export: Export, ledger: Ledger) -> Publication:
-    """The output of a run, which consists of the parts of the last node of its plan."""
+def publications_of(recipe: Recipe, ledger: Ledger) -> Publications:
+    """The outputs of a run; each consists of the parts of a node of its plan."""
     plan = plan_of(ledger)
-    (output,) = plan.graph.outputs()
-    base = tuple(plan.paths) if output.has_base else ()
-    return Publication(export, ledger, writer_options(recipe, export, plan.meta), base, plan.graph, plan.rows)
+
+    def publication(number: int, export: Export) -> Publication:
+        base = tuple(plan.paths) if plan.graph.outputs()[number].has_base else ()
+        writer = writer_options(recipe, export, plan.meta)
+        return Publication(export, ledger, writer, base, plan.graph, plan.rows, number)
+
+    return Publications([publication(number, export) for number, export in enumerate(recipe.exports)])
 
 
 def sweep_other_runs(work_dir: WorkDir) -> None:
     """Remove abandoned runs, and their leftover files next to the output."""
     for directory in work_dir.other_runs():
         plan = _abandoned_plan(directory)
-        output, recipe = plan.get("output"), plan.get("recipe") or {}
-        if isinstance(output, str) and recipe.get("export"):
-            remove_hidden(Export(output, recipe["export"]["kind"]), directory.run)
+        # The kind does not matter for the leftovers.
+        for output in plan.get("outputs") or []:
+            remove_hidden(Export(str(output)), directory.run)
         directory.remove()
 
 

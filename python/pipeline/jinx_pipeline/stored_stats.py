@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.operators.api.filter import Filter
-from jinx_pipeline.plan.graph_builder import GLOBAL_KINDS
+from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.plan.media_root import with_media_root
+from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
 from jinx_pipeline.recipe.output_kind import refuse_other_name
 from jinx_pipeline.recipe.resolve import resolve
@@ -23,6 +24,8 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
 
     Nothing is dropped. The output is a view of the input with statistics, without the changes of mappers.
     """
+    if recipe.has_branches:
+        raise RecipeError([(Place(recipe.file), "only a list of operators can be measured, not nodes and flows")])
     steps = []
     for step in recipe.steps:
         if step.operator.kind in GLOBAL_KINDS or step.operator.kind == "splitter":

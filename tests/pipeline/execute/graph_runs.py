@@ -19,7 +19,7 @@ from jinx_pipeline.plan.inputs import find_inputs
 from jinx_pipeline.plan.planner import make_plan, pools_of_plan, writer_options
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.outputs import write_output
-from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step, StepPort
+from jinx_pipeline.recipe.model import Export, Options, Output, Recipe, SourceSpec, Step, StepPort
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import plan_of
 from jinx_pipeline.runlog.ledger import Ledger
@@ -56,7 +56,9 @@ def step(operator, *inputs):
 def recipe(data, steps, outputs=(), **options):
     options = Options(**{"block_rows": 7, "reorder": False, **options})
     export = Export("out.jinx", keep_stats=False)
-    return Recipe((SourceSpec(str(data)),), Roles(), tuple(steps), export, options=options, outputs=tuple(outputs))
+    return Recipe(
+        (SourceSpec(str(data)),), Roles(), tuple(steps), export, options=options, outputs=tuple(map(Output, outputs))
+    )
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class CountedOutputs:
     """Joins nothing and packs two tasks; remembers what was committed."""
 
     def __init__(self, seen: Path, generation: int = 0) -> None:
-        self.seen, self.generation = seen, generation
+        self.seen, self.generations = seen, [generation]
         self.committed_blocks: list[tuple[str, int]] = []
 
     def tasks(self, node, blocks):

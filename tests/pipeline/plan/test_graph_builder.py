@@ -11,7 +11,7 @@ from jinx_pipeline.plan.graph_builder import graph_of
 from jinx_pipeline.plan.planner import make_plan
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step, StepPort
+from jinx_pipeline.recipe.model import Options, Output, Recipe, SourceSpec, Step, StepPort
 from jinx_pipeline.sample.roles import Roles
 
 SOURCES = StepPort(None)
@@ -25,7 +25,9 @@ def recipe(*steps, outputs=()) -> Recipe:
         for at, (name, *inputs) in enumerate((step,) if isinstance(step, str) else step for step in steps)
     ]
     made = [replace(step, inputs=None if step.inputs is None else tuple(step.inputs)) for step in made]
-    return Recipe((SourceSpec("in.jinx"),), Roles(), tuple(made), options=Options(), outputs=tuple(outputs))
+    return Recipe(
+        (SourceSpec("in.jinx"),), Roles(), tuple(made), options=Options(), outputs=tuple(map(Output, outputs))
+    )
 
 
 def shape(graph):
@@ -154,11 +156,6 @@ def test_branches_that_do_the_same_are_two_nodes():
         (["clean_links_mapper", "words_num_filter"], [(StepPort(0),)], "no step and no output reads step 1 "),
         (["clean_links_mapper"], [(StepPort(0), StepPort(0))], r"an output reads step 0 \(clean_links_mapper\) twice"),
         (["clean_links_mapper"], [()], "an output reads nothing"),
-        (
-            ["document_deduplicator", ("words_num_filter", StepPort(0), SOURCES)],
-            (),
-            r"\(words_num_filter\) reads step 0 \(document_deduplicator\) and the sources, whose blocks differ",
-        ),
     ],
 )
 def test_steps_that_do_not_fit_together_are_refused_in_one_line(steps, outputs, message):
@@ -188,4 +185,14 @@ def test_the_page_of_a_plan_shows_a_list_as_steps_and_branches_as_nodes(tmp_path
         "node 5     4 -> words_num_filter  [cpu, batches of 1,000]",
         "node 6     5 -> rows as they are  [cpu, batches of 1,000]",
         "node 9     5 dropped -> rows as they are  [cpu, batches of 1,000]",
+    ]
+
+
+def test_streams_with_other_blocks_come_together_in_a_node_that_waits_for_all_rows():
+    what = recipe("document_deduplicator", ("words_num_filter", StepPort(0), SOURCES))
+    assert shape(graph_of(what))[4:8] == [
+        ("decide_document_deduplic", [], [(1, "out"), (3, "out")]),
+        ("rows", [(4, "out")], []),
+        ("rows", [(0, "out")], []),
+        ("gather", [], [(5, "out"), (6, "out")]),
     ]

@@ -54,11 +54,13 @@ def run(
         return 0
     loaded = read_with_input(recipe, source, options)
     if out is not None:
+        if len(loaded.all_outputs) > 1:
+            raise click.UsageError(f"{recipe} has {len(loaded.all_outputs)} outputs; --out replaces only one")
         export = loaded.export or Export(out)
         kind = kind_at(out, export.kind)
         # A single file has no shards.
         shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
-        loaded = replace(loaded, export=replace(export, path=out, kind=kind, shard_size=shards))
+        loaded = loaded.with_exports([replace(export, path=out, kind=kind, shard_size=shards)])
     if limit is not None:
         from jinx_pipeline.cli.trial import print_trial
 
@@ -70,6 +72,6 @@ def run(
 
         loaded = use_stats(loaded, from_stats)
     if overwrite:
-        loaded = replace(loaded, export=replace(loaded.export, overwrite=True))  # type: ignore[arg-type]
+        loaded = loaded.with_exports([replace(export, overwrite=True) for export in loaded.exports])
     run = Run(loaded, progress="none" if as_json else progress, restart=restart)
     return print_result(result_of(run), as_json=as_json)

@@ -1,7 +1,7 @@
 """Options that several commands share, and the output of a run."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ def input_options(function: F) -> F:
         click.option("--in", "source", type=click.Path(), help="Read this dataset instead of the recipe's."),
         click.option("--text", metavar="PATH", help="The column or path of the texts, such as messages[*].content."),
         *(click.option(f"--{role}", metavar="PATH", help=f"The column or path of the {role}.") for role in ROLES[1:]),
+        click.option("--set", "given", metavar="NAME=VALUE", multiple=True, help="The value of a recipe's parameter."),
     ]
     return _with(options, function)
 
@@ -32,7 +33,8 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
     Args:
         recipe: The path or name of the recipe.
         source: A dataset that replaces the sources of the recipe.
-        options: Paths of the roles, from `input_options`, and options of the recipe; None keeps those of the recipe.
+        options: Paths of the roles and values of parameters, from `input_options`, and options of the recipe; None
+            keeps those of the recipe.
     """
     from jinx_pipeline.recipe.model import SourceSpec
     from jinx_pipeline.recipe.read import read_recipe
@@ -40,15 +42,31 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
 
     file = shipped_or_file(recipe)
     roles = {role: path for role in ROLES if (path := options.pop(role)) is not None}
-    loaded = read_recipe(file, **options)
+    loaded = read_recipe(file, parameters=_parameters(options.pop("given")), **options)
+    if source is not None and len(loaded.groups) > 1:
+        raise click.UsageError(f"{recipe} has {len(loaded.groups)} sources; --in replaces only one")
     if source is not None:
-        loaded = replace(loaded, sources=(SourceSpec(source),), source_places=())
+        groups = (1,) if loaded.source_groups else ()
+        loaded = replace(loaded, sources=(SourceSpec(source),), source_places=(), source_groups=groups)
     elif file.stem == recipe:
         raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
     try:
         return replace(loaded, roles=replace(loaded.roles, **roles))
     except ValueError as error:
         raise click.UsageError(f"--{' or --'.join(roles)}: {error}") from error
+
+
+def _parameters(given: Sequence[str]) -> dict[str, Any]:
+    """The values of parameters, which are read as in YAML."""
+    from jinx_pipeline.recipe.yaml_text import parse_yaml
+
+    values: dict[str, Any] = {}
+    for text in given:
+        name, is_given, value = text.partition("=")
+        if not is_given:
+            raise click.UsageError(f"--set {text}: write NAME=VALUE")
+        values[name] = parse_yaml(value).value if value.strip() else value
+    return values
 
 
 def run_options(function: F) -> F:
@@ -114,11 +132,12 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
         if totals.counts:
             click.echo(f"{totals.operator}: {', '.join(f'{count:,} {name}' for name, count in totals.counts.items())}")
     resumed = ", resumed" if result.resumed else ""
-    click.echo(
-        f"{result.path}: {result.rows_out:,} of {result.rows_in:,} samples, {natural_size(result.bytes)}, "
-        f"in {natural_seconds(result.seconds)}{resumed}",
-        err=True,
-    )
+    for output in result.outputs:
+        click.echo(
+            f"{output.path}: {output.rows:,} of {result.rows_in:,} samples, {natural_size(output.bytes)}, "
+            f"in {natural_seconds(result.seconds)}{resumed}",
+            err=True,
+        )
     print_kept_none(result)
     for bad in result.bad_rows[:3]:
         click.echo(f"  {bad.place}: {bad.operator or 'worker'}: {' '.join(bad.error.split())}", err=True)

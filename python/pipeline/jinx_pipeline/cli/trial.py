@@ -23,12 +23,15 @@ def print_trial(recipe: Recipe, limit: int, *, as_json: bool) -> int:
             for source in recipe.sources
         )
         options = replace(recipe.options, trace=_EXAMPLES, work_dir=str(Path(folder) / "work"))
-        trial = replace(recipe, sources=sources, options=options, export=Export(str(Path(folder) / "out.jinx")))
+        exports = [Export(str(Path(folder) / f"out-{number}.jinx")) for number in range(len(recipe.all_outputs))]
+        trial = replace(recipe, sources=sources, options=options).with_exports(exports)
         result = Run(trial)()
     if as_json:
         facts = result.to_dict()
         # The omitted facts are about a temporary directory.
-        print_json({name: value for name, value in facts.items() if name not in {"path", "work_dir", "bytes"}})
+        print_json(
+            {name: value for name, value in facts.items() if name not in {"path", "work_dir", "bytes", "outputs"}}
+        )
         return 0 if result.ok else 1
     click.echo(f"{result.rows_in:,} samples chosen with seed {recipe.options.seed}; {result.rows_out:,} remain")
     for totals in result.operators:

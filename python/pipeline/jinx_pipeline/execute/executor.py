@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,18 +13,22 @@ import jinx
 from jinx_pipeline.engines.driver import TICK_SECONDS, Driver, Observer, RepairError
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.execute.streams import StreamTable
-from jinx_pipeline.global_ops.decisions import Decisions
+from jinx_pipeline.global_ops.decisions import Decisions, publish_order
 from jinx_pipeline.global_ops.key_tasks import KeyTasks
 from jinx_pipeline.global_ops.key_work import KeyWork
+from jinx_pipeline.model.receipt import PortPart
+from jinx_pipeline.operators.api.gather import Gather
 from jinx_pipeline.operators.api.keyed import Keys, Partitioned
 from jinx_pipeline.plan.blocks import SampleSize, block_size, cut, cut_groups
 from jinx_pipeline.plan.graph import WRITERS, Kind, PlanNode
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.manifest import write_manifest
+from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import Plan, stage_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
-from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.publish.pack_work import ExportWork
+from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import refuse_other_recipe
 from jinx_pipeline.runlog.ledger import Ledger
@@ -31,6 +36,7 @@ from jinx_pipeline.runlog.records import Partitions
 from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
 from jinx_pipeline.runlog.work_dir import published
 from jinx_pipeline.sample.content_identity import content_digest
+from jinx_pipeline.schedule.graph import Stream
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.worker.map_work import MapWork
 from jinx_pipeline.worker.work import Tasks, Work
@@ -43,8 +49,8 @@ class Outputs(Protocol):
     """Writes the outputs when their rows are complete."""
 
     @property
-    def generation(self) -> int:
-        """How many times the outputs were written before."""
+    def generations(self) -> Sequence[int]:
+        """How many times each output was written before."""
         ...
 
     def tasks(self, node: PlanNode, blocks: int) -> Tasks:
@@ -112,7 +118,9 @@ class Executor:
     ) -> None:
         self._job = job
         self._progress = progress
-        graph = job.plan.graph.of_generation(0 if job.outputs is None else job.outputs.generation)
+        graph = job.plan.graph
+        if job.outputs is not None:
+            graph = graph.of_generations(job.outputs.generations)
         self._graph = graph
         self._ledger = job.ledger
         if unknown := [node for node in job.ledger.nodes() if not job.plan.graph.has(node)]:
@@ -131,6 +139,9 @@ class Executor:
         self._decisions = Decisions(job.recipe, job.ledger, memory)
         self._key_tasks: dict[int, KeyTasks] = {}
         self._keys: dict[int, Keys] = {}
+        # The operators whose keys are being computed, and those whose other dataset the run has written.
+        self._keyed: set[int] = set()
+        self._stored: set[int] = set()
         self._has_begun = False
         # For each node, how many nodes it waits for, and which nodes wait for it.
         predecessors = {node.id: {stream.node for stream in node.after} for node in graph.nodes}
@@ -168,7 +179,7 @@ class Executor:
         """
         if not self._has_begun:
             self._has_begun = True
-            self._begin_source(self._graph.source)
+            self._begin_sources()
         while finished := self._driver.take_finished():
             # Results of a node are on disk and reported before other nodes use them.
             self._driver.report()
@@ -194,35 +205,43 @@ class Executor:
             "merge": self._begin_merge,
             "look": self._begin_look,
             "decide": self._begin_decision,
+            "gather": self._begin_gather,
+            "store": self._begin_store,
+            "source": self._begin_stored,
             "join": self._begin_output,
             "pack": self._begin_output,
         }
         for follower in self._followers[node.id]:
             self._missing[follower.id] -= 1
-            if not self._missing[follower.id]:
+            # The scheduler begins the blocks of nodes that only follow others.
+            if not self._missing[follower.id] and follower.kind in begin:
                 begin[follower.kind](follower)
 
-    def _begin_source(self, node: PlanNode) -> None:
-        """Begin the sources of the recipe."""
+    def _begin_sources(self) -> None:
+        """Begin the sources of the recipe, whose groups number their blocks together."""
         plan, directory = self._job.plan, self._ledger.directory
         order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
         inputs = self._job.inputs
         paths, contents = tuple(source.path for source in inputs), tuple(source.content for source in inputs)
-        self._begin_blocks(node, Source(paths, order=order, contents=contents, facts=facts), plan.blocks)
+        source = Source(paths, order=order, contents=contents, facts=facts)
+        ends = list(accumulate(plan.group_blocks or (len(plan.blocks),)))
+        for node, first, end in zip(self._graph.sources, [0, *ends], ends, strict=False):
+            rows = [count if first <= block < end else 0 for block, count in enumerate(plan.blocks)]
+            self._begin_blocks(node, source, rows, first_row=sum(plan.blocks[:first]))
 
-    def _begin_blocks(self, node: PlanNode, source: Source, rows: Sequence[int]) -> None:
+    def _begin_blocks(self, node: PlanNode, source: Source, rows: Sequence[int], *, first_row: int = 0) -> None:
         """Begin the nodes that read a source or decision, whose blocks are known now."""
         # Files with operators may have been edited while other nodes ran.
         refuse_other_recipe(self._job.recipe, self._job.plan, self._ledger.directory.work_dir)
         blocks = dict(enumerate(rows))
-        self._streams.add(node, source, blocks)
+        self._streams.add(node, source, blocks, first_row)
         readers = self._graph.readers(node.id)
         works: dict[str, Work] = {reader.id: self._map_work(node, reader, sum(rows)) for reader in readers}
         self._tell_blocks(node, readers, blocks)
         self._driver.begin(node.id, blocks, works)
         for reader in readers:
             if reader.keys_of is not None:
-                self._begin_other(reader.keys_of)
+                self._begin_other_after(reader.keys_of, self._keyed)
 
     def _map_work(self, origin: PlanNode, node: PlanNode, rows: int) -> MapWork:
         job = self._job
@@ -234,17 +253,42 @@ class Executor:
 
     def _tell_blocks(self, origin: PlanNode, readers: Sequence[PlanNode], blocks: Mapping[int, int]) -> None:
         first = self._job.first_block
-        steps = [self._graph.source, *self._graph.of_kind("decide")]
+        steps = [*self._graph.sources, *self._graph.barriers()]
         reads = {stream.node for reader in readers for stream in reader.reads}
         self._progress.blocks(
             steps.index(origin),
             len(steps),
-            {block: rows for block, rows in blocks.items() if block >= first},
+            {block: rows for block, rows in blocks.items() if rows and block >= first},
             begin={reader.id for reader in readers if reader.reads[0].node == origin.id},
             end={reader.id for reader in readers if reader.id not in reads},
         )
 
     # The dataset that a join adds.
+
+    def _begin_other_after(self, place: int, ready: set[int]) -> None:
+        """Begin with the dataset that a join adds, once its keys can be divided and the dataset is there.
+
+        Args:
+            place: The place of the operator in the recipe.
+            ready: The set that it belongs to now.
+        """
+        ready.add(place)
+        operator = self._job.recipe.steps[place].operator
+        is_stored = isinstance(operator, Partitioned) and operator.other_is_input
+        if place in self._keyed and (place in self._stored or not is_stored):
+            self._begin_other(place)
+
+    def _begin_store(self, node: PlanNode) -> None:
+        """Write the rows of a stream as the dataset that a join adds."""
+        work = ExportWork(Export("joined.jinx"), {}, "", "the dataset to join")
+        self._begin_tasks(node, Tasks(work, {0: 1}, self._manifest_of(node, node.gathers)))
+
+    def _begin_stored(self, node: PlanNode) -> None:
+        """Begin with the dataset that the run has written."""
+        (place,) = node.operators
+        (stored,) = self._ledger.parts(node.after[0].node, 0)
+        self._partitioned(place).bind(str(self._ledger.directory.parts / stored / "joined.jinx"))
+        self._begin_other_after(place, self._stored)
 
     def _begin_other(self, place: int) -> None:
         """Compute the keys of the dataset that a join adds, in as many partitions as the keys of the samples."""
@@ -322,20 +366,49 @@ class Executor:
 
     def _begin_decision(self, node: PlanNode) -> None:
         place, rows = node.operators[0], node.after[0].node
-        manifest, looks = self._manifest_of(node, rows), self._parts_for("look", place)
+        manifest, looks = self._manifest_of(node, [Stream(rows)]), self._parts_for("look", place)
         source = self._decisions.after(node.id, place, manifest, self._keys.pop(place, None), looks)
         self._key_tasks.pop(place, None)
         self._begin_blocks(node, source, _blocks_of(source, self._job.plan.rows_per_block))
 
-    def _manifest_of(self, node: PlanNode, rows: str) -> Source:
-        """All rows of a finished node, as one source."""
+    def _begin_gather(self, node: PlanNode) -> None:
+        """Put streams together that are complete now."""
+        operator = self._job.recipe.steps[node.operators[0]].operator if node.operators else Gather()
+        if not isinstance(operator, Gather):
+            raise TypeError(f"{operator.name} puts no streams together")
+        streams = node.gathers[:-1] if operator.counts_last else node.gathers
+        passes = not operator.counts_last or operator.passes(self._rows_of(node.gathers[-1]))
+        source = self._manifest_of(node, streams if passes else ())
+        rows = [self._rows_of(stream) for stream in streams] if passes else []
+        count, weights = sum(rows), operator.weights
+        if weights is not None and passes:
+            specs = [SourceSpec(str(stream), weight) for stream, weight in zip(streams, weights, strict=True)]
+            order = mixture_order(specs, rows, self._job.recipe.options.seed)
+            if order is not None:
+                path = self._ledger.directory.decisions / f"{node.id}.npy"
+                count = publish_order(path, [order])
+                source = replace(source, order=str(path))
+        self._begin_blocks(node, source, cut(count, self._job.plan.rows_per_block))
+
+    def _rows_of(self, stream: Stream) -> int:
+        """The rows of a finished stream."""
+        return sum(part.rows for part in self._parts_of(stream))
+
+    def _parts_of(self, stream: Stream) -> list[PortPart]:
+        """The parts of a finished stream, in order."""
+        blocks = self._streams.blocks(stream.node)
+        pieces = (piece for block in blocks for piece in self._ledger.pieces(stream.node, block))
+        return [part for part in (piece.part_of(stream.port) for piece in pieces) if part.part is not None]
+
+    def _manifest_of(self, node: PlanNode, streams: Sequence[Stream]) -> Source:
+        """All rows of finished streams, one after another, as one source."""
         directory = self._ledger.directory
         manifest = directory.decisions / f"{node.id}.parts.npy"
-        pieces = [piece for block in self._streams.blocks(rows) for piece in self._ledger.pieces(rows, block)]
-        parts = [(directory.parts / piece.part, piece.rows_out) for piece in pieces if piece.part is not None]
+        parts = [(directory.parts / str(part.part), part.rows) for stream in streams for part in self._parts_of(stream)]
         with published(manifest) as file:
             write_manifest(file, manifest.parent, parts)
-        base = self._streams.source(rows) if self._graph[rows].has_base else Source()
+        first = (streams or node.after)[0].node
+        base = self._streams.source(first) if self._graph[first].has_base else Source()
         return Source(base.base, manifest=str(manifest), contents=base.contents, facts=base.facts)
 
     def _parts_for(self, kind: Kind, place: int, *, of_other: bool = False) -> list[Path]:

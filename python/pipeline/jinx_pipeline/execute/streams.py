@@ -46,15 +46,16 @@ class StreamTable:
         self._parts = str(ledger.directory.parts)
         self._origin_of = {node.id: graph.origin(node.id).id for node in graph.nodes}
 
-    def add(self, node: PlanNode, source: Source, blocks: Mapping[int, int]) -> None:
+    def add(self, node: PlanNode, source: Source, blocks: Mapping[int, int], first_row: int = 0) -> None:
         """Add the blocks of a node that reads no blocks.
 
         Args:
             node: The node.
             source: The rows that it gives to its readers; empty if its tasks know what they read.
             blocks: Rows of each block.
+            first_row: The first row of the first block, counted in the source.
         """
-        firsts = accumulate(blocks.values(), initial=0)
+        firsts = accumulate(blocks.values(), initial=first_row)
         self._origins[node.id] = _Origin(source, blocks, dict(zip(blocks, firsts, strict=False)))
 
     def add_other_rows(self, node: PlanNode, rows: SourceRows) -> None:

@@ -6,7 +6,7 @@ nodes that it reads. Editing a recipe changes the ids from the edited step on.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from jinx_pipeline.schedule.graph import Graph, Node, Stream
 
-Kind = Literal["source", "map", "merge", "look", "decide", "join", "pack"]
+Kind = Literal["source", "map", "merge", "look", "decide", "gather", "store", "join", "pack"]
 
 # Digits of an id: enough for a million nodes without a collision.
 _DIGITS: Final = 12
@@ -35,9 +35,12 @@ class PlanNode:
         id: A readable prefix, and a digest.
         kind: `source`: rows of datasets; `map`: operators run on each block; `merge`: fewer and larger files of keys;
             `look`: tasks over the keys of all rows; `decide`: the driver decides which rows remain, in which order;
-            `join`: tasks that put the parts of divided blocks together; `pack`: tasks that write an output.
+            `gather`: streams with different blocks become one; `store`: a task writes the rows of a stream as the
+            dataset that a join adds; `join`: tasks that put the parts of divided blocks together; `pack`: tasks that
+            write an output.
         reads: The streams that it reads block by block; their rows are concatenated.
         after: Streams that must be complete before it begins.
+        gathers: Of a `gather` or `store` node: the streams whose rows it puts together, which are in `after` too.
         ports: `out`, `dropped` and `failed` hold rows, `keys` the keys for a later `look`, `edits` what an operator
             needs to edit each sample after its decision.
         operators: The places of its operators in the recipe, in the order in which they run.
@@ -48,12 +51,14 @@ class PlanNode:
         of_other: Whether it belongs to the dataset that a join adds.
         has_base: Whether its rows are rows of the source, not new ones.
         output: The number of the output that it writes, or whose rows it makes.
+        sources: The group of sources whose rows a source has.
     """
 
     id: str
     kind: Kind
     reads: tuple[Stream, ...] = ()
     after: tuple[Stream, ...] = ()
+    gathers: tuple[Stream, ...] = ()
     ports: tuple[str, ...] = ("out",)
     operators: tuple[int, ...] = ()
     pool: str | None = None
@@ -63,6 +68,7 @@ class PlanNode:
     of_other: bool = False
     has_base: bool = True
     output: int | None = None
+    sources: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,9 +103,13 @@ class PlanGraph:
         return [node for node in self.nodes if node.kind == kind]
 
     @property
-    def source(self) -> PlanNode:
-        """The node of the sources of the recipe."""
-        return next(node for node in self.nodes if node.kind == "source" and not node.of_other)
+    def sources(self) -> list[PlanNode]:
+        """The nodes of the sources of the recipe, by group."""
+        return [node for node in self.nodes if node.kind == "source" and not node.of_other]
+
+    def barriers(self) -> list[PlanNode]:
+        """The nodes that give new blocks to their readers, once all rows before them are there."""
+        return [node for node in self.nodes if node.kind in {"decide", "gather"}]
 
     def outputs(self) -> list[PlanNode]:
         """The nodes whose rows become an output, in the order of the outputs."""
@@ -116,11 +126,19 @@ class PlanGraph:
         """The nodes that read the blocks of a source or decision."""
         return [node for node in self.nodes if node.reads and self.origin(node.id).id == origin]
 
-    def of_generation(self, generation: int) -> "PlanGraph":
-        """The graph that writes the outputs again: the ids of the writing nodes differ for each generation."""
-        if not generation:
+    def of_generations(self, generations: Sequence[int]) -> "PlanGraph":
+        """The graph that writes the outputs again: the ids of the writing nodes differ for each generation.
+
+        Args:
+            generations: How many times each output was written before.
+        """
+        if not any(generations):
             return self
-        new_ids = {node.id: f"{node.id}-{generation}" for node in self.nodes if node.kind in WRITERS}
+        new_ids = {
+            node.id: f"{node.id}-{generations[node.output]}"
+            for node in self.nodes
+            if node.kind in WRITERS and node.output is not None and generations[node.output]
+        }
 
         def renamed(node: PlanNode) -> PlanNode:
             after = tuple(Stream(new_ids.get(stream.node, stream.node), stream.port) for stream in node.after)

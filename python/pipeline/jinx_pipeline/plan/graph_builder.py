@@ -9,16 +9,17 @@ from itertools import groupby
 from typing import Any
 
 from jinx_pipeline.operators.api.filter import Filter
+from jinx_pipeline.operators.api.gather import Gather
 from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
+from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.operators.api.resources import Resources
+from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.plan.graph import WRITERS, PlanGraph, PlanNode, node_id
 from jinx_pipeline.plan.probe import Findings, places_by_pool
 from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Recipe, StepPort
+from jinx_pipeline.recipe.model import Export, Output, Recipe, StepPort
 from jinx_pipeline.schedule.graph import Stream
-
-GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
 
 
 def graph_of(
@@ -45,11 +46,11 @@ def graph_of(
     """
     order = _checked_order(recipe)
     builder = _Builder(recipe, findings or Findings(), memory or {}, dict(versions or {}))
-    builder.add_source(source)
+    builder.add_sources(source)
     for step in order:
         builder.add_step(step)
-    for number, ports in enumerate(recipe.output_inputs):
-        builder.add_output(number, ports)
+    for number, output in enumerate(recipe.all_outputs):
+        builder.add_output(number, output)
     return PlanGraph(tuple(builder.nodes))
 
 
@@ -61,11 +62,13 @@ class _Chain:
         reads: The streams that the first operator reads.
         places: The places of the operators in the recipe.
         group: The place of the operator that makes samples from groups.
+        after: Streams that must be complete before the first operator begins.
     """
 
     reads: tuple[Stream, ...]
     places: list[int] = field(default_factory=list[int])
     group: int | None = None
+    after: tuple[Stream, ...] = ()
 
 
 class _Builder:
@@ -79,86 +82,138 @@ class _Builder:
         self._memory = memory
         self._versions = versions
         self._pools = places_by_pool(recipe)
-        self._readers = Counter(_plain(port) for ports in _all_inputs(recipe) for port in ports)
+        read = [*_all_inputs(recipe), *_all_after(recipe)]
+        self._readers = Counter(_plain(port) for ports in read for port in ports)
         self._ends: dict[StepPort, _Chain | Stream] = {}
-        # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source.
+        # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source. All
+        # sources of a recipe number their blocks together.
         self._origins: dict[str, str] = {}
+        self._domains: dict[str, str] = {}
         self._has_base: dict[str, bool] = {}
 
-    def add_source(self, facts: Sequence[Any]) -> None:
-        """Add the node of the sources, whose rows are concatenated or mixed."""
-        node = self._add(PlanNode(node_id("source", [*facts, self._versions]), "source"))
-        self._ends[StepPort(None)] = Stream(node.id)
+    def add_sources(self, facts: Sequence[Any]) -> None:
+        """Add a node for each group of sources, whose rows are concatenated or mixed."""
+        for number in range(len(self._recipe.groups)):
+            group_facts = [*facts, self._versions, *([number] if number else [])]
+            node = self._add(PlanNode(node_id("source", group_facts), "source", sources=number))
+            self._ends[StepPort(None, group=number)] = Stream(node.id)
 
     def add_step(self, step: int) -> None:
         """Add an operator."""
         operator, inputs = self._operators[step], self._recipe.step_inputs[step]
+        after = self._control_streams(self._recipe.steps[step].after)
         ports = tuple(port for port in ("dropped", "failed") if self._readers[StepPort(step, port)])
-        if operator.kind in GLOBAL_KINDS:
-            self._ends[StepPort(step)] = self._add_decision(step, self._chain_of(inputs, step))
+        if isinstance(operator, Gather):
+            self._ends[StepPort(step)] = self._gathered([self._stream_of(port) for port in inputs], step, after)
+        elif isinstance(operator, Partitioned) and operator.other_is_input:
+            *inputs, other = inputs
+            store = self._add_store(step, self._stream_of(other))
+            chain = self._chain_of(tuple(inputs), after)
+            self._ends[StepPort(step)] = self._add_decision(step, chain, store)
+        elif operator.kind in GLOBAL_KINDS:
+            self._ends[StepPort(step)] = self._add_decision(step, self._chain_of(inputs, after))
         elif ports:
             # Rows that earlier operators drop must not reach its ports, so it has a node of its own.
-            chain = _Chain(self._streams(inputs, step), [step])
+            chain = _Chain(self._streams(inputs), [step], after=after)
             last = self._closed(chain, ports=("out", *ports))
             for port in last.ports:
                 self._ends[StepPort(step, port)] = Stream(last.id, port)
         else:
-            chain = self._chain_of(inputs, step)
+            chain = self._chain_of(inputs, after)
             chain.places.append(step)
             self._ends[StepPort(step)] = chain
 
-    def add_output(self, number: int, inputs: tuple[StepPort, ...]) -> None:
+    def add_output(self, number: int, output: Output) -> None:
         """Add the node whose rows become an output, and the nodes that write the output."""
-        last = self._closed(self._chain_of(inputs, None), output=number)
+        chain = self._chain_of(output.inputs, self._control_streams(output.after))
+        last = self._closed(chain, output=number)
         after = (Stream(last.id),)
         for kind in WRITERS:
-            facts = [_ids(after), number, _plain_export(self._recipe)]
+            facts = [_ids(after), number, _plain_export(self._recipe, output.export)]
             node = self._add(PlanNode(node_id(kind, facts), kind, after=after, pool="cpu", output=number))
             after = (*after, Stream(node.id))
 
     # Chains.
 
-    def _chain_of(self, inputs: tuple[StepPort, ...], step: int | None) -> _Chain:
+    def _chain_of(self, inputs: tuple[StepPort, ...], after: tuple[Stream, ...]) -> _Chain:
         """The chain that an operator extends, or a new one."""
         first = _plain(inputs[0])
         end = self._ends[first]
-        if len(inputs) == 1 and self._readers[first] == 1 and isinstance(end, _Chain):
+        if len(inputs) == 1 and self._readers[first] == 1 and isinstance(end, _Chain) and not after:
             return end
-        return _Chain(self._streams(inputs, step))
+        return _Chain(self._streams(inputs), after=after)
 
-    def _streams(self, inputs: tuple[StepPort, ...], step: int | None) -> tuple[Stream, ...]:
-        streams: list[Stream] = []
-        for port in map(_plain, inputs):
-            end = self._ends[port]
-            if isinstance(end, _Chain):
-                end = self._ends[port] = Stream(self._closed(end).id)
-            elif len(inputs) > 1 and self._origins[end.node] == end.node:
-                # Only parts can be concatenated, so a new node writes the rows of a source or decision as parts.
-                end = Stream(self._closed(_Chain((end,))).id)
-            streams.append(end)
-        origins = [self._origins[stream.node] for stream in streams]
-        if len(set(origins)) > 1:
-            self._refuse_other_blocks(inputs, origins, step)
-        return tuple(streams)
+    def _streams(self, inputs: tuple[StepPort, ...]) -> tuple[Stream, ...]:
+        """The streams that a node reads block by block."""
+        streams = [self._stream_of(port) for port in inputs]
+        if len(streams) == 1:
+            return (streams[0],)
+        if len({self._domains[stream.node] for stream in streams}) > 1:
+            return (self._gathered(streams, None),)
+        return self._in_parts(streams)
 
-    def _refuse_other_blocks(self, inputs: tuple[StepPort, ...], origins: list[str], step: int | None) -> None:
-        differing = next(index for index, origin in enumerate(origins) if origin != origins[0])
-        names = [_stream_name(self._recipe, inputs[index]) for index in (0, differing)]
-        message = (
-            f"{_reader_name(self._recipe, step)} reads {names[0]} and {names[1]}, whose blocks differ: rows can only "
-            "be put together again where no operator that looks at all rows comes between"
+    def _stream_of(self, port: StepPort) -> Stream:
+        port = _plain(port)
+        end = self._ends[port]
+        if isinstance(end, _Chain):
+            end = self._ends[port] = Stream(self._closed(end).id)
+        return end
+
+    def _control_streams(self, ports: Sequence[StepPort]) -> tuple[Stream, ...]:
+        return tuple(dict.fromkeys(map(self._stream_of, ports)))
+
+    def _in_parts(self, streams: Sequence[Stream]) -> tuple[Stream, ...]:
+        """Streams whose rows are in parts of one kind, since only these can be concatenated."""
+        have_base = all(self._has_base[stream.node] for stream in streams)
+        return tuple(
+            Stream(self._closed(_Chain((stream,)), has_base=have_base).id)
+            # The rows of a source or decision are in no parts.
+            if self._origins[stream.node] == stream.node or self._has_base[stream.node] != have_base
+            else stream
+            for stream in streams
         )
-        raise RecipeError([(Place() if step is None else self._recipe.steps[step].place, message)])
+
+    def _gathered(self, streams: Sequence[Stream], step: int | None, after: tuple[Stream, ...] = ()) -> Stream:
+        """Add a node that puts streams together, whose blocks may differ."""
+        operator = None if step is None else self._operators[step]
+        counted = streams[-1:] if isinstance(operator, Gather) and operator.counts_last else []
+        gathers = self._in_parts(streams[: len(streams) - len(counted)])
+        facts = [_ids(gathers), _ids(counted), None if operator is None else operator.digest]
+        facts += [self._recipe.options.seed, self._recipe.options.block_rows]
+        node = PlanNode(
+            node_id("gather", facts),
+            "gather",
+            after=tuple(dict.fromkeys((*gathers, *counted, *after))),
+            gathers=(*gathers, *counted),
+            operators=() if step is None else (step,),
+            has_base=self._has_base[gathers[0].node],
+        )
+        return Stream(self._add(node).id)
+
+    def _add_store(self, step: int, stream: Stream) -> PlanNode:
+        """Add the node that writes the rows of a stream as the dataset that a join adds."""
+        (gathered,) = self._in_parts([stream])
+        facts = [_ids([gathered]), self._operators[step].digest]
+        node = PlanNode(
+            node_id("store", facts), "store", after=(gathered,), gathers=(gathered,), operators=(step,), pool="cpu"
+        )
+        return self._add(node)
 
     def _closed(
-        self, chain: _Chain, *, ports: tuple[str, ...] = ("out",), keys_of: int | None = None, output: int | None = None
+        self,
+        chain: _Chain,
+        *,
+        ports: tuple[str, ...] = ("out",),
+        keys_of: int | None = None,
+        output: int | None = None,
+        has_base: bool = True,
     ) -> PlanNode:
         """Add nodes for the operators of a chain, a new one where the pool or batch size changes; returns the last."""
         runs = self._runs(chain, keys_of)
         for places in runs[:-1]:
             node = self._add_map(chain, places)
             chain = _Chain((Stream(node.id),))
-        return self._add_map(chain, runs[-1], ports=ports, keys_of=keys_of, output=output)
+        return self._add_map(chain, runs[-1], ports=ports, keys_of=keys_of, output=output, has_base=has_base)
 
     def _runs(self, chain: _Chain, keys_of: int | None) -> list[tuple[int, ...]]:
         """Runs of operators with the same workers and batch size: the first makes groups, the last computes keys."""
@@ -178,16 +233,18 @@ class _Builder:
         ports: tuple[str, ...] = ("out",),
         keys_of: int | None = None,
         output: int | None = None,
+        has_base: bool = True,
     ) -> PlanNode:
         node = PlanNode(
             "",
             "map",
             chain.reads,
+            chain.after,
             ports=ports if keys_of is None else (*ports, "keys"),
             operators=places,
             group=chain.group,
             keys_of=keys_of,
-            has_base=chain.group is None and self._has_base[chain.reads[0].node],
+            has_base=has_base and chain.group is None and self._has_base[chain.reads[0].node],
             output=output,
         )
         pool = node_resources(self._recipe, node).pool
@@ -207,7 +264,7 @@ class _Builder:
 
     # Operators that look at all rows.
 
-    def _add_decision(self, step: int, chain: _Chain) -> _Chain | Stream:
+    def _add_decision(self, step: int, chain: _Chain, store: PlanNode | None = None) -> _Chain | Stream:
         """Add the nodes for the keys of all rows, the tasks over them and the decision; returns what follows it."""
         operator, group = self._operators[step], chain.group
         makes_groups = group is not None and self._operators[group].kind == "grouper" and not chain.places
@@ -218,7 +275,7 @@ class _Builder:
         rows = self._closed(chain, keys_of=step if is_keyed else None)
         after: tuple[Stream, ...] = (Stream(rows.id),)
         if isinstance(operator, Partitioned):
-            after = (*after, Stream(self._add_look(step, operator, rows).id))
+            after = (*after, Stream(self._add_look(step, operator, rows, store).id))
         is_edited = isinstance(operator, Edits)
         ports = ("out", "edits") if is_edited else ("out",)
         facts = [operator.digest, _ids(after), asdict(self._recipe.roles), self._recipe.options.seed]
@@ -239,11 +296,11 @@ class _Builder:
         # The last phase of the operator edits samples.
         return _Chain(reads, [step]) if is_edited else reads[0]
 
-    def _add_look(self, step: int, operator: Partitioned, rows: PlanNode) -> PlanNode:
+    def _add_look(self, step: int, operator: Partitioned, rows: PlanNode, store: PlanNode | None) -> PlanNode:
         """Add the nodes of tasks over the keys of an operator, and those for the keys of the dataset of a join."""
         keys = [Stream(rows.id, "keys")]
         if operator.other is not None:
-            source = self._other_source(step)
+            source = self._other_source(step, store)
             keys.append(Stream(self._other_keys(step, source).id, "keys"))
         after = tuple(keys)
         merged = [self._key_node("merge", step, after, of_other=number > 0) for number in range(len(keys))]
@@ -256,9 +313,11 @@ class _Builder:
         facts = [operator.digest, _ids(after), of_other]
         return self._add(replace(node, id=node_id(f"{kind}_{operator.name}", facts)))
 
-    def _other_source(self, step: int) -> PlanNode:
+    def _other_source(self, step: int, store: PlanNode | None) -> PlanNode:
+        after = () if store is None else (Stream(store.id),)
         facts = [self._operators[step].digest, self._recipe.options.block_rows, self._versions]
-        return self._add(PlanNode(node_id("source", facts), "source", operators=(step,), of_other=True))
+        facts += [] if store is None else _ids(after)
+        return self._add(PlanNode(node_id("source", facts), "source", after=after, operators=(step,), of_other=True))
 
     def _other_keys(self, step: int, source: PlanNode) -> PlanNode:
         operator, reads = self._operators[step], (Stream(source.id),)
@@ -295,7 +354,11 @@ class _Builder:
             recipe.options.seed,
             recipe.measure_only,
             dict(recipe.known_stats),
-            None if node.output is None else [node.output, _plain_export(recipe)],
+            None
+            if node.output is None
+            else [node.output, _plain_export(recipe, recipe.all_outputs[node.output].export)],
+            *([] if not node.after else [_ids(node.after)]),
+            *([] if node.has_base == self._has_base[node.reads[0].node] else [node.has_base]),
         ]
 
     def _add(self, node: PlanNode) -> PlanNode:
@@ -303,6 +366,8 @@ class _Builder:
         equal = sum(earlier.id.startswith(node.id) for earlier in self.nodes)
         node = replace(node, id=f"{node.id}-{equal + 1}") if equal else node
         self._origins[node.id] = self._origins[node.reads[0].node] if node.reads else node.id
+        own_domain = "sources" if node.kind == "source" and not node.of_other else node.id
+        self._domains[node.id] = self._domains[node.reads[0].node] if node.reads else own_domain
         self._has_base[node.id] = node.has_base
         self.nodes.append(node)
         return node
@@ -319,9 +384,8 @@ def _ids(streams: Sequence[Stream]) -> list[str]:
     return [str(stream) for stream in streams]
 
 
-def _plain_export(recipe: Recipe) -> Any:
+def _plain_export(recipe: Recipe, export: Export | None) -> Any:
     """Everything besides its rows that determines the bytes of an output."""
-    export = recipe.export
     if export is None:
         return None
     return [export.kind, export.path.endswith(".jinx"), export.shard_size, export.keep_stats, recipe.content_digest]
@@ -329,11 +393,15 @@ def _plain_export(recipe: Recipe) -> Any:
 
 def _plain(port: StepPort) -> StepPort:
     """The port with `kept` replaced by `out`: a filter passes on the rows that it keeps."""
-    return StepPort(port.step) if port.port == "kept" else port
+    return replace(port, port="out") if port.port == "kept" else port
 
 
 def _all_inputs(recipe: Recipe) -> list[tuple[StepPort, ...]]:
-    return [*recipe.step_inputs, *recipe.output_inputs]
+    return [*recipe.step_inputs, *(output.inputs for output in recipe.all_outputs)]
+
+
+def _all_after(recipe: Recipe) -> list[tuple[StepPort, ...]]:
+    return [*(step.after for step in recipe.steps), *(output.after for output in recipe.all_outputs)]
 
 
 def _reordered(recipe: Recipe, chain: Sequence[int], findings: Findings) -> list[int]:
@@ -365,7 +433,10 @@ def _checked_order(recipe: Recipe) -> list[int]:
     ]
     if problems:
         raise RecipeError(problems)
-    graph = {step: [port.step for port in ports] for step, ports in enumerate(recipe.step_inputs)}
+    graph = {
+        number: [port.step for port in (*inputs, *step.after)]
+        for number, (inputs, step) in enumerate(zip(recipe.step_inputs, recipe.steps, strict=True))
+    }
     try:
         order = [step for step in TopologicalSorter(graph).static_order() if step is not None]
     except CycleError as error:
@@ -385,7 +456,10 @@ def _problems_of(recipe: Recipe, reader: int | None, inputs: tuple[StepPort, ...
     if not inputs:
         return [(place, f"{name} reads nothing")]
     problems: list[tuple[Place, str]] = []
-    for port, times in Counter(map(_plain, inputs)).items():
+    operator = None if reader is None else recipe.steps[reader].operator
+    has_own_last = getattr(operator, "counts_last", False) or getattr(operator, "other_is_input", False)
+    concatenated = inputs[:-1] if has_own_last else inputs
+    for port, times in Counter(map(_plain, concatenated)).items():
         if times > 1:
             problems.append((place, f"{name} reads {_stream_name(recipe, port)} twice"))
     for port in inputs:
@@ -399,9 +473,11 @@ def _problems_of(recipe: Recipe, reader: int | None, inputs: tuple[StepPort, ...
 
 
 def _ports_of(recipe: Recipe, step: int | None) -> tuple[str, ...]:
-    if step is None or recipe.steps[step].operator.kind in GLOBAL_KINDS:
+    operator = None if step is None else recipe.steps[step].operator
+    if operator is None or operator.kind in GLOBAL_KINDS:
         return ("out",)
-    if isinstance(recipe.steps[step].operator, Filter) and not recipe.measure_only:
+    # Code that is not loaded may be a filter.
+    if isinstance(operator, Filter | UnloadedOperator) and not recipe.measure_only:
         return ("out", "kept", "dropped", "failed")
     return ("out", "failed")
 

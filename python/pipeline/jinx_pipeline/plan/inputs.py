@@ -214,10 +214,10 @@ def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
     Raises:
         ValueError: It is inside an input, or a pattern of inputs matches it.
     """
-    if recipe.export is None:
+    if not recipe.exports:
         return
     named = [source.path for source in recipe.sources]
-    for path in (recipe.export.path, str(work_dir)):
+    for path in (*(export.path for export in recipe.exports), str(work_dir)):
         refuse_within(path, [name for name in named if name != path])
 
 
@@ -231,12 +231,13 @@ def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
     Raises:
         ValueError: The output is an input, or a directory that holds one.
     """
-    if recipe.export is None:
+    if not recipe.exports:
         return
     named = [source.path for source in recipe.sources]
     files = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a string
     shown = [file for path in paths for file in files_of(jinx.open(path))]
-    refuse_input(recipe.export.path, [*named, *files, *shown])
+    for export in recipe.exports:
+        refuse_input(export.path, [*named, *files, *shown])
 
 
 def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:

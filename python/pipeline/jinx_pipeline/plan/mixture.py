@@ -5,10 +5,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jinx_pipeline.recipe.model import SourceSpec
+from jinx_pipeline.recipe.model import Recipe, SourceSpec
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+def order_of_groups(recipe: Recipe, rows: Sequence[int]) -> "tuple[npt.NDArray[np.int64] | None, list[int]]":
+    """The rows to read, counted over all sources in order, and how many of them each group of sources has.
+
+    Args:
+        recipe: The recipe.
+        rows: The rows of each source.
+
+    Raises:
+        ValueError: An error of `mixture_order`.
+    """
+    group_rows = [sum(rows[source] for source in group) for group in recipe.groups]
+    firsts = np.cumsum([0, *group_rows])
+    if recipe.only_rows is not None:
+        order = np.array(recipe.only_rows, dtype=np.int64)
+        return order, np.diff(np.searchsorted(order, firsts)).tolist()
+    orders = [
+        mixture_order([recipe.sources[source] for source in group], [rows[source] for source in group], seed)
+        for group in recipe.groups
+        for seed in [recipe.options.seed]
+    ]
+    if all(order is None for order in orders):
+        return None, group_rows
+    whole = [
+        first + (np.arange(count, dtype=np.int64) if order is None else order)
+        for order, first, count in zip(orders, firsts.tolist(), group_rows, strict=False)
+    ]
+    return np.concatenate(whole), [len(order) for order in whole]
 
 
 def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int) -> "npt.NDArray[np.int64] | None":

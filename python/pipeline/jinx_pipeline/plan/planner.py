@@ -1,6 +1,6 @@
 """The plan: which operators run together, on which blocks. It is made once, so that resume and every engine agree."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.probe import Findings, pools_of
 from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.recipe.model import Export, Output, Recipe
 from jinx_pipeline.runlog.records import Grown
 from jinx_pipeline.sample.roles import Roles
 
@@ -36,9 +36,10 @@ class Plan:
         paths: The path of each input.
         rows: The total number of samples of the inputs.
         blocks: Rows of each block of the sources.
+        group_blocks: How many of these blocks each group of sources has; empty: there is one group.
         rows_per_block: Rows of a block of the sources, or after a decision.
         graph: The nodes.
-        output: The absolute path of the output.
+        outputs: The absolute path of each output.
         versions: Versions of the packages whose code makes the rows.
         order: The name of the file in `decisions/` with the rows to read; None: all rows, in order.
         facts: The name of the file in `decisions/` with the combined facts of the footers; None: there is none.
@@ -54,10 +55,11 @@ class Plan:
     blocks: list[int]
     rows_per_block: int
     graph: PlanGraph
-    output: str = ""
+    outputs: list[str] = field(default_factory=list[str])
     versions: dict[str, str] = field(default_factory=dict[str, str])
     order: str | None = None
     facts: str | None = None
+    group_blocks: list[int] = field(default_factory=list[int])
     meta: dict[str, Any] = field(default_factory=dict[str, Any])
     findings: Findings = field(default_factory=Findings)
 
@@ -81,7 +83,7 @@ class Plan:
 def make_plan(
     recipe: Recipe,
     inputs: list[Input],
-    rows: int,
+    rows: int | Sequence[int],
     findings: Findings | None = None,
     memory: Mapping[str, int] | None = None,
     *,
@@ -94,7 +96,7 @@ def make_plan(
     Args:
         recipe: The recipe.
         inputs: The opened inputs.
-        rows: The number of samples to read.
+        rows: The number of samples to read, of each group of sources if there are several.
         findings: The results of the probe.
         memory: Bytes that a worker of each pool may use; a pool that is missing has no limit.
         sample: The mean size of a sample; None: its size in the inputs.
@@ -106,7 +108,9 @@ def make_plan(
     """
     findings = findings or Findings()
     sample = sample or SampleSize(mean_row_bytes(inputs))
-    rows_per_block = block_size(rows, sample, recipe.options.block_rows).rows
+    group_rows = [rows] if isinstance(rows, int) else rows
+    rows_per_block = block_size(sum(group_rows), sample, recipe.options.block_rows).rows
+    blocks = [cut(count, rows_per_block) for count in group_rows]
     identities = [source.identity for source in inputs]
     source_facts = [identities, order, rows_per_block]
     return Plan(
@@ -114,12 +118,13 @@ def make_plan(
         recipe.digest,
         identities,
         [source.path for source in inputs],
-        rows,
-        cut(rows, rows_per_block),
+        sum(group_rows),
+        [block_rows for group in blocks for block_rows in group],
         rows_per_block,
         graph_of(recipe, findings, memory, source=source_facts, versions=versions),
         versions=versions or {},
         order=order,
+        group_blocks=[len(group) for group in blocks] if len(blocks) > 1 else [],
         findings=findings,
     )
 
@@ -142,9 +147,8 @@ def with_pools(recipe: Recipe, plan: Plan) -> Plan:
 def joined_paths(recipe: Recipe) -> list[str]:
     """The datasets that a recipe reads besides its sources."""
     operators = [step.operator for step in recipe.steps]
-    return [
-        operator.other[0] for operator in operators if isinstance(operator, Partitioned) and operator.other is not None
-    ]
+    others = [operator.other for operator in operators if isinstance(operator, Partitioned)]
+    return [other[0] for other in others if other is not None and other[0]]
 
 
 def mean_row_bytes(inputs: list[Input]) -> float:
@@ -201,6 +205,8 @@ def _unmet_resources(recipe: Recipe, lacks: Callable[[Resources], str | None]) -
 
 
 def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place, str]]:
+    if recipe.has_branches:
+        return  # a step may read what a later step makes
     known = set(columns)
     for step in recipe.steps:
         operator = step.operator
@@ -223,12 +229,26 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
 
 
 def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
-    if recipe.export is None or recipe.export.kind != "view":
-        return
-    for step in recipe.steps:
-        if step.operator.kind in {"grouper", "aggregator"}:
-            problem = f"{step.operator.name} makes new samples, and a view only shows those of the input"
-            yield step.place, f"{problem}; export with kind: jinx"
+    for output in recipe.all_outputs:
+        if output.export is None or output.export.kind != "view":
+            continue
+        for number in sorted(_upstream(recipe, output)):
+            step = recipe.steps[number]
+            if step.operator.kind in {"grouper", "aggregator"}:
+                problem = f"{step.operator.name} makes new samples, and a view only shows those of the input"
+                yield step.place, f"{problem}; export with kind: jinx"
+
+
+def _upstream(recipe: Recipe, output: Output) -> set[int]:
+    """The steps whose rows reach an output."""
+    found: set[int] = set()
+    ports, inputs = list(output.inputs), recipe.step_inputs
+    while ports:
+        number = ports.pop().step
+        if number is not None and number not in found:
+            found.add(number)
+            ports += inputs[number]
+    return found
 
 
 def _missing(operator: Operator, name: str, column: str, known: list[str]) -> str:
@@ -259,8 +279,8 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     operators = [step.operator for step in recipe.steps]
     if node.of_other:
         return _other_stage(recipe, operators[node.keys_of or 0], node)
-    export = recipe.export
     is_output = node.output is not None
+    export = recipe.export if node.output is None else recipe.all_outputs[node.output].export
     wants_rows = is_output and export is not None and export.kind == "jinx" and not export.path.endswith(".jinx")
     options = recipe.options
     chosen = [operators[place] for place in node.operators]

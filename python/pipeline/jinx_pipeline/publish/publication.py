@@ -41,6 +41,7 @@ class Publication:
         base: The dataset whose rows the parts show; empty if the parts hold the rows themselves.
         graph: The graph of the plan.
         rows: Rows of the input that are in the output or left out afterwards.
+        number: The number of the output.
         first_block: The first block that is not yet in the output.
     """
 
@@ -50,10 +51,11 @@ class Publication:
     base: tuple[str, ...]
     graph: PlanGraph
     rows: int
+    number: int = 0
     first_block: int = 0
 
     def __post_init__(self) -> None:
-        (self._rows_node,) = self.graph.outputs()
+        self._rows_node = self.graph.outputs()[self.number]
         self._staged: StagedOutput | None = None
 
     @property
@@ -68,7 +70,7 @@ class Publication:
             FileExistsError: Another output is at the path, and may not be replaced.
             LostOutputError: The output is gone or replaced, and the parts that it was made of are gone too.
         """
-        recorded = self.ledger.published
+        recorded = self.ledger.published.get(self.number)
         if recorded is None:
             return None
         present = identity_of(self.export)
@@ -86,7 +88,7 @@ class Publication:
     @property
     def generation(self) -> int:
         """How many times the output was published before."""
-        begun, before = self._pending(), self.ledger.published
+        begun, before = self._pending(), self.ledger.published.get(self.number)
         if begun is not None:
             return begun.generation
         return 0 if before is None else before.generation + 1
@@ -120,13 +122,13 @@ class Publication:
         if begun is None:
             raise RuntimeError("an output is published after its tasks")
         output = self._output(begun)
-        built = self.ledger.built
+        built = self.ledger.built.get(self.number)
         if built is None or built.generation != begun.generation:
             path = output.complete()
             staged = None if path is None else identity_of(replace(self.export, path=str(path)))
             if staged is None:
                 raise LostOutputError(f"{self.export.path} was written, and is gone before it has its name")
-            built = Built(begun.generation, staged)
+            built = Built(begun.generation, staged, self.number)
             self.ledger.record(built)
         self._put_in_place(begun, built, output.staged())
         # Leftovers are removed before the record is written, because no later call looks for them.
@@ -136,7 +138,7 @@ class Publication:
         _core.clean(str(Path(self.export.path).absolute().parent))
         samples, size = output.facts()
         facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
-        record = Published(*facts, samples, size, built.output)
+        record = Published(*facts, samples, size, built.output, self.number)
         self.ledger.record(record)
         return record
 
@@ -148,21 +150,24 @@ class Publication:
     def _ensure_begun(self, blocks: int) -> Publishing:
         begun = self._pending()
         if begun is None:
-            before = self.ledger.published
+            before = self.ledger.published.get(self.number)
             # Without `overwrite`, only the output that is at the path now may be replaced, not one that appears later.
             replaces = None if before is None else identity_of(self.export)
             is_append = before is not None and self.first_block > 0
-            begun = Publishing(self.generation, self.first_block, blocks, self.rows, is_append, replaces)
+            blocks_of_it = (self.first_block, blocks, self.rows)
+            begun = Publishing(self.generation, *blocks_of_it, is_append, replaces, self.number)
             self.ledger.record(begun)
         return begun
 
     def _is_built(self, begun: Publishing) -> bool:
-        built = self.ledger.built
+        built = self.ledger.built.get(self.number)
         return built is not None and built.generation == begun.generation
 
     def _output(self, begun: Publishing) -> StagedOutput:
         if self._staged is None:
-            graph = self.graph.of_generation(begun.generation)
+            generations = [begun.generation if number == self.number else 0 for number in range(self.number + 1)]
+            nodes = [node for node in self.graph.nodes if node.output == self.number and node.kind in WRITERS]
+            graph = PlanGraph(tuple(nodes)).of_generations(generations)
             writers: dict[Kind, PlanNode] = {kind: graph.of_kind(kind)[0] for kind in WRITERS}
             kind = StagedDirectory if self.is_directory else StagedFile
             rows = self._rows_node
@@ -172,7 +177,7 @@ class Publication:
         return self._staged
 
     def _pending(self) -> Publishing | None:
-        begun, ended = self.ledger.publishing, self.ledger.published
+        begun, ended = self.ledger.publishing.get(self.number), self.ledger.published.get(self.number)
         return None if begun is None or (ended is not None and ended.generation == begun.generation) else begun
 
     def _put_in_place(self, begun: Publishing, built: Built, staged: Path | None) -> None:

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from itertools import accumulate, pairwise
 from math import isfinite
 from typing import Any, Literal, get_type_hints
 
@@ -50,10 +51,12 @@ class StepPort:
         port: `"out"`; `"dropped"`: the rows that a filter drops (`"kept"` is then the same as `"out"`); `"failed"`: the
             rows on which the operator failed, as the step read them. Rows that killed their worker are only in the
             quarantine.
+        group: For the sources, the number of the group; see `Recipe.source_groups`.
     """
 
     step: int | None
     port: str = "out"
+    group: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ class Step:
         batch_rows: Rows that it sees at once, in place of its own `batch_size`.
         inputs: The ports that it reads; in each block, their rows are concatenated. None: the output of the step
             before it, or the sources.
+        after: Ports whose rows must be complete before it begins.
+        name: The name of its node in a graph; empty: it has none.
     """
 
     operator: Operator
@@ -76,6 +81,8 @@ class Step:
     given_resources: Resources | None = None
     batch_rows: int | None = None
     inputs: tuple[StepPort, ...] | None = None
+    after: tuple[StepPort, ...] = ()
+    name: str = ""
 
     @property
     def resources(self) -> Resources:
@@ -152,6 +159,25 @@ class Export:
                 f"{self.path}: shard_size is for a directory of shards, and this is one file; leave it out"
             )
         parse_size(self.shard_size)
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of a graph.
+
+    Attributes:
+        inputs: The ports that it reads, like `Step.inputs`.
+        export: Where it is written; None: the `export` of the recipe.
+        after: Ports whose rows must be complete before it begins.
+        name: The name of its node; empty: it has none.
+        place: Its place in the recipe.
+    """
+
+    inputs: tuple[StepPort, ...]
+    export: Export | None = None
+    after: tuple[StepPort, ...] = ()
+    name: str = ""
+    place: Place = field(default_factory=Place)
 
 
 @dataclass(frozen=True)
@@ -260,7 +286,10 @@ class Recipe:
         source_places: The place of each source in a file; empty for a recipe built in Python.
         code_place: The place of `custom_operators`, which `resolve` loads; None: there are none, or the recipe was
             built in Python and has its operators.
-        outputs: The ports that each output reads, like `Step.inputs`; empty: one output, of the last step.
+        outputs: The outputs; empty: one output, of the last step.
+        source_groups: How many of the sources each group has: the rows of a group can be read apart from the others.
+            Empty: all sources are one group.
+        graph: The nodes and flows that the recipe was read from, as plain data; None: it is a list of operators.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -275,7 +304,9 @@ class Recipe:
     validators: tuple[Validator, ...] = ()
     source_places: tuple[Place, ...] = ()
     code_place: Place | None = None
-    outputs: tuple[tuple[StepPort, ...], ...] = ()
+    outputs: tuple[Output, ...] = ()
+    source_groups: tuple[int, ...] = ()
+    graph: Mapping[str, Any] | None = None
 
     @property
     def step_inputs(self) -> list[tuple[StepPort, ...]]:
@@ -286,9 +317,31 @@ class Recipe:
         ]
 
     @property
-    def output_inputs(self) -> list[tuple[StepPort, ...]]:
-        """The ports that each output reads."""
-        return list(self.outputs) or [(StepPort(len(self.steps) - 1 if self.steps else None),)]
+    def all_outputs(self) -> list[Output]:
+        """The outputs; if the recipe names none, one of the last step."""
+        last = StepPort(len(self.steps) - 1 if self.steps else None)
+        outputs = self.outputs or (Output((last,)),)
+        return [output if output.export is not None else replace(output, export=self.export) for output in outputs]
+
+    @property
+    def exports(self) -> list[Export]:
+        """Where the outputs are written."""
+        return [output.export for output in self.all_outputs if output.export is not None]
+
+    def with_exports(self, exports: Sequence[Export]) -> "Recipe":
+        """The recipe with its outputs in other places.
+
+        Args:
+            exports: One for each output.
+        """
+        outputs = [replace(output, export=export) for output, export in zip(self.outputs, exports, strict=False)]
+        return replace(self, export=exports[0], outputs=tuple(outputs))
+
+    @property
+    def groups(self) -> list[range]:
+        """The numbers of the sources of each group."""
+        ends = list(accumulate(self.source_groups or (len(self.sources),)))
+        return [range(first, end) for first, end in pairwise([0, *ends])]
 
     def described(self) -> dict[str, Any]:
         """Everything that determines the result, as plain data, to detect a changed recipe."""
@@ -306,6 +359,7 @@ class Recipe:
                 for step in self.steps
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},
+            "outputs": [{**asdict(other), "overwrite": None} for other in self.exports[1:]],
             "edges": self._edges,
             "only_rows": None if self.only_rows is None else list(self.only_rows),
             "measure_only": self.measure_only,
@@ -319,16 +373,21 @@ class Recipe:
     @property
     def has_branches(self) -> bool:
         """Whether some step or output does not simply read the step before it."""
-        return bool(self.outputs) or any(step.inputs is not None for step in self.steps)
+        has_groups = len(self.source_groups) > 1
+        return has_groups or bool(self.outputs) or any(step.inputs is not None or step.after for step in self.steps)
 
     @property
-    def _edges(self) -> "list[list[list[list[Any]]]] | None":
-        """The ports that steps and outputs read; None: each step reads the step before it."""
+    def _edges(self) -> Any:
+        """The ports that steps and outputs read and follow; None: each step reads the step before it."""
         if not self.has_branches:
             return None
         return [
-            [[[port.step, port.port] for port in ports] for ports in side]
-            for side in (self.step_inputs, self.output_inputs)
+            [
+                [_plain_ports(inputs), _plain_ports(step.after)]
+                for inputs, step in zip(self.step_inputs, self.steps, strict=True)
+            ],
+            [[_plain_ports(output.inputs), _plain_ports(output.after)] for output in self.all_outputs],
+            list(self.source_groups),
         ]
 
     @property
@@ -351,6 +410,10 @@ class Recipe:
             self.options.seed,
         ]
         return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _plain_ports(ports: Sequence[StepPort]) -> list[list[Any]]:
+    return [[port.step, port.port, port.group] for port in ports]
 
 
 def _plain(operator: Operator) -> dict[str, Any]:

@@ -14,20 +14,26 @@ from jinx._suggest import hint
 from jinx_pipeline.operators.api.registry import UnknownOperatorError
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.recipe.errors import Place, RecipeError
+from jinx_pipeline.recipe.lower_graph import Lowered, NodeReaders, lowered
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
+from jinx_pipeline.recipe.read_graph import read_graph
 from jinx_pipeline.recipe.steps import step_of
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import VALIDATORS, Validator
 
 _SECTIONS = ("dataset", "validators", "process", "export")
+_GRAPH_SECTIONS = ("dataset", "validators", "parameters", "nodes", "flows")
 _SIZES = {"shard_size", "memory"}
+_ROLE_NAMES = [role.name for role in fields(Roles)]
 FUSED = {"general_fused_op", "fused_sequential_batch_op"}
 """Entries of Data-Juicer's recipes that list operators; they are read as these operators, which the planner fuses."""
 
 
-def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
+def read_recipe(
+    path: str | os.PathLike[str], *, parameters: Mapping[str, Any] | None = None, **overrides: Any
+) -> Recipe:
     """Read a recipe; paths in it are relative to the working directory.
 
     Code that the recipe names is not run, and files that it names are not opened: `resolve` (or `Run`) loads the
@@ -35,18 +41,20 @@ def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
 
     Args:
         path: A YAML file.
+        parameters: Values for the parameters that the recipe declares.
         **overrides: Options that replace those of the file; None keeps them.
 
     Raises:
         RecipeError: The recipe has mistakes; the message has a line for each.
         OSError: The file cannot be read.
     """
-    return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides)
+    given = {name: located(value, Place(path=f"parameter {name}")) for name, value in (parameters or {}).items()}
+    return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides, given)
 
 
 def recipe_of(data: Mapping[str, Any], **overrides: Any) -> Recipe:
     """Like `read_recipe`, but from a dict of the same form."""
-    return _Checker(None).recipe(located(data, Place()), overrides)
+    return _Checker(None).recipe(located(data, Place()), overrides, {})
 
 
 class _Checker:
@@ -54,18 +62,23 @@ class _Checker:
         self._file = file
         self._problems: list[tuple[Place, str]] = []
 
-    def recipe(self, root: Located, overrides: Mapping[str, Any]) -> Recipe:
+    def recipe(self, root: Located, overrides: Mapping[str, Any], given: Mapping[str, Located]) -> Recipe:
         if not isinstance(root.value, dict):
             raise RecipeError([(root.place, "a recipe is a mapping with dataset, process and export")])
         # Sections that begin with `x-` hold anchors, as in Compose files.
         children = {name: child for name, child in root.children.items() if not str(name).startswith("x-")}
         root = replace(root, children=children)
-        known = [*_SECTIONS, *(option.name for option in fields(Options))]
-        self._refuse_unknown(root, known, "a recipe")
+        is_graph = "nodes" in root.children
+        sections = _GRAPH_SECTIONS if is_graph else _SECTIONS
+        self._refuse_unknown(root, [*sections, *(option.name for option in fields(Options))], "a recipe")
         options = self._options(root, overrides)
         self._source_places: list[Place] = []
-        sources, roles = self._dataset(root.get("dataset"), root.place)
         self._names_code = bool(options.custom_operators)
+        if is_graph:
+            return self._graph(root, options, given)
+        for value in given.values():
+            self._problems.append((value.place, "only a recipe with nodes and flows has parameters"))
+        sources, roles = self._dataset(root.get("dataset"), root.place)
         steps = self._process(root.get("process"), root.place)
         export = self._export(root.get("export"))
         validators = self._validators(root.get("validators"))
@@ -84,10 +97,51 @@ class _Checker:
             code_place=root.children.get("custom_operators", root).place if self._names_code else None,
         )
 
+    def _graph(self, root: Located, options: Options, given: Mapping[str, Located]) -> Recipe:
+        """The recipe of nodes and flows."""
+        roles = self._roles(root.get("dataset"))
+        graph = read_graph(root, given, self._problems)
+        parts = Lowered()
+        if not self._problems:
+            readers = NodeReaders(self._node_sources, self._node_steps, self._export)
+            parts = lowered(graph, readers, self._problems)
+        validators = self._validators(root.get("validators"))
+        if self._problems:
+            raise RecipeError(self._problems)
+        return Recipe(
+            tuple(parts.sources),
+            roles,
+            tuple(parts.steps),
+            parts.outputs[0].export,
+            options,
+            self._file,
+            validators=tuple(validators),
+            source_places=tuple(self._source_places) if self._file else (),
+            code_place=root.children.get("custom_operators", root).place if self._names_code else None,
+            outputs=tuple(parts.outputs),
+            source_groups=tuple(parts.source_groups),
+            graph=graph.to_data(),
+        )
+
+    # What the nodes of a graph consist of.
+
+    def _node_sources(self, section: Located) -> list[SourceSpec]:
+        if isinstance(section.value, dict) and "sources" in section.value:
+            self._refuse_unknown(section, ["sources"], "a source node")
+            return self._sources(section)
+        spec = self._source(section)
+        return [] if spec is None else [spec]
+
+    def _node_steps(self, section: Located) -> list[Step]:
+        steps = self._process(section, section.place)
+        if isinstance(section.value, list) and not section.value:
+            self._problems.append((section.place, "a list of at least one operator"))
+        return steps
+
     # Sections.
 
     def _options(self, root: Located, overrides: Mapping[str, Any]) -> Options:
-        values = self._values(root, Options, skip=_SECTIONS)
+        values = self._values(root, Options, skip=(*_SECTIONS, *_GRAPH_SECTIONS))
         values |= {name: value for name, value in overrides.items() if value is not None}
         if overrides.get("ray_address") is not None and values.get("engine", "local") == "local":
             self._problems.append((Place(), "ray_address is for the engine ray: engine='ray' (--engine ray)"))
@@ -108,15 +162,26 @@ class _Checker:
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a path, or a mapping with path or sources"))
             return [], Roles()
-        role_names = [role.name for role in fields(Roles)]
-        self._refuse_unknown(section, ["path", "sources", *role_names], "dataset")
-        sources = self._sources(section)
+        self._refuse_unknown(section, ["path", "sources", *_ROLE_NAMES], "dataset")
+        return self._sources(section), self._role_values(section)
+
+    def _roles(self, section: Located | None) -> Roles:
+        """The columns of texts and media in all sources of a graph."""
+        if section is None:
+            return Roles()
+        if not isinstance(section.value, dict):
+            self._problems.append((section.place, "a mapping with text, images and others; sources are nodes here"))
+            return Roles()
+        self._refuse_unknown(section, _ROLE_NAMES, "the dataset of a recipe with nodes")
+        return self._role_values(section)
+
+    def _role_values(self, section: Located) -> Roles:
         values = self._values(section, Roles, skip=("path", "sources"))
         try:
-            return sources, Roles(**values)
+            return Roles(**values)
         except (ValueError, TypeError) as error:
             self._problems.append((section.place, str(error)))
-            return sources, Roles()
+            return Roles()
 
     def _sources(self, section: Located) -> list[SourceSpec]:
         path, sources = section.get("path"), section.get("sources")
@@ -131,20 +196,25 @@ class _Checker:
             return []
         specs: list[SourceSpec] = []
         for source in sources.elements() if sources is not None and isinstance(sources.value, list) else []:
-            self._source_places.append(source.place)
-            if isinstance(source.value, str):
-                specs.append(SourceSpec(source.value))
-            elif isinstance(source.value, dict) and isinstance(source.value.get("path"), str):
-                self._refuse_unknown(source, [field.name for field in fields(SourceSpec)], "a source")
-                try:
-                    specs.append(SourceSpec(**self._values(source, SourceSpec)))
-                except ValueError as error:
-                    self._problems.append((source.place, str(error)))
-            else:
-                self._problems.append((source.place, "a path, or a mapping with path, weight and max_samples"))
+            spec = self._source(source)
+            specs += [] if spec is None else [spec]
         if sources is not None and not sources.value:
             self._problems.append((sources.place, "a list of sources"))
         return specs
+
+    def _source(self, source: Located) -> SourceSpec | None:
+        self._source_places.append(source.place)
+        if isinstance(source.value, str):
+            return SourceSpec(source.value)
+        if isinstance(source.value, dict) and isinstance(source.value.get("path"), str):
+            self._refuse_unknown(source, [field.name for field in fields(SourceSpec)], "a source")
+            try:
+                return SourceSpec(**self._values(source, SourceSpec))
+            except ValueError as error:
+                self._problems.append((source.place, str(error)))
+                return None
+        self._problems.append((source.place, "a path, or a mapping with path, weight and max_samples"))
+        return None
 
     def _process(self, section: Located | None, root: Place) -> list[Step]:
         if section is None or section.value is None:

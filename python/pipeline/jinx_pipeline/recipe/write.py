@@ -14,15 +14,21 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
     """A recipe as data for JSON; functions of operators are only named."""
     defaults = asdict(Options())
     options = {name: value for name, value in asdict(recipe.options).items() if value != defaults[name]}
+    if recipe.graph is not None:
+        sections: dict[str, Any] = {"dataset": asdict(recipe.roles), **recipe.graph}
+    else:
+        sections = {
+            "dataset": {"sources": [asdict(source) for source in recipe.sources], **asdict(recipe.roles)},
+            "process": [{step.operator.name: {**step.operator.parameters, **_requests(step)}} for step in recipe.steps],
+            "export": None if recipe.export is None else asdict(recipe.export),
+        }
     data: dict[str, Any] = {
-        "dataset": {"sources": [asdict(source) for source in recipe.sources], **asdict(recipe.roles)},
-        "process": [{step.operator.name: {**step.operator.parameters, **_requests(step)}} for step in recipe.steps],
-        "export": None if recipe.export is None else asdict(recipe.export),
+        **sections,
         **options,
         "only_rows": recipe.only_rows,
         "measure_only": recipe.measure_only,
         "known_stats": dict(recipe.known_stats),
-        "has_branches": recipe.has_branches,
+        "has_branches": recipe.has_branches and recipe.graph is None,
     }
     return json.loads(json.dumps(data, default=_function))
 
@@ -40,7 +46,7 @@ def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
     known_stats = sections.pop("known_stats")
     if sections.pop("has_branches", False):
         raise RecipeError([(Place(), "the recipe has branches; resume by running the script again that made it")])
-    for number, step in enumerate(sections["process"]):
+    for number, step in enumerate(sections.get("process", ())):
         for name, parameters in step.items():
             if any(isinstance(value, dict) and "function" in value for value in parameters.values()):
                 problem = f"{name} runs a function of a script; resume by running the script again"

@@ -61,5 +61,6 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
     result: list[OperatorTotals] = []
     for place, (step, operator_sums) in enumerate(zip(recipe.steps, sums, strict=True)):
         operator_sums["bad_rows"] = by_name.pop(step.operator.name, 0)
-        result.append(OperatorTotals(place, step.operator.name, **operator_sums))
+        if step.operator.kind != "gather":  # rows only pass through it
+            result.append(OperatorTotals(place, step.operator.name, **operator_sums))
     return result

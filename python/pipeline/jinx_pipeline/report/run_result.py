@@ -17,14 +17,29 @@ from jinx_pipeline.runlog.work_dir import publish_text
 
 
 @dataclass(frozen=True)
+class OutputResult:
+    """One output of a run.
+
+    Attributes:
+        path: Its path.
+        rows: Its samples.
+        bytes: Its bytes.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class RunResult:
     """The result of a run.
 
     Attributes:
-        path: The output.
+        path: The output, the first one if there are several.
         rows_in: Samples of the input.
-        rows_out: Samples of the output.
-        bytes: Bytes of the output.
+        rows_out: Samples of all outputs.
+        bytes: Bytes of all outputs.
         seconds: The duration of this run; a resumed run does not count the time before.
         bad_rows: Rows that are not in the output because something failed on them.
         operators: The totals of each operator, including interrupted runs that were resumed.
@@ -32,6 +47,7 @@ class RunResult:
         traces: Examples of changed and dropped rows, if the recipe requests them.
         resumed: Whether work of an earlier run was used.
         max_bad_rows: The option of the recipe.
+        outputs: Each output.
     """
 
     path: str
@@ -45,6 +61,7 @@ class RunResult:
     traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     resumed: bool = False
     max_bad_rows: int = 0
+    outputs: list[OutputResult] = field(default_factory=list[OutputResult])
 
     @property
     def ok(self) -> bool:
@@ -57,7 +74,7 @@ class RunResult:
 
 
 def result_of(
-    recipe: Recipe, inputs: Sequence[Input], ledger: Ledger, done: Published, seconds: float, *, resumed: bool
+    recipe: Recipe, inputs: Sequence[Input], ledger: Ledger, done: Sequence[Published], seconds: float, *, resumed: bool
 ) -> RunResult:
     """The result of a finished run; the quarantine and the examples are written to its working directory.
 
@@ -65,11 +82,15 @@ def result_of(
         recipe: The recipe.
         inputs: Its inputs.
         ledger: The committed work and the decisions.
-        done: The record of the output.
+        done: The records of the outputs.
         seconds: How long the run took.
         resumed: Whether work of an earlier run was used.
     """
-    export, work_dir = recipe.export, ledger.directory.work_dir
+    work_dir = ledger.directory.work_dir
+    outputs = [
+        OutputResult(export.path, record.samples, record.bytes)
+        for export, record in zip(recipe.exports, done, strict=True)
+    ]
     rows = SourceRows(inputs)
     bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
     write_quarantine(work_dir / "quarantine.jsonl", bad_rows)
@@ -77,10 +98,10 @@ def result_of(
     if traces:
         publish_text(work_dir / "trace.jsonl", json_lines(traces))
     return RunResult(
-        "" if export is None else export.path,
-        done.rows,
-        done.samples,
-        done.bytes,
+        outputs[0].path,
+        done[0].rows,
+        sum(output.rows for output in outputs),
+        sum(output.bytes for output in outputs),
         seconds,
         bad_rows,
         totals(ledger, recipe),
@@ -88,6 +109,7 @@ def result_of(
         traces,
         resumed=resumed,
         max_bad_rows=recipe.options.max_bad_rows,
+        outputs=outputs,
     )
 
 

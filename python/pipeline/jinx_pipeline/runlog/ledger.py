@@ -74,9 +74,9 @@ class Ledger:
         directory: The directory of the run.
         header: The first record of the log.
         grown: How the input has grown, in order.
-        publishing: The latest publication that was begun; None: there is none.
-        built: The latest output that was completed.
-        published: The latest output that was published.
+        publishing: The latest publication of each output that was begun.
+        built: The latest version of each output that was completed.
+        published: The latest version of each output that was published.
         next_attempt: A number above those of all attempts.
         bad_count: How many rows were left out because something failed on them.
 
@@ -90,9 +90,9 @@ class Ledger:
         self._decided: dict[str, Decided] = {}
         self._partitions: dict[str, Partitions] = {}
         self.grown: list[Grown] = []
-        self.publishing: Publishing | None = None
-        self.built: Built | None = None
-        self.published: Published | None = None
+        self.publishing: dict[int, Publishing] = {}
+        self.built: dict[int, Built] = {}
+        self.published: dict[int, Published] = {}
         self.next_attempt = 0
         self.bad_count = 0
         self._log = RunLog(directory.log, self._apply)
@@ -254,11 +254,11 @@ class Ledger:
             case Partitions(node):
                 self._partitions[node] = record
             case Publishing():
-                self.publishing = record
+                self.publishing[record.number] = record
             case Built():
-                self.built = record
+                self.built[record.number] = record
             case Published():
-                self.published = record
+                self.published[record.number] = record
             case Grown():
                 self.grown.append(record)
             case _:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from jinx_pipeline.model.receipt import Receipt
 
 # Increased when the records, or the plan in the header, change.
-VERSION = 2
+VERSION = 3
 
 
 class Record(Struct, kw_only=True, tag_field="kind", tag=str.lower):
@@ -132,6 +132,7 @@ class Publishing(Record, kw_only=False):
         rows: Rows of the input that are in the output or left out afterwards.
         append: Whether the blocks are appended to the output.
         replaces: The identity of the output that may be replaced; None: there is none.
+        number: The number of the output.
     """
 
     generation: int
@@ -140,6 +141,7 @@ class Publishing(Record, kw_only=False):
     rows: int
     append: bool
     replaces: dict[str, Any] | None
+    number: int = 0
 
 
 class Built(Record, kw_only=False):
@@ -148,10 +150,12 @@ class Built(Record, kw_only=False):
     Attributes:
         generation: As in `Publishing`.
         output: The identity of the output.
+        number: The number of the output.
     """
 
     generation: int
     output: dict[str, Any] | None
+    number: int = 0
 
 
 class Published(Record, kw_only=False):
@@ -165,6 +169,7 @@ class Published(Record, kw_only=False):
         samples: Samples of the output.
         bytes: Bytes of the output.
         output: The identity of the output.
+        number: The number of the output.
     """
 
     generation: int
@@ -174,6 +179,7 @@ class Published(Record, kw_only=False):
     samples: int
     bytes: int
     output: dict[str, Any] | None
+    number: int = 0
 
 
 class Grown(Record, kw_only=False):

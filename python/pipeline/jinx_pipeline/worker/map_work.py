@@ -80,7 +80,8 @@ class MapWork:
             part = port_path(path, port)
             with self._writer(rows, part, chain) as writer:
                 for batch in chain.port_batches[port]:
-                    writer.add(batch, None)
+                    if len(batch):
+                        writer.add(batch, None)
                 port_result = writer.close()
             ports[port] = PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples)
         return Receipt(

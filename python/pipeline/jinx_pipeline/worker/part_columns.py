@@ -27,7 +27,8 @@ class PartColumns:
         self._stage = stage
         self._source = source
         self._stored = set(source.dataset.column_names)
-        writing = [] if stage.measure_only else stage.operators
+        # Other sources may have a column that an operator only adds.
+        writing = [] if stage.measure_only else [operator for operator in stage.operators if not operator.only_adds]
         writes = {stage.roles.column(name) for operator in writing for name in operator.writes}
         self._declared = [name for name in sorted(writes) if name in self._stored]
 

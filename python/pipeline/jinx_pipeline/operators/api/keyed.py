@@ -150,8 +150,10 @@ class Partitioned(Exchanged):
     Attributes:
         most_keys: The maximum number of keys of a task, if it has the memory: about 400 MB.
         keys_per_sample: A typical number of keys of one kind of a sample.
+        other_is_input: Whether the other dataset is the last input of its step, which the run writes and `bind` names.
     """
 
+    other_is_input: ClassVar[bool] = False
     most_keys: ClassVar[int] = 8_000_000
     keys_per_sample: ClassVar[int] = 1
 
@@ -189,6 +191,10 @@ class Partitioned(Exchanged):
     def other(self) -> tuple[str, Exchanged] | None:
         """The path of another dataset whose keys are needed, and the operator that computes them; None: none."""
         return None
+
+    def bind(self, path: str) -> None:
+        """Name the other dataset, if `other_is_input`, once it is written."""
+        raise NotImplementedError(f"{self.name} names its other dataset itself: {path} is not needed")
 
     def signatures_of_other(self, ctx: Context) -> Sequence[pa.Table]:
         """The signatures of the other dataset, computed in this process."""

@@ -38,6 +38,7 @@ class Operator(ABC):
         commutes: Whether the planner may move it past other operators that commute: it processes each sample alone,
             and changes none.
         may_probe: Whether a plan may run it on a few samples, to measure it.
+        only_adds: Whether the samples have none of the columns that it writes, so that None in them is a value.
     """
 
     name: ClassVar[str] = ""
@@ -48,6 +49,7 @@ class Operator(ABC):
     pure: ClassVar[bool] = True
     commutes: ClassVar[bool] = False
     may_probe: ClassVar[bool] = True
+    only_adds: ClassVar[bool] = False
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Edited: TypeAlias = "pa.Array | Sequence[str | None]"
 Duplicates: TypeAlias = "tuple[Mask, Positions]"
 
+GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order", "gather"})
+"""The kinds of operators that look at all rows."""
+
 
 class Mapper(Operator):
     """Changes or adds columns of each sample."""

@@ -170,8 +170,10 @@ class Join(HashKeys, Partitioned, Edits):
             ColumnTakenError: The samples have such a column.
         """
         conflicts = sorted(set(batch.column_names).intersection(self.added.values()))
-        if conflicts:
-            raise ColumnTakenError(self.name, conflicts[0])
+        # Perhaps only samples of other sources have the column.
+        taken = [name for name in conflicts if any(name in sample for sample in batch.samples())]
+        if taken:
+            raise ColumnTakenError(self.name, taken[0])
 
     def values(self, rows: "Rows") -> Mapping[str, Any]:
         """The columns to add to samples, with the values of rows of the other dataset (-1: null)."""
@@ -246,6 +248,7 @@ class JoinEditor(Mapper):
         rows: The file (.npy) with the row of the other dataset for each sample.
     """
 
+    only_adds = True
     join: Join
     rows: Path
 
