@@ -5,7 +5,10 @@ import dis
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from importlib.machinery import PathFinder
+from importlib.util import resolve_name
+from pathlib import Path
 from typing import Any
 
 from jinx import _core
@@ -38,8 +41,9 @@ class NoStableFormError(Exception):
 def code_digest(function: Callable[..., Any]) -> str:
     """A digest of 32 hex digits that changes with the code, a default, a closed-over value or a global value.
 
-    User functions that it calls count completely; for installed packages, only the names count. File paths, line
-    numbers, comments and type hints do not count. Another version of Python gives another digest.
+    User functions that it calls count completely; a module of the user that it imports when it runs counts with its
+    file, and an installed package by name only. File paths, line numbers, comments and type hints do not count. Another
+    version of Python gives another digest.
 
     Raises:
         NoStableFormError: The function uses a value that has no stable form across processes; the message names it.
@@ -114,6 +118,7 @@ class _Digest:
         values = function.__globals__
         read = [(key, values[key]) for key in sorted(_globals_in(code)) if key in values]
         members = _names_in(code)
+        modules = sorted(set(_imports_in(code, values.get("__package__") or "")))
         return [
             "function",
             *where,
@@ -122,6 +127,7 @@ class _Digest:
             self.of(function.__kwdefaults__, name),
             *closed,
             *(key + self._of_global(value, key, members) for key, value in read),
+            *(module + _hash_of_file(file) for module in modules if (file := _file_of_user(module))),
         ]
 
     def _of_global(self, value: Any, name: str, members: Iterable[str]) -> str:
@@ -214,6 +220,39 @@ def _globals_in(code: types.CodeType) -> set[str]:
 
 def _names_in(code: types.CodeType) -> set[str]:
     return {name for inner in _codes_in(code) for name in inner.co_names}
+
+
+def _imports_in(code: types.CodeType, package: str) -> Iterator[str]:
+    """The modules that a function imports when it runs, and names in them, which may be modules, too."""
+    for inner in _codes_in(code):
+        before: list[Any] = [0, None]
+        for instruction in dis.get_instructions(inner):
+            if instruction.opname == "IMPORT_NAME":
+                level, names = before
+                try:
+                    module = resolve_name("." * level + instruction.argval, package)
+                except ImportError:
+                    continue  # the function will raise it, too
+                yield from (module, *(f"{module}.{name}" for name in names or ()))
+            before = [before[1], instruction.argval]
+
+
+def _file_of_user(module: str) -> str | None:
+    """The file of a module, found without importing it; None if there is none, or if it counts by its name."""
+    parts = module.split(".")
+    found, places = None, None
+    for end in range(1, len(parts) + 1):
+        found = PathFinder.find_spec(".".join(parts[:end]), places)
+        if found is None:
+            return None
+        places = found.submodule_search_locations
+    file = None if found is None or not found.has_location else found.origin
+    is_ours = parts[0] in _OURS or file is None or file.startswith(_INSTALLED)
+    return None if is_ours else file
+
+
+def _hash_of_file(file: str) -> str:
+    return _core.hash_bytes(Path(file).read_bytes())
 
 
 def is_installed(module: str | None) -> bool:

@@ -1,6 +1,7 @@
 """What lengths keep of a function: a digest that is the same in every process, and another one for other code."""
 
 import functools
+import importlib
 import subprocess
 import sys
 import threading
@@ -178,6 +179,33 @@ def test_functions_of_files(tmp_path):
     assert one == same
     assert one != other
     assert (one["name"], other["name"]) == ("count", "count")
+
+
+IMPORTS = {
+    "module": "import mine",
+    "name": "from mine import name",
+    "submodule": "from mine import part",
+    "dotted": "import mine.part as inner",
+    "inner": "def inner():\n        from mine.part import name\n        return name()",
+}
+
+
+@pytest.mark.parametrize("kind", IMPORTS)
+def test_modules_that_a_function_imports_when_it_runs(tmp_path, monkeypatch, kind):
+    """A module is neither imported for it nor looked up among those that are, which differ in each process."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine").mkdir()
+    files = [tmp_path / "mine" / name for name in ("__init__.py", "part.py")]
+    for file in files:
+        file.write_text("name = len")
+    space: dict = {}
+    body = f"    {IMPORTS[kind]}\n    import collections.abc, no_such_module\n"
+    exec(f"def count(sample):\n{body}", space)
+    before = code_digest(space["count"])
+    assert "mine" not in sys.modules
+    files[kind in {"submodule", "dotted", "inner"}].write_text("name = sum")
+    importlib.invalidate_caches()
+    assert code_digest(space["count"]) != before
 
 
 def by_length(n):

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
+from jinx_pipeline.plan.inputs import content_of
+from jinx_pipeline.plan.planner import Plan
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.output_kind import kind_at
 from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.recipe.write import from_data
+from jinx_pipeline.run_plan import ChangedError, plan_of
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_directory import current_directory
 from jinx_pipeline.runlog.run_log import START_OVER
@@ -43,14 +46,17 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
     Raises:
         RuntimeError: The run has not ended.
         ValueError: Nothing failed, or the recipe looks at all rows at once.
+        ChangedError: An input has changed since the run.
     """
     recipe = resolve(recipe_in(folder))
     # The run log has positions in the rows that are read; quarantine.jsonl has row numbers of the sources.
     with WorkDir(folder) as work_dir:
         directory = work_dir.current()
-        rows = [] if directory is None else sorted({bad.row for bad in Ledger(directory).bad_rows()})
-    if not rows:
+        ledger = None if directory is None else Ledger(directory)
+        rows = [] if ledger is None else sorted({bad.row for bad in ledger.bad_rows()})
+    if ledger is None or not rows:
         raise ValueError(f"{folder}: nothing failed; there is nothing to replay")
+    _refuse_changed_inputs(recipe, plan_of(ledger))
     for step in recipe.steps:
         if step.operator.kind in GLOBAL_KINDS:
             problem = f"{step.operator.name} looks at all rows, so that some of them cannot be run alone"
@@ -63,3 +69,15 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
     options = replace(recipe.options, **{"work_dir": None, **changes})
     replayed = replace(recipe, only_rows=tuple(rows), options=options)
     return replayed if export is None else replayed.with_exports([export])
+
+
+def _refuse_changed_inputs(recipe: Recipe, plan: Plan) -> None:
+    """Refuse inputs that are not those of a plan, whose positions would name other rows.
+
+    Raises:
+        ChangedError: An input has changed.
+    """
+    for source, planned in zip(recipe.sources, plan.inputs, strict=True):
+        # `content_of` leaves out what only a conversion tells.
+        if {**planned, **content_of(source.path)} != planned:
+            raise ChangedError(f"{source.path} has changed since these rows failed; run the recipe again: {START_OVER}")

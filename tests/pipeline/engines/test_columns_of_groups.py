@@ -19,6 +19,16 @@ class MostOfRank(jp.Aggregator):
         return {"n": batch.column("n"), **({"most": max(ranks)} if ranks else {})}
 
 
+@jp.register("halves_grouper")
+class HalvesGrouper(jp.Grouper):
+    """Two groups, and an empty one between them."""
+
+    reads = ("n",)
+
+    def group(self, columns, count):
+        return [np.arange(count // 2), np.arange(0), np.arange(count // 2, count)]
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "in.jinx"
@@ -65,6 +75,11 @@ def test_a_group_has_the_columns_of_its_samples(exported, block_rows):
     found, _ = exported([rank_first, group], block_rows)
     assert [sample.get("rank") for sample in found] == [[0, None, None, None], [None, 4, None, None], None]
     assert [list(sample) for sample in found][2] == ["n", "k", "text", "box", "mask"]
+
+
+def test_a_group_is_not_divided_again(exported):
+    found, bad = exported(["halves_grouper"], block_rows=5)
+    assert ([sample["n"] for sample in found], bad) == ([list(range(6)), list(range(6, ROWS))], [])
 
 
 @pytest.mark.parametrize("batch", [{}, {"batch_rows": 1}])

@@ -81,3 +81,20 @@ def test_a_joined_dataset_that_is_replaced_adds_no_column(tmp_path):
     flow = jp.Dataset.load(tmp_path / "in.jinx").process([Meddling(tmp_path / "there.jinx", "replace"), join])
     with pytest.raises(RuntimeError, match=rf"there\.jinx {CHANGED}"):
         flow.export(tmp_path / "out.jinx", **OPTIONS)
+
+
+def test_a_list_of_words_that_is_edited_stops_the_run(place):
+    """A worker reads it again, and rows of both lists would mix."""
+    words = place / "flagged_words.en.txt"
+    words.write_text("none\n")
+    keep = jp.create("flagged_words_filter", flagged_words_dir=place, max_ratio=0.1)
+
+    def edit(sample):
+        if sample["n"] == 25:
+            words.write_text("old\n")
+        return sample
+
+    flow = jp.Dataset.load(place / "in.jinx").process([edit, keep])
+    with pytest.raises(RuntimeError, match=rf"flagged_words\.en\.txt {CHANGED}"):
+        flow.export(place / "out.jinx", **OPTIONS)
+    assert not (place / "out.jinx").exists()

@@ -435,6 +435,29 @@ def test_rows_after_a_broken_line_are_counted_with_it(wrong, tmp_path, blank):
     assert replayed.rows_in == 4
 
 
+@pytest.mark.parametrize("name", ["in.jinx", "in.jsonl"])
+def test_a_replay_refuses_another_input(wrong, tmp_path, name):
+    """Of the rows that failed, only the positions are known."""
+    path, out = tmp_path / name, tmp_path / "out.jinx"
+
+    def write(first):
+        samples = [{"n": n, "text": "t"} for n in range(first, first + 20)]
+        if path.suffix == ".jsonl":
+            path.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+        else:
+            with jinx.Writer(path, overwrite=True) as writer:
+                writer.write_many(samples)
+
+    write(0)
+    flow = Dataset.load(path).process(jp.create("fragile_mapper", raises=[3]))
+    flow.export(out, workers=1, custom_operators=(str(wrong),))
+    write(100)
+    with pytest.raises(ChangedError, match="has changed since these rows failed; run the recipe again"):
+        replay_of(tmp_path / "out.jinx.work", "rest.jinx")
+    write(0)
+    assert replay_of(tmp_path / "out.jinx.work", "rest.jinx").only_rows == (3,)
+
+
 def test_a_replay_says_what_to_do_instead(data, wrong, tmp_path):
     out = tmp_path / "out.jinx"
     flow = Dataset.load(data).process("document_deduplicator")

@@ -8,6 +8,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.sample import file_facts
 
 
 def words(folder: Path, name: str, word: str) -> None:
@@ -62,3 +63,30 @@ def test_a_tokenizer_counts_with_its_file(tmp_path):
     assert made.digest == digest
     (tmp_path / "tokenizer.json").write_text("[]", "utf-8")
     assert made.digest != digest
+
+
+@pytest.mark.parametrize("max_files", [100, 0])
+def test_a_directory_counts_with_its_files(tmp_path, monkeypatch, max_files):
+    monkeypatch.setattr(file_facts, "_MAX_FILES", max_files)
+    model = tmp_path / "clip"
+    (model / "vision").mkdir(parents=True)
+    (model / "vision" / "weights.bin").write_bytes(b"one")
+    made = jp.create("image_text_similarity_filter", hf_clip=str(model))
+    digest = made.digest
+    (model / ".cache").mkdir()
+    (model / ".cache" / "lock").touch()
+    assert made.digest == digest
+    (model / "vision" / "weights.bin").write_bytes(b"other")
+    assert made.digest != digest
+
+
+def test_a_large_file_counts_with_samples_of_its_content(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_facts, "_MAX_READ", 1000)
+    monkeypatch.setattr(file_facts, "_SAMPLE_BYTES", 4)
+    path = tmp_path / "model"
+    digests = []
+    for byte in b"ab":
+        path.write_bytes(bytes([byte]) * 2000)
+        os.utime(path, (1, 1))
+        digests.append(file_facts.file_facts(str(path)))
+    assert len({str(facts) for facts in digests}) == 2

@@ -9,6 +9,7 @@ from jinx_pipeline.plan import file_digest as module
 from jinx_pipeline.plan.file_digest import file_digest
 from jinx_pipeline.plan.inputs import find_input
 from jinx_pipeline.recipe.model import SourceSpec
+from jinx_pipeline.sample.content_identity import ReplacedError
 
 
 def convert(source, target, rejects):
@@ -60,6 +61,38 @@ def test_a_file_that_took_the_place_of_another_with_its_size_and_time_is_convert
     assert samples(path, tmp_path / "inputs") == [1]
     other.replace(path)
     assert samples(path, tmp_path / "inputs") == [2]
+
+
+def test_a_damaged_conversion_is_made_again(tmp_path):
+    path, inputs = tmp_path / "in.jsonl", tmp_path / "inputs"
+    path.write_text('{"n": 1}\n')
+    assert samples(path, inputs) == [1]
+    (shard,) = inputs.glob("*/*.jinx")
+    shard.unlink()
+    assert samples(path, inputs) == [1]
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.parquet"])
+def test_a_source_that_changes_while_it_is_converted_is_refused(tmp_path, name):
+    """The converted samples would belong to a digest of others."""
+    path, inputs = tmp_path / name, tmp_path / "inputs"
+    jinx.convert([{"n": 1}], path)
+
+    def convert_another(source, target, rejects):
+        jinx.convert([{"n": 2}], path, overwrite=True)
+        convert(source, target, rejects)
+
+    with pytest.raises(ReplacedError, match=f"{name} was replaced or changed during the run"):
+        find_input(SourceSpec(str(path)), inputs, convert_another)
+    jinx.convert([{"n": 1}], path, overwrite=True)
+    assert samples(path, inputs) == [1]
+
+
+@pytest.mark.parametrize("name", ["new\nline.jinx", "\u202egnp.jinx"])
+def test_a_path_that_no_view_can_name_is_refused(tmp_path, name):
+    jinx.convert([{"n": 1}], tmp_path / name)
+    with pytest.raises(ValueError, match="the path has a control character, or one that hides how it reads; rename it"):
+        samples(tmp_path / name, tmp_path)
 
 
 def test_another_content_at_a_url_is_another_source(tmp_path):

@@ -49,6 +49,22 @@ def test_a_missing_directory_is_refused_before_the_work(folder):
             flow.export(out, work_dir="elsewhere", workers=1, stop_after_bad=0)
 
 
+def test_a_file_that_the_recipe_reads_is_no_output(folder):
+    (folder / "test.jsonl").write_text('{"text": "mine"}\n')
+    clean = jp.create("decontaminate_deduplicator", evaluation_paths=["test.jsonl"])
+    with pytest.raises(ValueError, match=r"test\.jsonl is also an input, which is never changed"):
+        jp.Dataset.load("in.jinx").process(clean).export("test.jsonl", overwrite=True, workers=1)
+    assert (folder / "test.jsonl").read_text() == '{"text": "mine"}\n'
+
+
+def test_a_name_that_is_too_long_is_refused_before_the_work(folder):
+    flow = jp.Dataset.load("in.jinx").process(never)
+    for length in (228, 255):
+        with pytest.raises(ValueError, match="the name is too long: at most 227 bytes"):
+            flow.export("x" * length, workers=1, stop_after_bad=0)
+    assert jp.Dataset.load("in.jinx").export("x" * 227, workers=1).rows_out == 20
+
+
 @pytest.mark.parametrize("out", ["", ".", "..", "/", "-", "d.binx", "p.xyz", "a.json"])
 def test_names_that_no_output_can_have(folder, out):
     with pytest.raises(ValueError, match=r"is not a name for an output|is not written"):

@@ -1,6 +1,7 @@
 """Whether a dataset holds what it held: for inputs, for statistics of them, and for what a join adds."""
 
 import json
+import os
 
 import pytest
 
@@ -36,6 +37,18 @@ def test_other_content_of_the_same_size_is_another_dataset(tmp_path, name):
     assert content_identity(jinx.open(path)) != both[0]
     if name == "other":  # the view itself finds out that JSON lines have changed
         assert content_identity(jinx.open(tmp_path / "view.jinx")) != both[1]
+
+
+@pytest.mark.parametrize("name", ["other", "other.jsonl"])
+def test_other_content_with_the_same_times_is_another_dataset(tmp_path, name):
+    path = write(tmp_path / name, ["aaa", "aaa"])
+    files = [path] if path.is_file() else sorted(path.iterdir())
+    times = [(file.stat().st_atime_ns, file.stat().st_mtime_ns) for file in files]
+    before = content_identity(jinx.open(path))
+    write(path, ["bbb", "bbb"])
+    for file, ns in zip(files, times, strict=True):
+        os.utime(file, ns=ns)
+    assert content_identity(jinx.open(path)) != before
 
 
 def test_the_identity_of_jinx_needs_no_times(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -22,12 +23,19 @@ from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.plan.file_digest import file_digest, head_digest
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
-from jinx_pipeline.sample.content_identity import content_digest, content_identity, refuse_replaced
+from jinx_pipeline.sample.content_identity import (
+    ReplacedError,
+    content_digest,
+    content_identity,
+    refuse_replaced,
+)
 
 # These formats are converted first: then only a broken line is lost, not the file, and workers need not index or scan
 # the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
+# What the paths of bases in saved views may not have.
+_UNNAMEABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]")
 # The suffix of the directory of a conversion until it is done.
 UNFINISHED: Final = ".work"
 
@@ -116,20 +124,36 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
     if not needs_conversion(source.path):
         return _described(source.path)
     is_plain = source.path.lower().endswith(_PLAIN) and Path(source.path).is_file()
+    files = _fingerprint(source.path)
     digest = file_digest(source.path, inputs_dir) if is_plain else None
-    fingerprint = _fingerprint(source.path) if digest is None else digest.sha256[:16]
+    fingerprint = files if digest is None else digest.sha256[:16]
     target, rejects = inputs_dir / fingerprint, inputs_dir / f"{fingerprint}.rejected.jsonl"
-    if not (target / "jinx.json").exists():
+    dataset = _converted(target)
+    if dataset is None:
         inputs_dir.mkdir(parents=True, exist_ok=True)
         convert(source.path, target, rejects)
+        if _fingerprint(source.path) != files:
+            shutil.rmtree(target)
+            raise ReplacedError(source.path)
+        dataset = _described(str(target))
     shutil.rmtree(target.with_name(f"{target.name}{UNFINISHED}"), ignore_errors=True)
-    dataset = _described(str(target))
     identity = (
         {"format": "converted", "samples": dataset.rows, "source": fingerprint}
         if digest is None
         else {"format": "jsonl", "samples": dataset.rows, "bytes": digest.size, "sha256": digest.sha256}
     )
     return Input(dataset.path, identity, dataset.rows, source.path, dataset.content, _rejected(rejects))
+
+
+def _converted(target: Path) -> Input | None:
+    """A source that is converted already; None if it is not, or if files of the conversion are gone or damaged."""
+    if not (target / "jinx.json").exists():
+        return None
+    try:
+        return _described(str(target))
+    except JinxError:
+        shutil.rmtree(target)
+        return None
 
 
 def content_of(path: str) -> dict[str, Any]:
@@ -193,7 +217,14 @@ def _rejected(path: Path) -> list[Rejected]:
 
 
 def _described(path: str) -> Input:
+    """An input that is read where it is.
+
+    Raises:
+        ValueError: The saved views that a run makes of it cannot name its path.
+    """
     dataset = jinx.open(path)
+    if _UNNAMEABLE.search(os.path.abspath(path)):  # noqa: PTH100 - it may be a pattern
+        raise ValueError(f"{path!r}: the path has a control character, or one that hides how it reads; rename it")
     absolute = path if any(wildcard in path for wildcard in "*?[") else str(Path(path).absolute())
     return Input(absolute, content_identity(dataset), len(dataset), path, content_digest(dataset))
 
@@ -222,7 +253,7 @@ def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
 
 
 def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
-    """Refuse an output that would replace an input, or a file that an input shows.
+    """Refuse an output that would replace an input, a file that an input shows, or one that the recipe names.
 
     Args:
         recipe: The recipe.
@@ -236,8 +267,10 @@ def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
     named = [source.path for source in recipe.sources]
     files = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a string
     shown = [file for path in paths for file in files_of(jinx.open(path))]
+    needed = [file.path for step in recipe.steps for file in step.operator.needed_files]
+    code = [*recipe.options.custom_operators, *([] if recipe.file is None else [recipe.file])]
     for export in recipe.exports:
-        refuse_input(export.path, [*named, *files, *shown])
+        refuse_input(export.path, [*named, *files, *shown, *needed, *code])
 
 
 def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:

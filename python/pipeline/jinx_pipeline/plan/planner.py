@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Output, Recipe
 from jinx_pipeline.runlog.records import Grown
+from jinx_pipeline.sample.file_facts import small_file_digest
 from jinx_pipeline.sample.roles import Roles
 
 
@@ -289,6 +291,8 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
     if node.group is not None and before and before[-1].kind == "grouper":
         before.pop()  # the grouper, whose groups an aggregator takes unchanged
     needs = node_resources(recipe, node)
+    files = {str(Path(path).absolute()) for place in places for path in operators[place].digested_files}
+    digests = {path: small_file_digest(path) for path in sorted(files)}
     return Stage(
         [operator.editor(edits) if isinstance(operator, Edits) else operator for operator in chosen],
         list(node.operators),
@@ -309,6 +313,7 @@ def stage_of(recipe: Recipe, node: PlanNode, *, edits: str = "", meta: dict[str,
         seed=options.seed,
         threads=max(options.threads, int(needs.cpus)),
         trace=options.trace,
+        files={path: digest for path, digest in digests.items() if digest is not None},
     )
 
 

@@ -35,6 +35,7 @@ class Stage:
         seed: The seed of the run.
         threads: Threads of one worker.
         trace: How many examples of changed and dropped rows to keep for each operator in one task.
+        files: The small files that the operators read, with the digests of their contents.
         media_dir: The directory for media files that operators make; None: they are stored in the samples.
         answers_dir: The directory for answers of models behind URLs.
     """
@@ -59,6 +60,7 @@ class Stage:
     seed: int = 0
     threads: int = 1
     trace: int = 0
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     media_dir: str | None = None
     answers_dir: str | None = None
 

@@ -10,6 +10,8 @@ from jinx._outputs import refuse_existing
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 
+# File systems allow 255; hidden files have the name, the id of the run, dots and a word.
+_MAX_NAME_BYTES = 255 - 28
 _ADVICE = "remove it, or choose another name"
 
 
@@ -45,6 +47,16 @@ def refuse_below_file(path: str) -> None:
     for folder in Path(path).parents:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(f"{path}: {folder} is a file, not a directory; choose another name")
+
+
+def refuse_long_name(path: str) -> None:
+    """Refuse a name that leaves no room for the names of hidden files next to it.
+
+    Raises:
+        ValueError: It is too long.
+    """
+    if len(os.fsencode(Path(path).name)) > _MAX_NAME_BYTES:
+        raise ValueError(f"{path}: the name is too long: at most {_MAX_NAME_BYTES} bytes")
 
 
 def refuse_folder_of(path: Path) -> None:

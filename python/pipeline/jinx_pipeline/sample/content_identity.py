@@ -10,6 +10,7 @@ import jinx
 from jinx import _core
 from jinx.errors import JinxError
 from jinx_pipeline.model.changed_input import ChangedInputError
+from jinx_pipeline.sample.file_facts import file_facts
 
 
 class ReplacedError(ChangedInputError):
@@ -47,7 +48,8 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
     """A value that differs for different datasets, and after a change of a dataset.
 
     The ids of JINX files follow from their content. The id of MDS only follows from its index, and other files have no
-    id; for these, `files` has a digest of sizes and times for each file or directory, also for the base of a view.
+    id; for these, `files` has a digest of the content, or of sizes and times, of each file or directory, also for the
+    base of a view.
     """
     roots, _, _ = dataset._roots()
     if dataset._definition is None and [root.kind for root in roots] == ["jinx"]:
@@ -69,15 +71,19 @@ def _has_ids(root: _core.Rows) -> bool:
 
 
 def _stamp(path: str, kind: str) -> str:
-    facts = [(name, file.stat().st_size, file.stat().st_mtime_ns) for name, file in _files(Path(path), kind)]
+    files = _files(path, kind)
+    facts = _facts_of_mds(Path(path)) if kind == "mds" else [(name, *file_facts(file)) for name, file in files]
     return sha256(repr(facts).encode()).hexdigest()[:16]
 
 
-def _files(path: Path, kind: str) -> Iterator[tuple[str, Path]]:
+def _facts_of_mds(folder: Path) -> list[tuple[str | int, ...]]:
+    """Sizes and times; the last (ctime) also changes if a file gets the times of another."""
+    files = sorted((file.name, file.stat()) for file in folder.iterdir() if file.is_file())
+    return [(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns) for name, status in files]
+
+
+def _files(path: str, kind: str) -> Iterator[tuple[str, str]]:
     """The files of a dataset, each with a name that does not change when the dataset is moved."""
-    if kind == "mds":
-        yield from sorted((file.name, file) for file in path.iterdir() if file.is_file())
-        return
     yield "main", path
-    if kind == "jinx" and (sidecar := _core.sidecar_of(str(path))) is not None:
-        yield "sidecar", sidecar
+    if kind == "jinx" and (sidecar := _core.sidecar_of(path)) is not None:
+        yield "sidecar", str(sidecar)

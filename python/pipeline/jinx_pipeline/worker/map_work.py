@@ -15,10 +15,13 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import write_keys
 from jinx_pipeline.operators.api.keyed import Exchanged, Keyed
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.api.operator_kinds import Grouper
 from jinx_pipeline.operators.api.sample_source import MadeSamples
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.runlog.work_dir import port_path, published, signatures_path
+from jinx_pipeline.sample.content_identity import ReplacedError
+from jinx_pipeline.sample.file_facts import small_file_digest
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.worker.part_writer import PartWriter, RowsWriter, ViewWriter
@@ -84,6 +87,7 @@ class MapWork:
                         writer.add(batch, None)
                 port_result = writer.close()
             ports[port] = PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples)
+        _refuse_replaced_files(stage)
         return Receipt(
             part=None if written is None else path.name,
             rows_out=0 if written is None else written.samples,
@@ -98,6 +102,17 @@ class MapWork:
     def _writer(self, source: OpenSource, path: Path, chain: Chain) -> PartWriter:
         kind = ViewWriter if self.stage.output == "view" else RowsWriter
         return kind(self.stage, source, path, chain, partial(_write_signatures, self.stage, signatures_path(path)))
+
+
+def _refuse_replaced_files(stage: Stage) -> None:
+    """Refuse a part that may come from another version of a word list or another file than the plan knows.
+
+    Raises:
+        ReplacedError: A file was replaced or edited.
+    """
+    for path, digest in stage.files.items():
+        if small_file_digest(path) != digest:
+            raise ReplacedError(path)
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:
@@ -150,7 +165,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
         if operator.kind == "grouper" or stage.is_open:
             group = group.opened()  # the keys of a grouper are missing in all samples, or were found
         try:
-            new = chain.call_with_waits(operator.name, group, lambda batch: operator.run(batch, chain.ctx).to_samples())
+            new = chain.call_with_waits(operator.name, group, partial(_samples_of_group, operator, chain.ctx))
             samples += new
             numbers += [number] * len(new)
         except BaseException as error:  # noqa: BLE001 - as in `Chain.attempt`
@@ -162,6 +177,12 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
             yield made_of_groups.opened() if opens(operator) else made_of_groups
             chain.row_of = row_of_source
             samples, numbers = [], []
+
+
+def _samples_of_group(operator: Operator, ctx: Context, group: Batch) -> list[dict[str, Any]]:
+    # A grouper has decided which samples are a group; it would divide the samples of one group again.
+    made = operator.merged(group) if isinstance(operator, Grouper) else operator.run(group, ctx)
+    return made.to_samples()
 
 
 def _group_number(numbers: list[int], position: int) -> tuple[int, str]:

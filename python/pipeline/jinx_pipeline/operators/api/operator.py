@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal, dataclass_transform
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.needed_files import NeededFile, file_facts, needed
+from jinx_pipeline.operators.api.needed_files import NeededFile, needed
 from jinx_pipeline.operators.api.parameters import checked
 from jinx_pipeline.operators.api.resources import Resources
+from jinx_pipeline.sample.file_facts import path_facts
 from jinx_pipeline.sample.roles import Roles
 
 Modality = Literal["text", "image", "audio", "video", "multimodal", "any"]
@@ -100,7 +101,7 @@ class Operator(ABC):
 
     @property
     def digested_files(self) -> list[str]:
-        """The files whose content belongs to the digest: by default all that it reads."""
+        """The files and directories whose content belongs to the digest: by default all that it reads."""
         return [file.path for file in self.needed_files]
 
     @property
@@ -161,7 +162,7 @@ class Operator(ABC):
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         facts = [type(self).__module__, type(self).__qualname__, self.name, self.version, parameters]
-        facts += [file_facts(path) for path in self.digested_files if Path(path).is_file()]
+        facts += [path_facts(path) for path in self.digested_files]
         text = json.dumps(facts, sort_keys=True, default=_as_json)
         return sha256(text.encode()).hexdigest()[:32]
 

@@ -204,21 +204,26 @@ class Grouper(Operator):
         return [batch.take(group) for group in self.checked_groups(columns, len(batch))]
 
     def checked_groups(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[Positions]":
-        """The checked result of `group`."""
+        """The checked result of `group`, without empty groups."""
         groups = enumerate(self.group(columns, count))
-        return [checked_positions(f"group {number} that group returned", group, count) for number, group in groups]
+        found = [checked_positions(f"group {number} that group returned", group, count) for number, group in groups]
+        return [group for group in found if len(group)]
+
+    def merged(self, group: Batch) -> Batch:
+        """One sample, whose columns are lists, of the samples of a group."""
+        return Batch([self._lists(group)], roles=group.roles)
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        """A sample for each group, whose columns are lists."""
-        rows: list[dict[str, list[Any]]] = []
-        for group in self.groups(batch):
-            names = group.column_names
-            if group.is_open:
-                # Columns of other groups would depend on which samples are looked at together.
-                samples = group.samples()
-                names = [name for name in names if any(name in sample for sample in samples)]
-            rows.append({name: group.column(text_of((name,))) for name in names})
-        return Batch(rows, roles=batch.roles)
+        """A sample for each group."""
+        return Batch([self._lists(group) for group in self.groups(batch)], roles=batch.roles)
+
+    def _lists(self, group: Batch) -> dict[str, list[Any]]:
+        names = group.column_names
+        if group.is_open:
+            # Columns of other groups would depend on which samples are looked at together.
+            samples = group.samples()
+            names = [name for name in names if any(name in sample for sample in samples)]
+        return {name: group.column(text_of((name,))) for name in names}
 
 
 class Aggregator(Operator):

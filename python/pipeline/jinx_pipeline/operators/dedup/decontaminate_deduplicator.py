@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pyarrow as pa
@@ -55,6 +56,10 @@ class DecontaminateDeduplicator(Filter):
     @property
     def needed_files(self) -> list[NeededFile]:
         return [needed("evaluation_paths", path) for path in self.evaluation_paths]
+
+    @property
+    def digested_files(self) -> list[str]:
+        return [path for path in self.evaluation_paths if Path(path).is_file()]  # `_digest_of` has all stamps
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         scheme = json.dumps([self.parameters, [stamp(path) for path in self.evaluation_paths]])

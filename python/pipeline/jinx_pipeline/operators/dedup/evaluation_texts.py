@@ -10,8 +10,8 @@ import numpy as np
 import jinx
 from jinx_pipeline import kernels
 from jinx_pipeline.dedup.near import best_bands
-from jinx_pipeline.operators.api.needed_files import file_facts
 from jinx_pipeline.sample.content_identity import content_digest
+from jinx_pipeline.sample.file_facts import file_facts
 from jinx_pipeline.sample.paths import parse
 from jinx_pipeline.sample.texts import texts_at
 

@@ -5,8 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.operators.api.needed_files import file_facts
 from jinx_pipeline.operators.api.parameters import ParameterError
+from jinx_pipeline.sample.file_facts import file_facts
 
 BUILT_IN = ("ar", "de", "en", "es", "fr", "hi", "zh")
 """The languages with built-in lists."""
