@@ -267,3 +267,61 @@ def test_the_state_of_a_generator_is_one(first):
 def test_an_old_state_says_so(first):
     with pytest.raises(InvalidError, match="of another loader or version"):
         Loader(first).load_state_dict({"epoch": 0, "batches": 1, "seed": 0, "generator": None, "samples": COUNT})
+
+
+ADDED = {
+    "array": lambda value: np.full(COUNT, value),
+    "strings": lambda value: np.array([f"text {value}"] * COUNT),
+    "list": lambda value: [{"value": [value, f"text {value}"]}] * COUNT,
+    "arrays": lambda value: [np.full(3, value)] * COUNT,
+}
+
+
+@makers
+@pytest.mark.parametrize("column", ADDED.values(), ids=ADDED)
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_state_of_other_added_columns_is_refused(first, make, column, is_saved, tmp_path):
+    def with_values(value, name):
+        view = first.with_columns({"more": column(value)}).shuffle(seed=1)
+        if not is_saved:
+            return view
+        view.save(tmp_path / name)
+        return jinx.open(tmp_path / name)
+
+    state = state_after(make(with_values(1, "then.jinx")), 2)
+    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+        make(with_values(2, "now.jinx")).load_state_dict(state)
+    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+        make(first.shuffle(seed=1)).load_state_dict(state)
+    again = make(with_values(1, "again.jinx"))
+    again.load_state_dict(state)
+    assert again.state_dict() == state
+
+
+def test_added_columns_below_other_views_count(first, twin, tmp_path):
+    def made(value):
+        first.with_columns({"below": [value] * COUNT}).save(tmp_path / "below.jinx", overwrite=True)
+        below = jinx.open(tmp_path / "below.jinx")
+        joined = jinx.concat([twin, below.with_columns({"above": [1] * COUNT})])
+        return joined.with_columns({"called": lambda sample: sample["id"] * value, "object": [object()] * len(joined)})
+
+    def loader(ds):
+        return Loader(ds, 4, num_workers=0)
+
+    state = loader(made(1)).state_dict()
+    loader(made(1)).load_state_dict(state)
+    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+        loader(made(2)).load_state_dict(state)
+    # What is not shown does not count, and functions are not called.
+    hidden = loader(made(1).select_columns(["id", "called"])).state_dict()
+    loader(made(2).select_columns(["id", "called"])).load_state_dict(hidden)
+
+
+def test_joined_columns_count_by_their_dataset(first, twin):
+    def loader(value):
+        table = twin.with_columns({"id": list(range(COUNT)), "more": [value] * COUNT})
+        return Loader(first.with_columns(table.select_columns(["id", "more"]), on="id"), 4, num_workers=0)
+
+    loader(1).load_state_dict(loader(1).state_dict())
+    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+        loader(2).load_state_dict(loader(1).state_dict())

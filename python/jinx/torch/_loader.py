@@ -11,16 +11,17 @@ from torch.utils.data import BatchSampler, RandomSampler, Sampler
 
 from jinx._arguments import whole_number, worker_number
 from jinx._core import Batches
+from jinx._dataset.added_identity import identity_with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
-from jinx._dataset.identity import identity_of, require_identity
+from jinx._dataset.identity import require_identity
 from jinx.errors import InvalidError
 from jinx.torch._collate import collate
 from jinx.torch._loader_plan import required
 
 __all__ = ["Loader"]
 
-_VERSION = 2
+_VERSION = 3
 # The maximum of seeds, epochs and numbers of batches.
 _LARGEST = 2**128
 _MEMBERS = {"version", "epoch", "batches", "batch_size", "shuffle", "seed", "generator", "dataset"}
@@ -181,7 +182,7 @@ class Loader:
 
         Raises:
             InvalidError: The value is not the state of a `Loader`, or this loader has other arguments.
-            MismatchError: The state belongs to another dataset, or to another order of its samples.
+            MismatchError: The state belongs to another dataset, another order of its samples, or other added columns.
         """
         self._require_state(state)
         self.seed = state["seed"]
@@ -192,7 +193,7 @@ class Loader:
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        return identity_of(self.dataset)
+        return identity_with_columns(self.dataset)
 
     def _require_state(self, state: Any) -> None:
         """Refuse a state that is not from `state_dict` of a `Loader` with the same arguments."""

@@ -17,8 +17,9 @@ from torch.utils.data import Dataset as TorchDataset
 
 from jinx._arguments import whole_number, worker_number
 from jinx._core import Batches
+from jinx._dataset.added_identity import identity_with_columns
 from jinx._dataset.dataset import Dataset
-from jinx._dataset.identity import identity_of, require_identity
+from jinx._dataset.identity import require_identity
 from jinx._pack.plan import PackPlan
 from jinx.errors import InvalidError
 from jinx.torch._background_iterator import ahead
@@ -34,7 +35,7 @@ Workers = Literal["threads", "processes"]
 Positions = list[list[int]]
 R = TypeVar("R")
 
-_VERSION = 2
+_VERSION = 3
 _MEMBERS = {"version", "epoch", "dataset"}
 _FILLER = -1
 
@@ -134,7 +135,7 @@ class ScheduledLoader(Generic[R]):
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        return identity_of(self.dataset)
+        return identity_with_columns(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
         resume, self._resume = self._resume, None
