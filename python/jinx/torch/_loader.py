@@ -235,7 +235,7 @@ class Loader:
         order: Iterable[int]
         if self.sampler is not None:
             order = self.sampler
-        elif not self.shuffle:
+        elif not self.shuffle or not len(self.dataset):  # torch shuffles no empty dataset
             order = range(len(self.dataset))
         elif self.generator is not None:
             order = RandomSampler(self.dataset, generator=self.generator)
