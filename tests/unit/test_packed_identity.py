@@ -325,3 +325,64 @@ def test_joined_columns_count_by_their_dataset(first, twin):
     loader(1).load_state_dict(loader(1).state_dict())
     with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
         loader(2).load_state_dict(loader(1).state_dict())
+
+
+looped = pytest.mark.parametrize("make", [MAKERS["packed"], MAKERS["elastic"]], ids=["packed", "elastic"])
+
+
+@looped
+@pytest.mark.parametrize("at", [1, -1])
+def test_a_loop_whose_loader_began_another_says_so(first, make, at):
+    """It ended early without a word, or left the loader at the beginning of the epoch."""
+    loader = make(first)
+    loop = iter(loader)
+    for _ in range(len(loader) if at < 0 else at):
+        next(loop)
+    next(iter(loader))
+    with pytest.raises(InvalidError, match="another loop over this loader has begun"):
+        next(loop)
+
+
+@looped
+def test_an_epoch_that_is_set_with_the_last_batch_is_the_next_one(first, make):
+    loader = make(first)
+    for number, _ in enumerate(loader):
+        if number == len(loader) - 1:
+            loader.set_epoch(5)
+    assert loader.epoch == 5
+
+
+def test_another_epoch_of_a_loader_begins_with_its_first_batch(first):
+    loader = Loader(first, 4, shuffle=True, num_workers=0)
+    state = state_after(loader, 3)
+    assert state["batches"] == 3
+    loader.set_epoch(1)
+    assert loader.state_dict()["batches"] == 0
+    loader.load_state_dict(state)
+    loader.set_epoch(0)
+    assert len(list(loader)) == COUNT // 4 - 3
+    loader.load_state_dict(state)
+    loader.set_epoch(1)
+    assert len(list(loader)) == COUNT // 4
+
+
+def test_a_look_at_the_first_batch_does_not_change_the_position(first):
+    loader = Loader(first, 4, num_workers=0)
+    loop = iter(loader)
+    for _ in range(3):
+        next(loop)
+    next(iter(loader))
+    next(loop)
+    assert loader.state_dict()["batches"] == 4
+
+
+def test_a_state_of_a_sampler_is_for_a_sampler(first):
+    made = [{}, {"sampler": range(COUNT)}, {"batch_sampler": [[n] for n in range(COUNT)]}]
+    for number, options in enumerate(made):
+        state = Loader(first, num_workers=0, **options).state_dict()
+        for other, more in enumerate(made):
+            if other == number:
+                Loader(first, **more).load_state_dict(state)
+            else:
+                with pytest.raises(InvalidError, match="the saved loader had sampler="):
+                    Loader(first, **more).load_state_dict(state)
