@@ -317,6 +317,15 @@ def test_added_columns_below_other_views_count(first, twin, tmp_path):
     loader(made(2).select_columns(["id", "called"])).load_state_dict(hidden)
 
 
+def test_added_columns_are_the_same_however_parts_are_joined(first, twin):
+    parts = [first, twin.with_columns({"more": [1] * COUNT}), first[::-1].with_columns({"more": [2] * COUNT})]
+    state = Loader(jinx.concat(parts), num_workers=0).state_dict()
+    for same in (parts[0] + (parts[1] + parts[2]), jinx.concat([parts[0] + parts[1], jinx.concat([parts[2]])])):
+        Loader(same).load_state_dict(state)
+    with pytest.raises(MismatchError):
+        Loader(jinx.concat([parts[0], parts[2], parts[1]])).load_state_dict(state)
+
+
 def test_joined_columns_count_by_their_dataset(first, twin):
     def loader(value):
         table = twin.with_columns({"id": list(range(COUNT)), "more": [value] * COUNT})

@@ -31,13 +31,13 @@ def _added_in(dataset: Reader, names: frozenset[str]) -> list[Any]:
         return []
     if hasattr(definition, "files"):  # a saved view
         is_own = not names.isdisjoint(definition.files.file._stored_names())
-        return [definition.id, _order(dataset)] if is_own else []
+        return [[definition.id, _order(dataset)]] if is_own else []
     own = {name: column for name, column in definition.own if name in names}
     columns = [[name, _values_of(dataset, name, own[name])] for name in sorted(own)]
-    below = [_added_in(part, names - own.keys()) for part in definition.parts]
-    if any(below):
-        return [columns, _order(dataset), *below]
-    return columns
+    below = [entry for part in definition.parts for entry in _added_in(part, names - own.keys())]
+    order = _order(dataset) if below else None
+    # Parts that were joined once or several times are the same.
+    return below if not columns and order is None else [[columns, order, below]]
 
 
 def _values_of(dataset: Reader, name: str, column: Any) -> Any:
