@@ -289,9 +289,9 @@ def test_a_state_of_other_added_columns_is_refused(first, make, column, is_saved
         return jinx.open(tmp_path / name)
 
     state = state_after(make(with_values(1, "then.jinx")), 2)
-    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
         make(with_values(2, "now.jinx")).load_state_dict(state)
-    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
         make(first.shuffle(seed=1)).load_state_dict(state)
     again = make(with_values(1, "again.jinx"))
     again.load_state_dict(state)
@@ -310,7 +310,7 @@ def test_added_columns_below_other_views_count(first, twin, tmp_path):
 
     state = loader(made(1)).state_dict()
     loader(made(1)).load_state_dict(state)
-    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
         loader(made(2)).load_state_dict(state)
     # What is not shown does not count, and functions are not called.
     hidden = loader(made(1).select_columns(["id", "called"])).state_dict()
@@ -332,7 +332,7 @@ def test_joined_columns_count_by_their_dataset(first, twin):
         return Loader(first.with_columns(table.select_columns(["id", "more"]), on="id"), 4, num_workers=0)
 
     loader(1).load_state_dict(loader(1).state_dict())
-    with pytest.raises(MismatchError, match="other values in the columns that a view adds"):
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
         loader(2).load_state_dict(loader(1).state_dict())
 
 
