@@ -74,8 +74,8 @@ def require_identity(saved: Any, current: Mapping[str, Any], subject: str) -> No
         )
     if saved.get("columns") != current.get("columns"):
         raise MismatchError(
-            f"{subject} is for other columns that a view adds to these files, or for other values in them; add and select "
-            "them as they were"
+            f"{subject} is for other columns that a view adds to these files, or for other values in them; add and "
+            "select them as they were"
         )
 
 
