@@ -15,8 +15,15 @@ def output_name(out: str | os.PathLike[str]) -> str:
 
     Raises:
         TypeError: The name is not a path.
-        ValueError: The name is empty.
+        ValueError: The name is empty, or is that of a sidecar.
     """
+    name = _valid_name(out)
+    if name.lower().endswith(".binx"):
+        raise ValueError(f"{name}: this is the name of a sidecar, which belongs to a .jinx file; choose another name")
+    return name
+
+
+def _valid_name(out: str | os.PathLike[str]) -> str:
     if not isinstance(out, str | bytes | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"an output is named by a path, not by {out!r}")
     name = os.fsdecode(out)
@@ -44,7 +51,7 @@ def positions_name(out: str | os.PathLike[str]) -> str:
     Raises:
         ValueError: The name is empty, or is the name of a dataset or sidecar.
     """
-    name = output_name(out)
+    name = _valid_name(out)
     if name.lower().endswith((".jinx", ".binx")):
         raise ValueError(f"{name}: positions are a .npy, .json or text file, and this is the name of a dataset's file")
     return name
@@ -179,16 +186,25 @@ def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) ->
         FileExistsError: The file exists.
         ValueError: The file is the first output, its sidecar or a file in it, or has the name of a dataset.
     """
-    name = output_name(file)
+    name = _valid_name(file)
+    refuse_other_output(name, out)
+    positions_name(name)
+    if not overwrite:
+        refuse_existing(name)
+    return name
+
+
+def refuse_other_output(name: str, out: str) -> None:
+    """Refuse a second output that has the name of the first one.
+
+    Raises:
+        ValueError: The file is the first output, its sidecar or a file in it.
+    """
     real = os.path.realpath(name)
     if any(real == os.path.realpath(path) for path in _with_sidecars([out])):
         raise ValueError(f"{name} is the other output too; choose another name")
     if real.startswith(os.path.join(os.path.realpath(out), "")):  # noqa: PTH118 - str in, str out
         raise ValueError(f"{name} lies in {out}, the other output, which holds nothing else; write it elsewhere")
-    positions_name(name)
-    if not overwrite:
-        refuse_existing(name)
-    return name
 
 
 def _status(path: str) -> os.stat_result | None:

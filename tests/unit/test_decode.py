@@ -86,6 +86,21 @@ def test_repr_decodes_nothing(path):
     assert "bytes" in repr(jinx.open(path, decode={"broken": "pil"})[0])
 
 
+def test_concat_decodes_each_part_as_asked(path, tmp_path):
+    whole = jinx.open(path)
+    with pytest.raises(ValueError, match="differ in decode"):
+        whole.decode({"image": "numpy"}) + whole.decode({"image": "pil"})
+    parts: list[jinx.Dataset] = []
+    for name, value in (("list", [picture("red")]), ("dict", {"deep": picture("red")})):
+        with jinx.Writer(tmp_path / f"{name}.jinx") as writer:
+            writer.write({"image": value})
+        parts.append(jinx.open(tmp_path / f"{name}.jinx").decode({"image": "numpy"}))
+    for ordered in (parts, parts[::-1]):
+        first, second = (sample["image"] for sample in jinx.concat([*ordered, parts[0][:0]]))
+        (in_list,), in_dict = (first, second["deep"]) if ordered is parts else (second, first["deep"])
+        assert in_list.shape == in_dict.shape == (*SIZE[::-1], 3)
+
+
 def test_what_is_no_image_is_a_named_error(path):
     sample = jinx.open(path, decode={"broken": "pil"})[0]
     with pytest.raises(jinx.CorruptFileError, match=r"'broken'.*not an image"):

@@ -82,6 +82,12 @@ def test_arguments_mean_what_they_mean_to_torch(path):
     assert [ids(loader)[0], ids(loader)[0]] == expected
 
 
+def test_an_empty_dataset_has_no_batches(path):
+    empty = jinx.open(path)[:0]
+    for options in ({}, {"shuffle": True}, {"shuffle": True, "generator": torch.Generator()}):
+        assert list(Loader(empty, 2, num_workers=0, **options)) == []
+
+
 def test_every_epoch_has_its_order(path):
     first, again = (Loader(jinx.open(path), 8, shuffle=True, seed=3) for _ in range(2))
     epochs = [ids(first), ids(first)]

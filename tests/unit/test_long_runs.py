@@ -194,3 +194,44 @@ def test_a_part_whose_writer_died_is_named(tmp_path):
     assert list((tmp_path / "out").rglob("shard-*.jinx"))
     with pytest.raises(jinx.MismatchError, match="part 0 of 2 is not finished; write it again, then run: jinx merge"):
         jinx.open(tmp_path / "out")
+
+
+@pytest.mark.parametrize("changed", ["a file more", "a file less", "an option"])
+def test_parts_of_other_inputs_are_refused(tmp_path, changed):
+    """Each part takes its share of the files, so that of others samples would be missing or appear twice."""
+
+    def written(name: str) -> Path:
+        (tmp_path / name).mkdir()
+        for k in range(4):
+            write_rows(tmp_path / name / f"{k}.jsonl", range(k * 3, k * 3 + 3))
+        return tmp_path / name
+
+    folder, out = written("in"), tmp_path / "out"
+    jinx.convert(folder, out, part=(0, 2))
+    options: dict[str, Any] = {"where": "n > 5"} if changed == "an option" else {}
+    if changed == "a file more":
+        write_rows(folder / "00.jsonl", range(3))
+    elif changed == "a file less":
+        (folder / "0.jsonl").unlink()
+    with pytest.raises(jinx.MismatchError, match="made of other input files or with other options"):
+        jinx.convert(folder, out, part=(1, 2), **options)
+    jinx.convert(written("elsewhere"), out, part=(1, 2), threads=1)
+    assert jinx.merge(out).samples == 12
+    assert not [path for path in out.iterdir() if path.name.startswith(".")]
+
+
+def test_parts_and_splits_list_their_own_rejects(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("train", "test"):
+        (folder / f"{name}.jsonl").write_text('{"n": 1}\nbroken\n')
+    for part in range(2):
+        jinx.convert(folder, tmp_path / "parts", part=(part, 2), on_error="skip")
+    jinx.convert(folder, tmp_path / "splits", on_error="skip")
+    listed = sorted(path.name for path in tmp_path.glob("*.rejected*.jsonl"))
+    assert listed == [
+        "parts.rejected-00000-of-00002.jsonl",
+        "parts.rejected-00001-of-00002.jsonl",
+        "splits.rejected-test.jsonl",
+        "splits.rejected-train.jsonl",
+    ]

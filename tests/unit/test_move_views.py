@@ -171,6 +171,23 @@ def test_a_view_and_its_base_move_together(verb, order, base, view, tmp_path):
         assert paths(view) == [("../data/a.jinx", str(base))]
 
 
+@pytest.mark.parametrize("verb", ["mv", "cp"])
+def test_a_view_does_not_replace_what_it_shows(verb, base, view, tmp_path, capsys):
+    with jinx.Writer(tmp_path / "shards", shard_size=1) as writer:
+        writer.write_many({"id": i} for i in range(3))
+    jinx.open(tmp_path / "shards")[:1].save(tmp_path / "views" / "of_shards.jinx")
+    before = shown(view)
+    for source, target in (
+        (view, base),
+        (tmp_path / "views" / "of_shards.jinx", tmp_path / "shards" / "shard-00001.jinx"),
+    ):
+        assert run([verb, "--overwrite", str(source), str(target)]) != 0
+        assert "an input, which is never changed" in capsys.readouterr().err
+    assert shown(view) == before
+    assert len(jinx.open(base)) == 12
+    assert [sample["id"] for sample in jinx.open(tmp_path / "shards")] == [0, 1, 2]
+
+
 def test_a_view_moves_after_its_base_did(base, tmp_path):
     view = tmp_path / "data" / "v.jinx"
     jinx.open(base)[:3].save(view)

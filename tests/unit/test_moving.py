@@ -105,6 +105,23 @@ def test_a_link_to_a_directory_moves_itself(shards, tmp_path):
     assert len(jinx.open(tmp_path / "into" / "link")) == len(jinx.open(shards)) == 20
 
 
+def test_rm_of_a_link_to_a_directory_removes_the_link(shards, tmp_path):
+    (tmp_path / "link").symlink_to("shards")
+    assert run(["rm", f"{tmp_path / 'link'}/"]) == 0
+    assert names(tmp_path) == ["shards"]
+    assert len(jinx.open(shards)) == 20
+
+
+@pytest.mark.parametrize("verb", ["mv", "cp"])
+def test_datasets_of_one_name_do_not_replace_each_other(verb, pair, tmp_path, capsys):
+    for name in ("other", "into"):
+        (tmp_path / name).mkdir()
+    other = samples.write(tmp_path / "other" / pair.name, 3)
+    assert run([verb, "--overwrite", str(pair), str(other), str(tmp_path / "into")]) != 0
+    assert "this would be the new name of" in capsys.readouterr().err
+    assert (len(jinx.open(pair)), len(jinx.open(other))) == (5, 3)
+
+
 def test_a_main_file_gets_its_old_name_back(pair, tmp_path):
     """Its sidecar has the name already."""
     (tmp_path / "a.jinx").rename(tmp_path / "b.jinx")

@@ -79,6 +79,34 @@ def test_a_view_is_not_saved_among_the_shards_of_its_dataset(tmp_path):
         one.save(tmp_path / "view.jinx", overwrite=True)
 
 
+def test_an_output_does_not_take_the_name_of_a_sidecar(tmp_path):
+    for name in ("a", "b"):
+        with jinx.Writer(tmp_path / f"{name}.jinx") as writer:
+            writer.write({"data": bytes(100)})
+    for write_to in (jinx.convert, jinx.select):
+        with pytest.raises(ValueError, match="the name of a sidecar"):
+            write_to(tmp_path / "b.jinx", tmp_path / "a.binx", output_format="jsonl", overwrite=True)
+    assert jinx.open(tmp_path / "a.jinx")[0]["data"] == bytes(100)
+
+
+@pytest.mark.parametrize("taken", ["in.jsonl", "out.jinx", "out.binx"])
+def test_rejects_do_not_replace_input_or_output(tmp_path, taken):
+    text = '{"id": 1}\nbroken\n'
+    (tmp_path / "in.jsonl").write_text(text)
+    with pytest.raises(ValueError, match=r"is also an input|is the other output too"):
+        jinx.convert(tmp_path / "in.jsonl", tmp_path / "out.jinx", on_error="skip", rejects=tmp_path / taken)
+    assert (tmp_path / "in.jsonl").read_text() == text
+
+
+def test_a_converted_view_does_not_replace_what_it_shows(tmp_path):
+    write(tmp_path / "a.jinx")
+    jinx.open(tmp_path / "a.jinx")[:2].save(tmp_path / "view.jinx")
+    with pytest.raises(ValueError, match="is also an input"):
+        jinx.convert(tmp_path / "view.jinx", tmp_path / "a.jinx", overwrite=True)
+    jinx.convert(tmp_path / "view.jinx", tmp_path / "view.jinx", overwrite=True)
+    assert (len(jinx.open(tmp_path / "a.jinx")), len(jinx.open(tmp_path / "view.jinx"))) == (5, 2)
+
+
 def test_a_link_to_an_input_directory_is_that_directory(tmp_path):
     (tmp_path / "in").mkdir()
     write(tmp_path / "in" / "a.jinx")

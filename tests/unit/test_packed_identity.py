@@ -267,3 +267,131 @@ def test_the_state_of_a_generator_is_one(first):
 def test_an_old_state_says_so(first):
     with pytest.raises(InvalidError, match="of another loader or version"):
         Loader(first).load_state_dict({"epoch": 0, "batches": 1, "seed": 0, "generator": None, "samples": COUNT})
+
+
+ADDED = {
+    "array": lambda value: np.full(COUNT, value),
+    "strings": lambda value: np.array([f"text {value}"] * COUNT),
+    "list": lambda value: [{"value": [value, f"text {value}"]}] * COUNT,
+    "arrays": lambda value: [np.full(3, value)] * COUNT,
+}
+
+
+@makers
+@pytest.mark.parametrize("column", ADDED.values(), ids=ADDED)
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_state_of_other_added_columns_is_refused(first, make, column, is_saved, tmp_path):
+    def with_values(value, name):
+        view = first.with_columns({"more": column(value)}).shuffle(seed=1)
+        if not is_saved:
+            return view
+        view.save(tmp_path / name)
+        return jinx.open(tmp_path / name)
+
+    state = state_after(make(with_values(1, "then.jinx")), 2)
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
+        make(with_values(2, "now.jinx")).load_state_dict(state)
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
+        make(first.shuffle(seed=1)).load_state_dict(state)
+    again = make(with_values(1, "again.jinx"))
+    again.load_state_dict(state)
+    assert again.state_dict() == state
+
+
+def test_added_columns_below_other_views_count(first, twin, tmp_path):
+    def made(value):
+        first.with_columns({"below": [value] * COUNT}).save(tmp_path / "below.jinx", overwrite=True)
+        below = jinx.open(tmp_path / "below.jinx")
+        joined = jinx.concat([twin, below.with_columns({"above": [1] * COUNT})])
+        return joined.with_columns({"called": lambda sample: sample["id"] * value, "object": [object()] * len(joined)})
+
+    def loader(ds):
+        return Loader(ds, 4, num_workers=0)
+
+    state = loader(made(1)).state_dict()
+    loader(made(1)).load_state_dict(state)
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
+        loader(made(2)).load_state_dict(state)
+    # What is not shown does not count, and functions are not called.
+    hidden = loader(made(1).select_columns(["id", "called"])).state_dict()
+    loader(made(2).select_columns(["id", "called"])).load_state_dict(hidden)
+
+
+def test_added_columns_are_the_same_however_parts_are_joined(first, twin):
+    parts = [first, twin.with_columns({"more": [1] * COUNT}), first[::-1].with_columns({"more": [2] * COUNT})]
+    state = Loader(jinx.concat(parts), num_workers=0).state_dict()
+    for same in (parts[0] + (parts[1] + parts[2]), jinx.concat([parts[0] + parts[1], jinx.concat([parts[2]])])):
+        Loader(same).load_state_dict(state)
+    with pytest.raises(MismatchError):
+        Loader(jinx.concat([parts[0], parts[2], parts[1]])).load_state_dict(state)
+
+
+def test_joined_columns_count_by_their_dataset(first, twin):
+    def loader(value):
+        table = twin.with_columns({"id": list(range(COUNT)), "more": [value] * COUNT})
+        return Loader(first.with_columns(table.select_columns(["id", "more"]), on="id"), 4, num_workers=0)
+
+    loader(1).load_state_dict(loader(1).state_dict())
+    with pytest.raises(MismatchError, match="other columns that a view adds to these files"):
+        loader(2).load_state_dict(loader(1).state_dict())
+
+
+looped = pytest.mark.parametrize("make", [MAKERS["packed"], MAKERS["elastic"]], ids=["packed", "elastic"])
+
+
+@looped
+@pytest.mark.parametrize("at", [1, -1])
+def test_a_loop_whose_loader_began_another_says_so(first, make, at):
+    """It ended early without a word, or left the loader at the beginning of the epoch."""
+    loader = make(first)
+    loop = iter(loader)
+    for _ in range(len(loader) if at < 0 else at):
+        next(loop)
+    next(iter(loader))
+    with pytest.raises(InvalidError, match="another loop over this loader has begun"):
+        next(loop)
+
+
+@looped
+def test_an_epoch_that_is_set_with_the_last_batch_is_the_next_one(first, make):
+    loader = make(first)
+    for number, _ in enumerate(loader):
+        if number == len(loader) - 1:
+            loader.set_epoch(5)
+    assert loader.epoch == 5
+
+
+def test_another_epoch_of_a_loader_begins_with_its_first_batch(first):
+    loader = Loader(first, 4, shuffle=True, num_workers=0)
+    state = state_after(loader, 3)
+    assert state["batches"] == 3
+    loader.set_epoch(1)
+    assert loader.state_dict()["batches"] == 0
+    loader.load_state_dict(state)
+    loader.set_epoch(0)
+    assert len(list(loader)) == COUNT // 4 - 3
+    loader.load_state_dict(state)
+    loader.set_epoch(1)
+    assert len(list(loader)) == COUNT // 4
+
+
+def test_a_look_at_the_first_batch_does_not_change_the_position(first):
+    loader = Loader(first, 4, num_workers=0)
+    loop = iter(loader)
+    for _ in range(3):
+        next(loop)
+    next(iter(loader))
+    next(loop)
+    assert loader.state_dict()["batches"] == 4
+
+
+def test_a_state_of_a_sampler_is_for_a_sampler(first):
+    made = [{}, {"sampler": range(COUNT)}, {"batch_sampler": [[n] for n in range(COUNT)]}]
+    for number, options in enumerate(made):
+        state = Loader(first, num_workers=0, **options).state_dict()
+        for other, more in enumerate(made):
+            if other == number:
+                Loader(first, **more).load_state_dict(state)
+            else:
+                with pytest.raises(InvalidError, match="the saved loader had sampler="):
+                    Loader(first, **more).load_state_dict(state)

@@ -413,3 +413,13 @@ def test_a_warning_of_keys_stays_short(tmp_path):
     with pytest.warns(UserWarning, match="1 samples have a key in 'image'") as told:
         jinx.open(tmp_path / "a.jinx").with_columns({"image": [b"x" * 100_000], "y": [1]}, on="image")
     assert len(str(told[0].message)) < 500
+
+
+def test_an_array_that_changes_later_does_not_change_its_column(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"id": i} for i in range(4))
+    scores = np.arange(4)
+    view = jinx.open(tmp_path / "a.jinx").with_columns({"score": scores})
+    scores[:] = 9
+    for same in (view, pickle.loads(pickle.dumps(view)), jinx.concat([view])):
+        assert [sample["score"] for sample in same] == same["score"].tolist() == [0, 1, 2, 3]

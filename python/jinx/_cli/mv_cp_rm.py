@@ -71,7 +71,12 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
         raise click.UsageError(f"{to}: to take several datasets this must be a directory that exists")
     # Views come last, so that they follow datasets that were moved with them.
     sources.sort(key=views.__getitem__)
-    return [(path, os.path.join(to, os.path.basename(path.rstrip("/"))) if inside else to) for path in sources]  # noqa: PTH118, PTH119
+    pairs = [(path, os.path.join(to, os.path.basename(path.rstrip("/"))) if inside else to) for path in sources]  # noqa: PTH118, PTH119
+    by_target: dict[str, str] = {}
+    for path, target in pairs:
+        if by_target.setdefault(target, path) != path:
+            raise click.UsageError(f"{target}: this would be the new name of {by_target[target]} and of {path}")
+    return pairs
 
 
 def _absolute(source: str, target: str) -> dict[str, str]:

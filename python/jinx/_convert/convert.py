@@ -13,6 +13,7 @@ from jinx._arguments import encodable
 from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
 from jinx._convert.mds_copy import copy_mds, may_copy
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
+from jinx._convert.part_inputs import require_same_inputs
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
 from jinx._dataset.columns import schema_if_empty
@@ -20,7 +21,7 @@ from jinx._dataset.reopen_with import reopen_with
 from jinx._dataset.stored_bytes import stored_bytes
 from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
-from jinx._outputs import output_name, refuse_existing, refuse_within
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_other_output, refuse_within
 from jinx._results import WriteResult
 from jinx._scratch import scratch_directory
 from jinx._suggest import hint, unknown_column
@@ -65,6 +66,8 @@ def convert(
     """
     settings = Settings(output_name(out), options)
     refuse_within(settings.out, source)
+    if settings.core["rejects"] is not None:
+        refuse_other_output(settings.core["rejects"], settings.out)
     if settings.part is not None:
         return _convert_part(source, settings, settings.part, progress)
     if not settings.core["overwrite"] and not settings.core["append"]:
@@ -128,7 +131,9 @@ def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progre
         )
     first, last = (len(inputs.files) * edge // parts for edge in (number, number + 1))
     target = part_directory(settings.out, number, parts)
-    conversion = Conversion(settings.changed(target, "jinx", overwrite=True, resume=False), progress)
+    require_same_inputs(settings.out, inputs, settings)
+    rejects = settings.rejects_of(f"{number:05}-of-{parts:05}")
+    conversion = Conversion(settings.changed(target, "jinx", overwrite=True, resume=False, **rejects), progress)
     return conversion.files(Inputs(inputs.files[first:last], inputs.format))
 
 
@@ -186,7 +191,8 @@ class Conversion:
                 size = settings.core["shard_size"]
                 if settings.target == "jinx":
                     size = shard_bytes(file, size)
-                changed = settings.changed(file, settings.target, split=name, shard_size=size)
+                rejects = settings.rejects_of(stem)
+                changed = settings.changed(file, settings.target, split=name, shard_size=size, **rejects)
                 done = done.plus(convert_split(name, Conversion(changed, self.progress)))
         finally:
             with suppress(OSError):  # the directory is not empty: it holds a dataset, or files that --resume needs
@@ -196,11 +202,15 @@ class Conversion:
     def files(self, inputs: Inputs) -> WriteResult:
         """Convert files of one format."""
         settings = self.settings
+        if settings.core["rejects"] is not None:
+            refuse_input(settings.core["rejects"], inputs.files)
         if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
             from jinx._dataset.dataset import Dataset
             from jinx._open import open
 
             parts = [open(file) for file in inputs.files]
+            beneath = (root for part in parts if part._definition is not None for root in part._roots()[0])
+            refuse_input(settings.out, [path for root in beneath for path in root.paths])
             return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
         if self._is_parquet_directory():
             return self._by_samples(inputs)

@@ -245,7 +245,8 @@ class Settings:
         rejects: Path | None = options["rejects"]
         if options["on_error"] == "fail":
             rejects = None
-        elif rejects is None:
+        self.names_rejects = options["on_error"] != "fail" and rejects is None
+        if self.names_rejects:
             rejects = f"{out.rstrip('/')}.rejected.jsonl" if out != "-" else os.devnull
         self.core: dict[str, Any] = {name: options[name] for name in _AS_GIVEN} | {
             "compression": codec,
@@ -269,6 +270,12 @@ class Settings:
             if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
                 raise ValueError(f"{value}: this name is not UTF-8, which options of a conversion are; use another one")
         return json.dumps(options)
+
+    def rejects_of(self, output: str) -> dict[str, str]:
+        """The option for the rejects of one of several outputs, which would replace those of the others."""
+        if not self.names_rejects:
+            return {}
+        return {"rejects": f"{self.core['rejects'].removesuffix('.jsonl')}-{output}.jsonl"}
 
     def changed(self, out: str, target: str, **core: Any) -> "Settings":
         """The options for another output, with other values for the core."""

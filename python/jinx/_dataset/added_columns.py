@@ -264,7 +264,9 @@ def _numpy(values: Any) -> Any:
     import numpy as np
 
     array: Any = np.asanyarray(values)
-    return array
+    # Copies of the values are made of a column of numbers at once, and of others when it is pickled: they must not
+    # differ because the caller changed the array in between. Arrays in the samples stay shared, like all objects.
+    return array.copy() if array.ndim == 1 else array
 
 
 def _arrow(values: Any) -> ArrowColumn:

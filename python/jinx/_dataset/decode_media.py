@@ -157,3 +157,19 @@ def decoders_for(spec: DecodeSpec, media: Media) -> dict[str, Callable[[Any], An
             raise ValueError(f"decode={{{column!r}: {kind!r}}}: use 'pil', 'numpy' or 'audio'")
         decoders[column] = MediaDecoder(column, kind, [path for _, path in media.get(column, [])])
     return decoders
+
+
+def kinds_of(decoders: Mapping[str, Any] | None) -> dict[str, Kind]:
+    """What each column is decoded to."""
+    return {column: decoder.kind for column, decoder in (decoders or {}).items()}
+
+
+def joined_decoders(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Callable[[Any], Any]] | None:
+    """Decoders for the samples of several datasets, which decode the same columns to the same kinds."""
+    decoders: dict[str, Callable[[Any], Any]] = {}
+    for column, kind in kinds_of(parts[0]).items():
+        paths = [part[column].paths for part in parts if part]
+        # A decoder without paths decodes all bytes.
+        union = [path for of_part in paths for path in of_part] if all(paths) else []
+        decoders[column] = MediaDecoder(column, kind, [path for i, path in enumerate(union) if path not in union[:i]])
+    return decoders or None

@@ -49,14 +49,14 @@ def require_identity(saved: Any, current: Mapping[str, Any], subject: str) -> No
 
     Args:
         saved: The identity in the plan or state.
-        current: The identity of the dataset.
+        current: The identity of the dataset, with the same members.
         subject: The name of the plan or state in the message.
 
     Raises:
         InvalidError: `saved` is not an identity.
         MismatchError: The identities differ.
     """
-    if not is_identity(saved):
+    if not is_identity(saved) or saved.keys() != current.keys():
         raise InvalidError(f"{subject} is damaged: it does not say which dataset it belongs to")
     if saved["samples"] != current["samples"]:
         raise MismatchError(
@@ -72,6 +72,11 @@ def require_identity(saved: Any, current: Mapping[str, Any], subject: str) -> No
             f"{subject} is for other samples of these files, or for the same in another order; "
             "select and sort them as they were"
         )
+    if saved.get("columns") != current.get("columns"):
+        raise MismatchError(
+            f"{subject} is for other columns that a view adds to these files, or for other values in them; add and "
+            "select them as they were"
+        )
 
 
 def is_identity(value: Any) -> bool:
@@ -79,13 +84,14 @@ def is_identity(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     identity: dict[Any, Any] = {**value}
+    columns = identity.pop("columns", None)
     if (
         set(identity) != {"samples", "files", "order"}
         or type(identity["samples"]) is not int
         or identity["samples"] < 0
     ):
         return False
-    return _is_hash(identity["files"]) and (identity["order"] is None or _is_hash(identity["order"]))
+    return _is_hash(identity["files"]) and all(part is None or _is_hash(part) for part in (identity["order"], columns))
 
 
 def _is_hash(value: Any) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Remainder = Literal["drop", "pad"] | None
 _SEED_BITS = 32
+_DIFFER = "these datasets differ in {}; concatenate first, then apply it to the result"
 
 
 def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
@@ -198,14 +199,11 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
     """See `Dataset.concat`."""
     if not parts:
         raise ValueError("nothing to concatenate: no dataset was given")
+    if any(part._transforms != parts[0]._transforms for part in parts):
+        raise ValueError(_DIFFER.format("map or with_transform"))
+    if any(part._decoders for part in parts):
+        parts = _decoded_alike(parts)
     first = parts[0]
-    for part in parts[1:]:
-        for aspect, left, right in (
-            ("map or with_transform", first._transforms, part._transforms),
-            ("decode", set(first._decoders or {}), set(part._decoders or {})),
-        ):
-            if left != right:
-                raise ValueError(f"these datasets differ in {aspect}; concatenate first, then apply it to the result")
     is_alike = all((options(part), part._shown_columns) == (options(first), first._shown_columns) for part in parts)
     if not is_alike or any(part._definition is not None for part in parts):
         return _composed(parts)
@@ -219,6 +217,16 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
     return joined._derive(
         indices=indices, columns=first._shown_columns, transforms=first._transforms, decoders=first._decoders
     )
+
+
+def _decoded_alike(parts: Sequence[D]) -> Sequence[D]:
+    """The parts, where the decoders of the first one also decode the media of the others."""
+    from jinx._dataset.decode_media import joined_decoders, kinds_of
+
+    if any(kinds_of(part._decoders) != kinds_of(parts[0]._decoders) for part in parts):
+        raise ValueError(_DIFFER.format("decode"))
+    decoders = joined_decoders([part._decoders for part in parts if len(part)] or [parts[0]._decoders])
+    return [parts[0]._derive(decoders=decoders), *parts[1:]]
 
 
 def _composed(parts: Sequence[D]) -> D:

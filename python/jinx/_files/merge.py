@@ -5,6 +5,9 @@ import os
 from jinx import _core
 from jinx._results import WriteResult
 
+# The beginning of the name of the file that says which inputs the parts are made of.
+INPUTS_OF_PARTS = ".inputs-of-parts-"
+
 
 def parse_part(part: str | tuple[int, int]) -> tuple[int, int]:
     """(number, count) of `(3, 8)`, or of `"3/8"`, the form of the command line.
@@ -38,6 +41,11 @@ def part_directory(out: str, part: int, parts: int) -> str:
     return os.path.join(out, f".part-{part:05}-of-{parts:05}")  # noqa: PTH118
 
 
+def inputs_of_parts(directory: str) -> list[str]:
+    """The names of the files that say which inputs the parts in a directory are made of; at most one, if all agree."""
+    return [name for name in os.listdir(directory) if name.startswith(INPUTS_OF_PARTS)]  # noqa: PTH208
+
+
 def merge(out: str | os.PathLike[str]) -> WriteResult:
     """Make one dataset from the parts in a directory; no sample is copied.
 
@@ -60,4 +68,6 @@ def merge(out: str | os.PathLike[str]) -> WriteResult:
             else NotADirectoryError(f"{directory}: this is not a directory")
         )
     rows, size, sidecar, shards = _core.merge(directory)
+    for name in inputs_of_parts(directory):
+        os.unlink(os.path.join(directory, name))  # noqa: PTH108, PTH118 - str in, str out
     return WriteResult(directory, rows, shards, size, sidecar)

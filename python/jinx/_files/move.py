@@ -8,7 +8,7 @@ from typing import Self
 
 from jinx import _core
 from jinx._open import missing
-from jinx._outputs import refuse_existing
+from jinx._outputs import refuse_existing, refuse_input, refuse_within
 from jinx._views.rebase import bases_after_move, set_bases
 from jinx.errors import JinxError, MismatchError
 
@@ -101,9 +101,10 @@ def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[st
         OSError: Another process is writing one of the two datasets.
         MismatchError: The sidecar is missing.
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
+        ValueError: The new name is that of a dataset that the view shows.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
-    new_bases = bases_after_move(parts.path, target, moved) if parts.is_view else None
+    new_bases = _bases_at(parts, target, moved)
     if parts.is_directory:
         _core.move_directory(parts.path, target, overwrite)
     else:
@@ -126,9 +127,10 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         FileExistsError: The new name exists, and `overwrite` is not set.
         MismatchError: A sidecar is missing, or another process changed the dataset meanwhile.
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
+        ValueError: The new name is that of a dataset that the view shows.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
-    new_bases = bases_after_move(parts.path, target, copied) if parts.is_view else None
+    new_bases = _bases_at(parts, target, copied)
     parts.require_sidecars()
     if parts.is_directory:
         _core.copy_directory(parts.path, target, overwrite)
@@ -140,17 +142,32 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
 
 
 def remove(path: str) -> None:
-    """Remove a dataset with all its files; a sidecar that another main file needs is kept.
+    """Remove a dataset with all its files; a sidecar that another main file needs is kept, and so is what a link names.
 
     Raises:
         FileNotFoundError: There is no such dataset.
         OSError: Another process is writing it.
     """
     parts = Parts.of(path)
+    if parts.is_directory and os.path.islink(parts.path):
+        os.unlink(parts.path)
+        return
     if parts.is_directory:
         _core.remove_directory(parts.path)
     else:
         _core.remove_pair(parts.path)
+
+
+def _bases_at(parts: Parts, target: str, moved: Mapping[str, str]) -> tuple[str, list[str | None]] | None:
+    """The id of a view and the places of its bases, for its new name; None for other datasets."""
+    if not parts.is_view:
+        return None
+    id_, bases = bases_after_move(parts.path, target, moved)
+    shown = [base for base in bases if base is not None]
+    refuse_input(target, shown)
+    if os.path.lexists(target):  # a shard of a directory that the view shows
+        refuse_within(target, shown)
+    return id_, bases
 
 
 def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:

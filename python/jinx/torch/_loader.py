@@ -11,19 +11,20 @@ from torch.utils.data import BatchSampler, RandomSampler, Sampler
 
 from jinx._arguments import whole_number, worker_number
 from jinx._core import Batches
+from jinx._dataset.added_identity import identity_with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
-from jinx._dataset.identity import identity_of, require_identity
+from jinx._dataset.identity import require_identity
 from jinx.errors import InvalidError
 from jinx.torch._collate import collate
 from jinx.torch._loader_plan import required
 
 __all__ = ["Loader"]
 
-_VERSION = 2
+_VERSION = 3
 # The maximum of seeds, epochs and numbers of batches.
 _LARGEST = 2**128
-_MEMBERS = {"version", "epoch", "batches", "batch_size", "shuffle", "seed", "generator", "dataset"}
+_MEMBERS = {"version", "epoch", "batches", "batch_size", "shuffle", "sampler", "seed", "generator", "dataset"}
 
 
 class Loader:
@@ -129,8 +130,15 @@ class Loader:
         return samples // self.batch_size if self.drops_remainder else -(-samples // self.batch_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the next iteration, also in a sampler that has epochs."""
-        self.epoch = whole_number("epoch", epoch, least=0)
+        """Set the epoch of the next iteration, also in a sampler that has epochs.
+
+        Another epoch begins with its first batch, whatever was delivered of the current one.
+        """
+        number = whole_number("epoch", epoch, least=0)
+        if number != self.epoch:
+            self.epoch = number
+            self._delivered = self._resume_after = 0
+            self._generator_state = None
         for sampler in (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
             tell = getattr(sampler, "set_epoch", None)
             if tell is not None:
@@ -138,7 +146,7 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         resume_after, self._resume_after = self._resume_after, 0
-        self._delivered = resume_after
+        delivered = self._delivered = resume_after
         self.skipped = []
         if self.generator is not None:
             if self._generator_state is None:
@@ -150,7 +158,8 @@ class Loader:
             samples = self._checked(outcomes)
             batch = self._finished(samples) if samples else None
             # The batch is counted only now: a batch that raised was not received, and the next loader begins with it.
-            self._delivered += 1
+            delivered += 1
+            self._delivered = delivered  # of the loop that was last to receive one, if there are several
             if samples:
                 yield batch
         self.epoch += 1
@@ -171,6 +180,7 @@ class Loader:
             "batches": self._delivered or self._resume_after,
             "batch_size": self.batch_size,
             "shuffle": self.shuffle,
+            "sampler": self._sampler_kind,
             "seed": self.seed,
             "generator": generator,
             "dataset": self._identity,
@@ -181,7 +191,7 @@ class Loader:
 
         Raises:
             InvalidError: The value is not the state of a `Loader`, or this loader has other arguments.
-            MismatchError: The state belongs to another dataset, or to another order of its samples.
+            MismatchError: The state belongs to another dataset, another order of its samples, or other added columns.
         """
         self._require_state(state)
         self.seed = state["seed"]
@@ -192,7 +202,11 @@ class Loader:
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        return identity_of(self.dataset)
+        return identity_with_columns(self.dataset)
+
+    @property
+    def _sampler_kind(self) -> str | None:
+        return "batch_sampler" if self.batch_sampler is not None else None if self.sampler is None else "sampler"
 
     def _require_state(self, state: Any) -> None:
         """Refuse a state that is not from `state_dict` of a `Loader` with the same arguments."""
@@ -203,7 +217,8 @@ class Loader:
                 "resume with the version of jinx that saved it, or begin the epoch again"
             )
         require_identity(saved["dataset"], self._identity, "this state")
-        for name, current in (("batch_size", self.batch_size), ("shuffle", self.shuffle)):
+        of_loader = {"batch_size": self.batch_size, "shuffle": self.shuffle, "sampler": self._sampler_kind}
+        for name, current in of_loader.items():
             if saved[name] != current:
                 raise InvalidError(f"the saved loader had {name}={saved[name]!r}, this one has {current!r}")
         for name, limit in (("epoch", _LARGEST), ("batches", self._most_batches()), ("seed", _LARGEST)):
@@ -234,7 +249,7 @@ class Loader:
         order: Iterable[int]
         if self.sampler is not None:
             order = self.sampler
-        elif not self.shuffle:
+        elif not self.shuffle or not len(self.dataset):  # torch shuffles no empty dataset
             order = range(len(self.dataset))
         elif self.generator is not None:
             order = RandomSampler(self.dataset, generator=self.generator)

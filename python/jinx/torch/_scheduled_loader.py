@@ -17,8 +17,9 @@ from torch.utils.data import Dataset as TorchDataset
 
 from jinx._arguments import whole_number, worker_number
 from jinx._core import Batches
+from jinx._dataset.added_identity import identity_with_columns
 from jinx._dataset.dataset import Dataset
-from jinx._dataset.identity import identity_of, require_identity
+from jinx._dataset.identity import require_identity
 from jinx._pack.plan import PackPlan
 from jinx.errors import InvalidError
 from jinx.torch._background_iterator import ahead
@@ -34,7 +35,7 @@ Workers = Literal["threads", "processes"]
 Positions = list[list[int]]
 R = TypeVar("R")
 
-_VERSION = 2
+_VERSION = 3
 _MEMBERS = {"version", "epoch", "dataset"}
 _FILLER = -1
 
@@ -87,6 +88,7 @@ class ScheduledLoader(Generic[R]):
         self._resume: Mapping[str, Any] | None = None
         self._active = self._schedule(None)
         self._done = 0
+        self._iteration = 0
 
     @property
     def plan(self) -> PackPlan:
@@ -99,7 +101,7 @@ class ScheduledLoader(Generic[R]):
         return self._plan.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Plan another epoch: the same samples in other packs. The current epoch continues."""
+        """Plan another epoch: the same samples in other packs. The current epoch continues if it is the same one."""
         if operator.index(epoch) != self.epoch:
             self._begin(self._planned(epoch), None)
 
@@ -134,7 +136,7 @@ class ScheduledLoader(Generic[R]):
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        return identity_of(self.dataset)
+        return identity_with_columns(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
         resume, self._resume = self._resume, None
@@ -142,13 +144,27 @@ class ScheduledLoader(Generic[R]):
             self._active = self._schedule(resume)
             self._done = 0
         schedule = self._active
+        iteration = self._iteration = self._iteration + 1
         results = self._in_processes(schedule) if self._uses_processes else self._in_threads(schedule)
         for step, result in enumerate(results):
-            if self._active is not schedule:  # set_epoch or load_state_dict inside the loop
+            if not self._continues(iteration, schedule):
                 return
             self._done = step + 1
             yield self._finished(result, step)
-        self._begin(self._planned(self.epoch + 1), None)
+        if self._continues(iteration, schedule):
+            self._begin(self._planned(self.epoch + 1), None)
+
+    def _continues(self, iteration: int, schedule: "PackSchedule") -> bool:
+        """Whether a loop is still at the loader's position; False after `set_epoch` or `load_state_dict` inside it.
+
+        Raises:
+            InvalidError: Another loop has begun.
+        """
+        if self._iteration != iteration:
+            raise InvalidError(
+                "another loop over this loader has begun, and one loader has one position; make a second loader"
+            )
+        return self._active is schedule
 
     def _finished(self, result: R, step: int) -> Any:
         """The object to yield for a batch."""
