@@ -1,8 +1,7 @@
-"""Operators on images and audio."""
+"""Operators on images."""
 
 import io
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -14,13 +13,6 @@ from jinx_pipeline.sample.media import Media
 def png(width: int, height: int) -> bytes:
     out = io.BytesIO()
     Image.new("RGB", (width, height)).save(out, "png")
-    return out.getvalue()
-
-
-def wav(seconds: float) -> bytes:
-    soundfile = pytest.importorskip("soundfile")
-    out = io.BytesIO()
-    soundfile.write(out, np.zeros(int(8000 * seconds), dtype=np.float32), 8000, format="WAV")
     return out.getvalue()
 
 
@@ -78,15 +70,3 @@ def test_an_image_column_of_a_dataset(tmp_path):
     )
     assert list(view["size"]) == [200, 30]
     assert view[0]["__dj__stats__"] == {"image_width": [200], "image_height": [10]}
-
-
-def test_audio_duration(tmp_path):
-    (tmp_path / "long.wav").write_bytes(wav(2))
-    samples = [{"audios": ["long.wav"]}, {"audios": [wav(0.5)]}]
-    marked = jp.create("audio_duration_filter")(
-        samples, roles=jp.Roles(media_root=str(tmp_path)), keep_stats=True, drop=False
-    )
-    assert [sample["__dj__stats__"]["audio_duration"] for sample in marked] == [[2.0], [0.5]]
-    assert len(jp.create("audio_duration_filter", min_duration=1)(samples[1:])) == 0
-    with pytest.raises(ValueError, match=r"3 bytes.* is not audio"):
-        jp.create("audio_duration_filter")([{"audios": [b"abc"]}])

@@ -4,8 +4,8 @@ import sys
 
 from jinx_pipeline.operators.api.media_filter import MediaFilter
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.optional import require
-from jinx_pipeline.sample.media import Media, MediaError
+from jinx_pipeline.operators.audio.waveform import seconds_of
+from jinx_pipeline.sample.media import Media
 
 
 @register("audio_duration_filter", modality="audio")
@@ -14,7 +14,8 @@ class AudioDurationFilter(MediaFilter):
 
         create("audio_duration_filter", min_duration=1, max_duration=30)
 
-    Needs soundfile (the extra `audio`), which reads WAV, FLAC, OGG, MP3 and other formats.
+    Needs soundfile (the extra `audio`), which reads WAV, FLAC, OGG, MP3 and other formats; with PyAV (the extra
+    `video`), it also reads AAC and what else FFmpeg knows.
 
     Attributes:
         min_duration: The shortest duration.
@@ -30,9 +31,4 @@ class AudioDurationFilter(MediaFilter):
     bounds = {"audio_duration": ("min_duration", "max_duration")}
 
     def measure_medium(self, medium: Media) -> dict[str, float]:
-        soundfile = require("soundfile", extra="audio", what="audio_duration_filter")
-        with medium.stream() as file:
-            try:
-                return {"audio_duration": float(soundfile.info(file).duration)}
-            except RuntimeError as error:
-                raise MediaError(f"{medium!r} is not audio that soundfile can read: {error}") from error
+        return {"audio_duration": seconds_of(medium, self.name)}
