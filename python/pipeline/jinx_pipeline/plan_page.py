@@ -236,4 +236,4 @@ def _names(streams: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> str:
             return f"{stream['node']}{port}"
         return "sources" if len(sources) == 1 else f"source {sources.index(stream['node'])}"
 
-    return ", ".join(map(name, streams))
+    return ", ".join(dict.fromkeys(map(name, streams)))

@@ -65,3 +65,8 @@ def test_conditions(folder):
 def test_includes(folder):
     assert numbers(folder, "included.jinx") == [n for n in range(40) if n % 3 > 0] + list(range(20))
     assert numbers(folder, "included-rejected.jinx") == [n for n in range(40) if n % 3 == 0]
+
+
+def test_pictures(folder):
+    assert (folder / "include.svg").read_text("utf-8").startswith("<svg")
+    assert "<h2>Graph</h2>" in (folder / "include.html").read_text("utf-8")

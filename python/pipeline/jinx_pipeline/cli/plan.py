@@ -1,5 +1,6 @@
 """The command `jinx-pipeline plan`: shows what a run would do."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,8 +14,9 @@ from jinx_pipeline.cli.running import examples, input_options, print_json, read_
 @click.option("--workers", type=click.IntRange(1), help="The number of processes; by default that of cores.")
 @click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB.")
 @click.option("--run-code", is_flag=True, help="Load the files of custom_operators, and measure their operators too.")
+@click.option("--graph", type=click.Path(), help="Draw the recipe: to a file .svg, or .mmd for Mermaid.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(recipe: str, source: str | None, *, run_code: bool, as_json: bool, **options: Any) -> None:
+def plan(recipe: str, source: str | None, graph: str | None, *, run_code: bool, as_json: bool, **options: Any) -> None:
     """Show what RECIPE would do: stages, order of filters, blocks, inputs to convert, disk space.
 
     RECIPE is a file, or the name of a recipe that comes with the package; `run` lists the names. Everything is checked,
@@ -22,8 +24,17 @@ def plan(recipe: str, source: str | None, *, run_code: bool, as_json: bool, **op
     only run with --run-code.
     """
     from jinx_pipeline.plan_page import describe
+    from jinx_pipeline.report.graph_picture import mermaid, picture_of
+    from jinx_pipeline.report.graph_svg import document
+    from jinx_pipeline.runlog.work_dir import publish_text
 
-    facts = describe(read_with_input(recipe, source, options), run_code=run_code)
+    if graph is not None and Path(graph).suffix not in {".svg", ".mmd"}:
+        raise click.UsageError(f"--graph {graph}: the name of a picture ends in .svg or .mmd")
+    loaded = read_with_input(recipe, source, options)
+    facts = describe(loaded, run_code=run_code)
+    if graph is not None:
+        picture = picture_of(loaded)
+        publish_text(Path(graph).absolute(), document(picture) if graph.endswith(".svg") else mermaid(picture))
     if as_json:
         print_json(facts)
         return

@@ -1,11 +1,13 @@
 """The command `jinx-pipeline run`: runs a recipe."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
+from jinx_pipeline.recipe.model import Recipe
 
 
 @click.command(
@@ -23,6 +25,7 @@ from jinx_pipeline.cli.running import examples, input_options, print_result, rea
 @click.option("--limit", type=click.IntRange(1), help="Try the recipe on so many samples, and show what it drops.")
 @click.option("--from-stats", type=click.Path(), help="Use the statistics of this output of analyze.")
 @click.option("--trace", type=click.IntRange(0), help="Keep so many examples of what each operator changed or dropped.")
+@click.option("--report", type=click.Path(), help="Write a report on the run, one HTML file.")
 @run_options
 def run(
     recipe: str | None,
@@ -31,6 +34,7 @@ def run(
     from_stats: str | None,
     progress: str,
     *,
+    report: str | None,
     source: str | None,
     overwrite: bool,
     restart: bool,
@@ -43,10 +47,11 @@ def run(
     output appears only when everything is written. A row on which an operator fails is left out and reported, and no
     other row is lost. The exit code is 1 if there are more such rows than --max-bad-rows.
     """
-    from jinx_pipeline.recipe.model import Export
-    from jinx_pipeline.recipe.output_kind import kind_at
+    from jinx_pipeline.publish.destination import refuse_folder_of
     from jinx_pipeline.recipe.shipped import shipped
+    from jinx_pipeline.report.page import run_page
     from jinx_pipeline.run import Run
+    from jinx_pipeline.runlog.work_dir import publish_text
 
     if recipe is None:
         for name, purpose in shipped().items():
@@ -54,13 +59,7 @@ def run(
         return 0
     loaded = read_with_input(recipe, source, options)
     if out is not None:
-        if len(loaded.all_outputs) > 1:
-            raise click.UsageError(f"{recipe} has {len(loaded.all_outputs)} outputs; --out replaces only one")
-        export = loaded.export or Export(out)
-        kind = kind_at(out, export.kind)
-        # A single file has no shards.
-        shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
-        loaded = loaded.with_exports([replace(export, path=out, kind=kind, shard_size=shards)])
+        loaded = _with_output(loaded, recipe, out)
     if limit is not None:
         from jinx_pipeline.cli.trial import print_trial
 
@@ -73,5 +72,24 @@ def run(
         loaded = use_stats(loaded, from_stats)
     if overwrite:
         loaded = loaded.with_exports([replace(export, overwrite=True) for export in loaded.exports])
+    if report is not None:
+        refuse_folder_of(Path(report))
     run = Run(loaded, progress="none" if as_json else progress, restart=restart)
-    return print_result(result_of(run), as_json=as_json)
+    result = result_of(run)
+    if report is not None:
+        publish_text(Path(report).absolute(), run_page(run.recipe, result))
+    return print_result(result, as_json=as_json)
+
+
+def _with_output(loaded: Recipe, name: str, out: str) -> Recipe:
+    """The recipe with another output."""
+    from jinx_pipeline.recipe.model import Export
+    from jinx_pipeline.recipe.output_kind import kind_at
+
+    if len(loaded.all_outputs) > 1:
+        raise click.UsageError(f"{name} has {len(loaded.all_outputs)} outputs; --out replaces only one")
+    export = loaded.export or Export(out)
+    kind = kind_at(out, export.kind)
+    # A single file has no shards.
+    shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
+    return loaded.with_exports([replace(export, path=out, kind=kind, shard_size=shards)])

@@ -11,6 +11,9 @@ import numpy as np
 from jinx._sizes import natural_size
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
+from jinx_pipeline.report.graph_picture import picture_of
+from jinx_pipeline.report.graph_svg import STYLE as GRAPH_STYLE
+from jinx_pipeline.report.graph_svg import svg
 from jinx_pipeline.worker.row_examples import shown
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text 
   background: var(--back); }
 .end p { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden;
   margin-top: 0.4rem; }
+.picture { overflow-x: auto; } .picture svg { margin: 0 auto; width: auto; max-width: none; }
+@media (max-width: 40rem) { .picture svg { width: 40rem; height: auto; } }
 .bad { color: var(--bad); } .heat td + td, .heat th + th { text-align: center; min-width: 4.5rem; }
 """
 
@@ -67,9 +72,15 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         figures: The analysis of the statistics.
     """
     title = ", ".join(source.path for source in recipe.sources)
+    facts = [
+        (f"{figures.samples:,}", "samples"),
+        (str(len(figures.statistics)), "statistics"),
+        (f"{len(result.bad_rows):,}", "rows failed"),
+        (f"{result.seconds:.1f} s", "this run"),
+    ]
     parts = [
         f"<h1>{escape(title)}</h1>",
-        _facts(figures, result),
+        _facts(facts),
         "<h2>Statistics</h2>",
         _overall(figures.statistics),
         f'<h2>Distributions</h2><p class="soft">{_LEGEND}</p><div class="grid">',
@@ -82,22 +93,47 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         _operators(result),
         _quarantine(result),
     ]
+    return _document(f"{title}: analysis", parts)
+
+
+def run_page(recipe: Recipe, result: "RunResult") -> str:
+    """The report on a run: its graph with rows and seconds, its outputs and operators, and the rows that failed.
+
+    Args:
+        recipe: The recipe.
+        result: The result of its run.
+    """
+    title = ", ".join(export.path for export in recipe.exports)
+    facts = [
+        (f"{result.rows_in:,}", "samples read"),
+        (f"{result.rows_out:,}", "samples written"),
+        (f"{len(result.bad_rows):,}", "rows failed"),
+        (f"{result.seconds:.1f} s", "this run"),
+    ]
+    outputs = [[escape(output.path), f"{output.rows:,}", natural_size(output.bytes)] for output in result.outputs]
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        _facts(facts),
+        f'<h2>Graph</h2><div class="card picture">{svg(picture_of(recipe, result))}</div>',
+        f"<h2>Outputs</h2>{_table(['', 'samples', 'size'], outputs)}",
+        "<h2>Operators</h2>",
+        _operators(result),
+        _quarantine(result),
+    ]
+    return _document(title, parts)
+
+
+def _document(title: str, parts: Sequence[str]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}: analysis</title><style>{_STYLE}</style></head>\n<body>"
+        f"<title>{escape(title)}</title><style>{_STYLE}{GRAPH_STYLE}</style></head>\n<body>"
         + "\n".join(parts)
         + "</body></html>\n"
     )
 
 
-def _facts(figures: Analysis, result: "RunResult") -> str:
-    facts = [
-        (f"{figures.samples:,}", "samples"),
-        (str(len(figures.statistics)), "statistics"),
-        (f"{len(result.bad_rows):,}", "rows failed"),
-        (f"{result.seconds:.1f} s", "this run"),
-    ]
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
     return (
         '<div class="facts">'
         + "".join(f'<div><b>{a}</b><span class="soft">{b}</span></div>' for a, b in facts)

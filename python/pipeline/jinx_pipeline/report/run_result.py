@@ -8,6 +8,7 @@ from typing import Any
 
 from jinx_pipeline.model.receipt import BadRow
 from jinx_pipeline.plan.inputs import Input
+from jinx_pipeline.plan.mixture import order_of_groups
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.figures import OperatorTotals, totals
@@ -48,6 +49,7 @@ class RunResult:
         resumed: Whether work of an earlier run was used.
         max_bad_rows: The option of the recipe.
         outputs: Each output.
+        source_rows: The samples that were read from each source node of a graph.
     """
 
     path: str
@@ -62,6 +64,7 @@ class RunResult:
     resumed: bool = False
     max_bad_rows: int = 0
     outputs: list[OutputResult] = field(default_factory=list[OutputResult])
+    source_rows: list[int] = field(default_factory=list[int])
 
     @property
     def ok(self) -> bool:
@@ -110,6 +113,7 @@ def result_of(
         resumed=resumed,
         max_bad_rows=recipe.options.max_bad_rows,
         outputs=outputs,
+        source_rows=order_of_groups(recipe, [source.rows for source in inputs])[1],
     )
 
 
