@@ -12,7 +12,6 @@ BASE64 = {
     "contentEncoding": "base64",
     "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
 }
-NO_FEATURES = {"type": "array", "items": TEXT, "maxItems": 0, "description": "No feature is defined for manifests."}
 FEATURES = {"type": "array", "items": {"enum": ["view"]}, "uniqueItems": True, "description": "See versions.md."}
 
 
@@ -209,7 +208,7 @@ MANIFEST = record(
         "format": {"const": "jinx"},
         "version": {"type": "string", "pattern": r"^1\.[1-9][0-9]*$"},
         "generation": {**UINT, "minimum": 1},
-        "features_required": NO_FEATURES,
+        "features_required": FEATURES,
         "split": {"type": ["string", "null"]},
         "num_samples": UINT,
         "shards": {

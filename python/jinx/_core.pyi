@@ -212,7 +212,7 @@ class Reader:
     def _column_types(self) -> list[tuple[str, str]]:
         """The columns of the Arrow schema, and their Python types."""
     def _is_saved_view(self) -> bool:
-        """Whether the only file is a saved view whose bases are not open."""
+        """Whether the files are a saved view whose bases are not open."""
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
         """The files below all views, the positions of the view's samples in these files (little-endian u64, or None
         for all in order), and the columns that the files do not have."""
@@ -558,6 +558,12 @@ def view_footer(path: str) -> str | None:
 def open_view_footer(file: Reader) -> str | None:
     """Like `view_footer`, for the open file of a view."""
 
+def is_view_directory(path: str) -> bool:
+    """Whether a directory holds saved views, as its manifest says."""
+
+def view_files(file: Reader) -> list[Rows]:
+    """Each file of a view by itself: one, or the shards of a directory."""
+
 def open_base(file: Reader, view: str, base: int, places: Sequence[str] | None) -> Rows:
     """A base of a saved view, from the first of `places` that has it, or from the path in the view. `view` is the path
     of the view, and `file` its open file.
@@ -579,10 +585,14 @@ def view_line_offsets(file: Reader, base: int) -> bytes:
     """The line offsets that a view keeps for a base of plain JSON lines; see `Rows.line_offsets`."""
 
 def view_set_paths(path: str, id: str, places: str) -> None:
-    """Rewrites the paths of the bases of the saved view with this id; `places` is a JSON list of [path, hint] or null.
+    """Rewrites the places of the bases of the saved view with this id; `places` is a JSON list of [path, hint], URL or
+    null for each.
 
     MismatchError if another dataset has the name.
     """
+
+def view_directory_set_paths(path: str, shards: str) -> None:
+    """Like `view_set_paths`, for a directory of views; `shards` is a JSON list of [name, id, places]."""
 
 def hash_bytes(data: bytes) -> str:
     """xxh3-128 as 32 hex digits."""

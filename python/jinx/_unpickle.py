@@ -18,6 +18,7 @@ _MODULES = {
     "ListColumn": "jinx._dataset.added_columns",
     "ViewDefinition": "jinx._dataset.view_definition",
     "SavedView": "jinx._views.open",
+    "SavedViews": "jinx._views.open",
     "KeepColumns": "jinx._dataset.transforms",
     "MediaDecoder": "jinx._dataset.decode_media",
     "MergeIntoSample": "jinx._dataset.transforms",

@@ -4,13 +4,14 @@ import base64
 import json
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import orjson
 import xxhash
 from tagging import HERE, tag, update
-from write_1_1 import View, Writer, x, zst
+from write_1_1 import View, Writer, manifest, x, zst
 
 OUT = HERE / "views"
 ENTRIES: list[dict] = []
@@ -79,14 +80,14 @@ def saved(bases: list, positions: list[int] | None = None, drop: tuple[str, ...]
     return View([entry for entry, _ in both], [offsets for _, offsets in both], positions, list(drop))
 
 
-def write(path: Path, view: View, own: list[dict], columns: tuple = (), close: dict | None = None, **options: object) -> None:
-    """Writes the files of a view."""
+def write(path: Path, view: View, own: list[dict], columns: tuple = (), close: dict | None = None, **options: object) -> dict:
+    """Writes the files of a view; returns its footer."""
     writer = Writer(path, **options)
     for row in own:
         writer.write(row)
     for wanted in columns:
         writer.column(*wanted)
-    writer.close(view=view, **(close or {}))
+    return writer.close(view=view, **(close or {}))
 
 
 def entry(name: str, about: str, expect: dict, view: View) -> None:
@@ -152,6 +153,47 @@ def good_views() -> None:
     good("several", "bases of several kinds, one of them twice", saved([columns, old, directory("1_1/folder", 2), columns], [0, 9, 13, 20, 8]))
     good("lines", "plain JSON lines, of which some hold markers", saved([lines()], [2, 0, 1]), OWN)
     good("lines_all", "plain JSON lines, their offsets by pointer", saved([lines()], drop=("raw",)), pointers=True)
+
+
+def directory_of_views(name: str, parts: list[tuple[View, list[dict]]], expect: dict, about: str, *, plain: tuple[str, ...] = (),
+                       edit: Callable[[dict], None] | None = None) -> None:  # fmt: skip
+    """A directory whose shards are views; `plain`: shards that are ordinary pairs instead."""
+    shards = []
+    for i, (view, own) in enumerate(parts):
+        shard = f"shard-{i:05d}.jinx"
+        if shard in plain:
+            writer = Writer(OUT / name / shard)
+            for row in own:
+                writer.write(row)
+            shards.append((shard, writer.close()))
+        else:
+            shards.append((shard, write(OUT / name / shard, view, own)))
+
+    def edited(table: dict) -> None:
+        table["features_required"] = ["view"]
+        if edit:
+            edit(table)
+
+    manifest(OUT / name, shards, edited)
+    ENTRIES.append({"name": f"views/{name}", "about": about, "path": f"views/{name}", "expect": expect})
+
+
+def directories() -> None:
+    """Views that are directories."""
+    columns, old = pair("1_1/columns.jinx"), pair("1_0/sidecar.jinx")
+    for base in (columns, old):
+        base["path"] = f"../{base['path']}"
+    together = rows_of(columns) + rows_of(old)
+    parts = [(saved([columns, old], [8, 0, 9], ("url", "q")), OWN), (saved([columns, old], [0, 8], ("url", "q")), []), (saved([columns, old], [], ("q",)), [])]
+    own = [tag(row) for row in OWN] + [{}, {}]
+    rows = [{name: value for name, value in together[at].items() if name not in ("url", "q", *row)} | row for at, row in zip((8, 0, 9, 0, 8), own, strict=True)]
+    directory_of_views("shards", parts, {"rows": rows}, "three shards: with columns of its own, without, and without samples")
+
+    columns["path"] = f"../{columns['path']}"
+    parts = [(saved([columns], [2]), [{"a": 1}]), (saved([columns], [1]), [{"a": 2}])]
+    refused = {"error": "unsupported", "at": "row"}
+    directory_of_views("bad/shard_is_no_view", parts, {**refused, "row": 1}, "an ordinary pair among views", plain=("shard-00001.jinx",))
+    directory_of_views("bad/shard_is_a_view", parts, {**refused, "row": 0}, "views that the manifest does not announce", edit=lambda table: table.update(features_required=[]))
 
 
 def bad_views() -> None:
@@ -284,6 +326,7 @@ def main() -> None:
     (OUT / "lines.jsonl").write_bytes(b"".join(line for line, _ in LINES))
     good_views()
     bad_views()
+    directories()
     update("views/", ENTRIES)
 
 

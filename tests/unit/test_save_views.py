@@ -165,8 +165,8 @@ def test_functions_applied_are_refused_with_what_to_do(tmp_path):
 
 def test_wrong_names_and_existing_files(tmp_path):
     ds = pair(tmp_path)
-    with pytest.raises(ValueError, match=r"ends in \.jinx"):
-        ds.save(tmp_path / "v")
+    with pytest.raises(ValueError, match="suffix in lower case"):
+        ds.save(tmp_path / "v.JINX")
     ds[:3].save(tmp_path / "v.jinx")
     with pytest.raises(FileExistsError, match="overwrite=True"):
         ds[:4].save(tmp_path / "v.jinx")

@@ -85,14 +85,17 @@ def _absolute(source: str, target: str) -> dict[str, str]:
     return {os.path.abspath(source): os.path.abspath(target)}  # noqa: PTH100 - str in, str out
 
 
-@click.command(epilog=examples("jinx rebase good.jinx /data/laion.jinx", "jinx rebase both.jinx new/a.jinx new/b.jinx"))
+@click.command(
+    epilog=examples("jinx rebase good.jinx /data/laion.jinx", "jinx rebase both.jinx new/a.jinx s3://bucket/b.jinx")
+)
 @click.argument("view", type=PATH)
 @click.argument("new", nargs=-1, required=True, type=PATH, metavar="NEW...")
 def rebase(view: str, new: tuple[str, ...]) -> None:
     """Tell the saved view VIEW the new places of its datasets, after they moved.
 
-    NEW is a path for each dataset, in the order of `jinx info VIEW`. Each must hold the dataset that the view was saved
-    over; otherwise nothing changes.
+    NEW is a path or URL for each dataset, in the order of `jinx info VIEW`. Each path must hold the dataset that the
+    view was saved over; otherwise nothing changes. A URL such as s3://bucket/laion.jinx is kept next to the paths, but
+    not opened.
     """
     from jinx._views.rebase import rebase as write_places
 

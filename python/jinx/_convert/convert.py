@@ -19,12 +19,14 @@ from jinx._convert.splits import file_name, splits_of
 from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.reopen_with import reopen_with
 from jinx._dataset.stored_bytes import stored_bytes
+from jinx._dataset.summary import extra_indexed
 from jinx._disk_space import require_space, unpacked_bytes
 from jinx._files.merge import part_directory
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_other_output, refuse_within
 from jinx._results import WriteResult
 from jinx._scratch import scratch_directory
 from jinx._suggest import hint, unknown_column
+from jinx._views.bases import is_view
 from jinx._writer import shard_bytes
 from jinx._writer_copy import copy_all
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 # With one of these options, an output may be much smaller than its input.
 _NARROWING = ("columns", "drop", "limit", "where", "split", "resume")
+# Options that choose or name columns.
+_OF_COLUMNS = ("columns", "drop", "rename", "indexed")
 # Progress is reported between two calls.
 _COPIED_AT_ONCE = 65536
 
@@ -107,7 +111,7 @@ def stream(
         if not inputs.files:
             return iter(())
         # Files are opened one after another; the working directory may have changed by then.
-        if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
+        if inputs.format == "jinx" and any(is_view(file) for file in inputs.files):
             return _of_views(inputs.files, names, where)
         absolute = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
         return _core.stream(absolute, input_format=inputs.format, columns=names, where=where, markers=markers)
@@ -204,7 +208,7 @@ class Conversion:
         settings = self.settings
         if settings.core["rejects"] is not None:
             refuse_input(settings.core["rejects"], inputs.files)
-        if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
+        if inputs.format == "jinx" and any(is_view(file) for file in inputs.files):
             from jinx._dataset.dataset import Dataset
             from jinx._open import open
 
@@ -228,6 +232,10 @@ class Conversion:
             extra_options["resume_key"] = _resume_key(inputs, settings, extra_options)
         elif settings.core["resume"]:
             raise ValueError(f"{settings.out}: only a conversion of files into a directory of shards can be resumed")
+        if settings.target == inputs.format == "jinx" and not any(settings.core[name] for name in _OF_COLUMNS):
+            from jinx._open import open
+
+            extra_options["indexed"] = extra_indexed(open(inputs.files)) or None
         if settings.target == "jinx" and not any(settings.core[name] for name in _NARROWING):
             require_space(settings.out, unpacked_bytes(inputs.files))
         done = _core.convert(
@@ -411,7 +419,7 @@ class Conversion:
         if not whole:
             kept = [name for name in source.column_names if name not in (core["drop"] or ())]
             schema = schema_if_empty(source[:0].select_columns(kept))
-        with self._writer(schema) as writer:
+        with self._writer(schema, extra_indexed(source)) as writer:
             if len(whole) == len(source) and not core["drop"] and not core["append"]:
                 copy_all(writer._core, source, stored_bytes(source), self.progress)
                 return writer.close()
@@ -421,7 +429,8 @@ class Conversion:
                     self.progress(writer.samples, writer.bytes, None)
             return writer.close()
 
-    def _writer(self, arrow_schema: str | None = None) -> "Writer":
+    def _writer(self, arrow_schema: str | None = None, indexed: Sequence[str] = ()) -> "Writer":
+        """A writer of the output; `indexed` are columns that the input indexes."""
         from jinx._writer import Writer
 
         core = self.settings.core
@@ -430,7 +439,7 @@ class Conversion:
             self.settings.out,
             sidecar=core["sidecar"],
             compression=codec if level is None else f"{codec}:{level}",
-            indexed=core["indexed"],
+            indexed=core["indexed"] or list(indexed) or None,
             shard_size=core["shard_size"],
             overwrite=core["overwrite"],
             append=core["append"],
@@ -458,11 +467,6 @@ def _of_views(files: Sequence[str], columns: list[str] | None, where: str | None
     whole = Dataset.concat([open(file) for file in files])
     chosen = whole if where is None else whole.filter(where)
     return map(dict, chosen if columns is None else chosen.select_columns(columns))
-
-
-def _is_view(file: str) -> bool:
-    """Whether a file is a saved view, which shows samples of others."""
-    return os.path.isfile(file) and _core.view_footer(file) is not None  # noqa: PTH113
 
 
 def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, Any]) -> str:

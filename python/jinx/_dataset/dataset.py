@@ -312,22 +312,26 @@ class Dataset(Base):
 
         return with_columns(self, columns, on, missing)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
+    def save(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False, shard_size: int | str | None = None
+    ) -> "WriteResult":
         """Save this view: its samples, as positions in the files, and its own columns.
 
         No sample is copied: the files stay where they are. `jinx.convert` turns a saved view into a separate dataset.
 
         Args:
-            path: Its name ends in `.jinx`.
-            overwrite: Replace an existing file, in one step when the view is complete.
+            path: A name that ends in `.jinx` is one file, any other name a directory of shards.
+            overwrite: Replace an existing view, in one step when the new one is complete.
+            shard_size: Close shards of a directory at about this size: `"512MB"` or bytes; by default 1 GB.
 
         Raises:
-            FileExistsError: The file exists, and `overwrite` is not set.
+            FileExistsError: The file or directory exists, and `overwrite` is not set.
             TypeError: Functions were applied (`map`, `with_transform`): use `with_columns`.
+            ValueError: `shard_size` is set for one file.
         """
         from jinx._views.save import save
 
-        return save(self, path, overwrite=overwrite)
+        return save(self, path, overwrite=overwrite, shard_size=shard_size)
 
     def decode(self, spec: "DecodeSpec") -> Self:
         """A view whose media are decoded on access.
@@ -457,12 +461,8 @@ class Dataset(Base):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Paths, options and view; unpickling compares the ids and numbers of samples of the files."""
-        state = {
-            "indices": self._indices,
-            "columns": self._shown_columns,
-            "transforms": self._transforms,
-            "decoders": self._decoders,
-        }
+        state: dict[str, Any] = {"indices": self._indices, "columns": self._shown_columns}
+        state |= {"transforms": self._transforms, "decoders": self._decoders}
         if self._definition is not None:
             return reopen_view, (type(self), self._definition, {**state, "lazy": self._options["lazy"]})
         state |= {"identities": self._identities()}

@@ -17,5 +17,5 @@ def reopen_with(dataset: "Dataset", **options: Any) -> "Dataset":
     if isinstance(old, ViewDefinition):
         new = replace(old, parts=tuple(reopen_with(part, **options) for part in old.parts))
     else:
-        new = replace(old, options={**old.options, **options}, file=None)
+        new = old.with_options(options)
     return dataset._derive(rows=new.rows(), definition=new, indices=dataset._indices, columns=dataset._shown_columns)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
 from jinx._suggest import path_text
@@ -128,6 +129,18 @@ def describe(dataset: Reader) -> "DatasetInfo":
         ids=[footer.get("id") for footer in footers],
         meta=first.get("meta") or {},
     )
+
+
+def extra_indexed(dataset: Any) -> list[str]:
+    """The shown columns that the files index besides those at the top level which are always indexed."""
+    info: DatasetInfo = dataset.info()
+    shown = set(column_names(dataset))
+    extra: list[str] = []
+    for column in info.indexed:
+        path = _core.parse_path(column.path)
+        if (column.dtype == "utf8" or len(path) > 1) and path[0] in shown:
+            extra.append(column.path)
+    return extra
 
 
 def column_infos(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> "list[ColumnInfo]":

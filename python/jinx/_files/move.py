@@ -9,6 +9,7 @@ from typing import Self
 from jinx import _core
 from jinx._open import missing
 from jinx._outputs import refuse_existing, refuse_input, refuse_within
+from jinx._views.bases import is_view
 from jinx._views.rebase import bases_after_move, set_bases
 from jinx.errors import JinxError, MismatchError
 
@@ -69,7 +70,7 @@ class Parts:
     def is_view(self) -> bool:
         """Whether the path is a saved view, which shows samples of other datasets; False for an unreadable file."""
         try:
-            return not self.is_directory and _core.view_footer(self.path) is not None
+            return is_view(self.path)
         except JinxError:
             return False
 
@@ -110,7 +111,7 @@ def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[st
     else:
         _core.move_pair(parts.path, target, overwrite)
     if new_bases:
-        set_bases(target, *new_bases)
+        set_bases(target, new_bases)
 
 
 def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[str, str] = _NOTHING) -> None:
@@ -138,7 +139,7 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         sidecar = parts.files[1] if len(parts.files) > 1 else None
         _core.copy_pair(parts.path, sidecar, target, overwrite)
     if new_bases:
-        set_bases(target, *new_bases)
+        set_bases(target, new_bases)
 
 
 def remove(path: str) -> None:

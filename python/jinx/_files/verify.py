@@ -47,7 +47,7 @@ def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_valu
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
-        if not problems and os.path.isfile(name) and _core.sniff(name)[0] == "a JINX file":  # noqa: PTH113
+        if not problems and (os.path.isdir(name) or _core.sniff(name)[0] == "a JINX file"):  # noqa: PTH112
             from jinx._views.verify import base_problems
 
             return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))

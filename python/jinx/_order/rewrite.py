@@ -13,6 +13,7 @@ from jinx._convert.formats import format_of
 from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.stored_bytes import file_sizes, stored_bytes
+from jinx._dataset.summary import extra_indexed
 from jinx._disk_space import require_space
 from jinx._order.memory_limit import memory_bound
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_stdout, refuse_within
@@ -66,8 +67,6 @@ class Job:
         where, shard_size = options.get("where"), options.get("shard_size")
         bound = memory_bound(options.get("memory"))
         target = output_name(out)
-        if view and shard_size is not None:
-            raise ValueError("a view is saved as one file: shard_size has no meaning with view=True")
         refuse_stdout(target)
         if not overwrite:
             refuse_existing(target)
@@ -98,7 +97,7 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
         from jinx._dataset.selection import at
 
         positions = np.frombuffer(ordering.positions(0, len(ordering)), dtype="<u8").astype(np.int64)
-        saved = at(job.dataset, positions).save(job.out, overwrite=job.overwrite)
+        saved = at(job.dataset, positions).save(job.out, overwrite=job.overwrite, shard_size=job.shard_size)
         return _result(job, saved, "view", temporary=0, missing=missing, seed=seed)
     # Samples without a key may be left out.
     stored = stored_bytes(job.dataset) * len(ordering) // max(1, len(job.dataset))
@@ -143,16 +142,10 @@ def _opened(source: Source) -> Dataset:
 
 
 def _writer(job: Job) -> _core.Writer:
-    # Numbers at the top level are always indexed.
-    indexed = [
-        column.path
-        for column in job.dataset.info().indexed
-        if column.dtype == "utf8" or len(_core.parse_path(column.path)) > 1
-    ]
     shard_size = shard_bytes(job.out, job.shard_size)
     return _core.Writer(
         job.out,
-        indexed=indexed or None,
+        indexed=extra_indexed(job.dataset) or None,
         overwrite=job.overwrite,
         shard_size=shard_size,
         arrow_schema=schema_if_empty(job.dataset),

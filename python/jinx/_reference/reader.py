@@ -165,7 +165,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             need(around[0] in (b"", b"\n") and around[1] == footer + b"\n%d\n" % end, "bytes around the footer")
             self.id, _, hashes, fields = take(table, id=str, columns=list, line_hash=dict, fields=list)
             need(re.fullmatch(HASH, self.id), "malformed id")
-            self.identity = [self.count, len(self.data), self.id, len(self.sidecar or b"")]
+            self.identity = [self.samples, len(self.data), self.id, len(self.sidecar or b"")]
             self.hashes = self._array(hashes, "<u8")
             self.media = {tuple(field["path"]) for field in fields if "media" in field}
         else:
@@ -419,7 +419,9 @@ class View:  # views.md; `view[i]` is a sample
 
     def _directory(self, place: Path, entry: dict) -> list[Pair | Lines]:
         need((place / "jinx.json").exists(), "no manifest", MismatchError)
-        shards = manifest(place)[: entry["shards"]]
+        shards, are_views = manifest(place)
+        need(not are_views, "a base is a view", MismatchError)
+        shards = shards[: entry["shards"]]
         listed = [[name, samples, id_] for name, samples, _, id_, _ in shards]
         text = json.dumps(listed, separators=(",", ":"), ensure_ascii=False).encode()
         actual = [len(listed), xxh3_128_hexdigest(text), sum(samples for _, samples, _ in listed)]
@@ -457,25 +459,28 @@ def open_pairs(path: str | Path) -> list[Pair | View]:
         pairs = [Pair(shard) for shard in shards]
         need(not any(pair.is_view for pair in pairs), "a shard is a view", UnsupportedError)
         return pairs
-    return open_shards(path, manifest(path))
+    shards, are_views = manifest(path)
+    pairs = open_shards(path, shards, are_views=are_views)
+    return [View(pair) for pair in pairs] if are_views else pairs
 
 
-def manifest(path: Path) -> list[list]:  # name, samples, bytes, id and sidecar_bytes of each shard
+# Name, samples, bytes, id and sidecar_bytes of each shard; whether they are views.
+def manifest(path: Path) -> tuple[list[list], bool]:
     data = (path / "jinx.json").read_bytes()
-    table, new = parse_table(data[:-1])
+    table, new = parse_table(data[:-1], "view")
     need(new and data.endswith(b"\n") and table.get("format") == "jinx", "not a manifest")
     total, shards = take(table, num_samples=int, shards=list)
     shards = [take(shard, name=str, samples=int, bytes=int, id=str, sidecar_bytes=int) for shard in shards]
     need(sum(samples for _, samples, *_ in shards) == total, "num_samples")
-    return shards
+    return shards, "view" in table.get("features_required", [])  # views.md 6
 
 
-def open_shards(path: Path, shards: list[list]) -> list[Pair]:
+def open_shards(path: Path, shards: list[list], *, are_views: bool = False) -> list[Pair]:
     pairs = []
     for name, *identity in shards:
         need((path / name).exists(), f"shard {name} is missing", MismatchError)
         need((path / name).stat().st_size >= identity[1], f"shard {name} is cut", TruncatedFileError)
         pairs.append(Pair(path / name))
-        need(not pairs[-1].is_view, f"shard {name} is a view", UnsupportedError)
+        need(pairs[-1].is_view == are_views, f"shard {name} is a view, or not one like the others", UnsupportedError)
         need(pairs[-1].identity == identity, f"shard {name} is not the one in the manifest", MismatchError)
     return pairs

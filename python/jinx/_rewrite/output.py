@@ -29,7 +29,7 @@ class Output:
         path: The name of the output.
         view: Save a view, and copy no sample.
         overwrite: Replace what exists.
-        options: Keywords of `jinx.convert`, for a copy.
+        options: Keywords of `jinx.convert`, for a copy; of a view only the size of shards.
         progress: As for `jinx.convert`.
     """
 
@@ -52,8 +52,9 @@ class Output:
         require_function("progress", progress)
         path, view, overwrite = output_name(out), options.get("view", False), options.get("overwrite", False)
         of_copies = {name: value for name, value in options.items() if name in _OF_COPIES and value is not None}
-        if view and of_copies:
-            raise ValueError(f"{next(iter(of_copies))} is for copies; a view is saved without it")
+        refused = [name for name in of_copies if view and name != "shard_size"]
+        if refused:
+            raise ValueError(f"{refused[0]} is for copies; a view is saved without it")
         if of_copies.get("output_format", "jinx") == "jinx":
             refuse_stdout(path)
         if not overwrite:
@@ -98,7 +99,7 @@ class Output:
 
     def _write(self, dataset: "Dataset", progress: Progress | None) -> "WriteResult":
         if self.view:
-            return dataset.save(self.path, overwrite=self.overwrite)
+            return dataset.save(self.path, overwrite=self.overwrite, shard_size=self.options.get("shard_size"))
         return Conversion(Settings(self.path, {**self.options, "overwrite": self.overwrite}), progress).dataset(dataset)
 
 

@@ -48,6 +48,17 @@ class NewBase(TypedDict):
     line_offsets: bytes | None
 
 
+def is_view(path: str) -> bool:
+    """Whether a path is a saved view, which shows samples of other datasets: a file, or a directory of views.
+
+    Raises:
+        JinxError: The file or the manifest is damaged.
+    """
+    if os.path.isdir(path):  # noqa: PTH112
+        return _core.is_view_directory(path)
+    return os.path.isfile(path) and _core.view_footer(path) is not None  # noqa: PTH113
+
+
 def read_view(path: str) -> ViewFooter:
     """The footer of the saved view `path`.
 

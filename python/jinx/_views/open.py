@@ -1,15 +1,16 @@
 """Opens saved views: the view's own file, and the bases that it names."""
 
+import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from jinx import _core
 from jinx._core import Reader
-from jinx._dataset.summary import schema, schema_of_all
+from jinx._dataset.summary import path_of, schema, schema_of_all
 from jinx._unpickle import rebuild
 from jinx._views.bases import Base, ViewFooter, bases_of, footer_of, read_view
 from jinx.errors import MismatchError
@@ -59,6 +60,17 @@ class SavedView:
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuild, ("SavedView", self.kind, self.path, self.id, self.options, self.bases)
 
+    def share(self, bases: list[Reader] | None) -> None:
+        """Use bases that are open already; they must be those that the view was saved over."""
+        if bases is not None and self.file is not None:
+            self.__dict__["files"] = OpenFiles(self._footer(self.file), self.file, bases)
+
+    def _footer(self, file: Reader) -> ViewFooter:
+        footer = footer_of(file)
+        if footer["id"] != self.id:
+            raise MismatchError(f"{self.path}: the view changed since this dataset was pickled; open it again")
+        return footer
+
     @cached_property
     def files(self) -> OpenFiles:
         """The files of the view, whose bases must be those that it was saved over.
@@ -68,9 +80,7 @@ class SavedView:
         """
         # The file is opened once and everything is read from it: another view may replace it at any moment.
         file = self.kind([self.path], **self.options) if self.file is None else self.file
-        footer = footer_of(file)
-        if footer["id"] != self.id:
-            raise MismatchError(f"{self.path}: the view changed since this dataset was pickled; open it again")
+        footer = self._footer(file)
         entries = footer["base"]
         if not isinstance(self.bases, EllipsisType) and len(self.bases) != len(entries):
             raise ValueError(f"{self.path}: this view has {len(entries)} bases; base= gives {len(self.bases)}")
@@ -79,6 +89,10 @@ class SavedView:
             for i, base in enumerate(entries)
         ]
         return OpenFiles(footer, file, bases)
+
+    def with_options(self, options: Mapping[str, Any]) -> "SavedView":
+        """The same view, whose files are opened with other options."""
+        return replace(self, options={**self.options, **options}, file=None)
 
     def rows(self) -> _core.Rows:
         """The samples."""
@@ -94,13 +108,73 @@ class SavedView:
         return types
 
 
+@dataclass(eq=False)
+class SavedViews:
+    """The definition of a directory of saved views, which pickles as the paths and ids of its shards.
+
+    Attributes:
+        kind: The class of the dataset.
+        shards: Absolute path and id of each shard.
+        options: Keywords of `kind`.
+        bases: The absolute paths of the bases; `...` to use the paths in the views.
+        open_files: The own file of each shard, if they are open.
+    """
+
+    # The views have these; compare `ViewDefinition`.
+    own: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    lengths: ClassVar[str | None] = None
+    kind: type[Any]
+    shards: list[tuple[str, str]]
+    options: dict[str, Any]
+    bases: EllipsisType | list[str]
+    open_files: list[Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, ("SavedViews", self.kind, self.shards, self.options, self.bases)
+
+    @cached_property
+    def parts(self) -> tuple[Any, ...]:
+        """The view of each shard. Shards over the same datasets share the open files.
+
+        Raises:
+            MismatchError: A shard or a base has changed.
+        """
+        opened: dict[str, list[Reader]] = {}
+        parts: list[Any] = []
+        for i, (path, id_) in enumerate(self.shards):
+            file = self.kind([path], **self.options) if self.open_files is None else self.open_files[i]
+            view = SavedView(self.kind, path, id_, self.options, self.bases, file)
+            bases = json.dumps(footer_of(file)["base"])
+            view.share(opened.get(bases))
+            opened[bases] = view.files.bases
+            parts.append(file._derive(rows=view.rows(), definition=view))
+        return tuple(parts)
+
+    def with_options(self, options: Mapping[str, Any]) -> "SavedViews":
+        """The same views, whose files are opened with other options."""
+        return replace(self, options={**self.options, **options}, open_files=None)
+
+    def rows(self) -> _core.Rows:
+        """The samples."""
+        return _core.compose(list(self.parts), [], None)
+
+    def schema(self) -> dict[str, str]:
+        """The types of its columns."""
+        return schema_of_all(self.parts, {})
+
+
 def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
-    """The view whose own file is open as `file`."""
-    path = file._shard_paths[0]
+    """The view whose own files are open as `file`."""
     if bases is None:
-        name = file._shard_names[0]
+        name = path_of(file)
         raise MismatchError(f"{name}: this is a saved view, which reads other files; base=None refuses them")
     given = bases if isinstance(bases, EllipsisType) else absolute_paths(bases)
+    if len(file._shard_paths) > 1:
+        files = [file._derive(rows=rows) for rows in _core.view_files(file)]
+        shards = [(path, id_) for path, (_, id_) in zip(file._shard_paths, file._identities(), strict=True)]
+        views = SavedViews(type(file), shards, options, given, files)
+        return file._derive(rows=views.rows(), definition=views)
+    path = file._shard_paths[0]
     while True:
         definition = SavedView(type(file), path, file._identities()[0][1], options, given, file)
         try:
@@ -139,12 +213,9 @@ class ViewOpener:
         file = self._kind([path], **self._options)
         footer = footer_of(file)
         view = SavedView(self._kind, path, footer["id"], self._options, ..., file)
-        shared = self._bases.get(_identities(footer["base"]))
-        if shared is None:
-            self._bases[_identities(footer["base"])] = view.files.bases
-        else:
-            # This replaces the rows that the property would open.
-            view.__dict__["files"] = OpenFiles(footer, file, shared)
+        bases = _identities(footer["base"])
+        view.share(self._bases.get(bases))
+        self._bases[bases] = view.files.bases
         return file._derive(rows=view.rows(), definition=view)
 
 
@@ -153,9 +224,15 @@ def _identities(bases: Sequence[Base]) -> tuple[tuple[int, str], ...]:
 
 
 def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
-    """The places of bases, one or several."""
-    places = [bases] if isinstance(bases, str | bytes | os.PathLike) else bases
-    return [os.path.abspath(os.fsdecode(place)) for place in places]  # noqa: PTH100
+    """The places of bases, one or several. URLs stay as they are."""
+    given = [bases] if isinstance(bases, str | bytes | os.PathLike) else bases
+    places = map(os.fsdecode, given)
+    return [place if is_url(place) else os.path.abspath(place) for place in places]  # noqa: PTH100
+
+
+def is_url(place: str) -> bool:
+    """Whether a base is named by a URL, and not by a path."""
+    return "://" in place
 
 
 def open_base(file: D, view: str, i: int, base: Base, places: Sequence[str] | None = None) -> D:

@@ -13,18 +13,23 @@ from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_wit
 from jinx._results import WriteResult
 from jinx._views.bases import Base, bases_of, keep_location
 from jinx._views.meta import kept_meta
+from jinx._writer import shard_bytes as shard_size_of
 
 # Signals are noticed between two calls.
 _CHUNK_SAMPLES = 1 << 18
 
 
 def save(
-    dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool, meta: Mapping[str, Any] | None = None
+    dataset: Reader,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool,
+    meta: Mapping[str, Any] | None = None,
+    shard_size: int | str | None = None,
 ) -> WriteResult:
     """See `Dataset.save`. Without `meta`, the view keeps the `meta` of the saved views that it shows."""
     target = output_name(path)
-    if not target.endswith(".jinx"):
-        raise ValueError(f"{target}: a view is saved as one file, whose name ends in .jinx")
+    shard_bytes = shard_size_of(target, shard_size)
     if dataset._transforms:
         raise TypeError(
             "a file cannot hold the functions given to map or with_transform: add their results as columns, "
@@ -38,7 +43,7 @@ def save(
         raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
     refuse_input(target, [path for root in roots for path in root.paths])
     refuse_within(target, dataset)
-    writer = _writer(dataset, target, beneath, overwrite=overwrite, meta=meta)
+    writer = _writer(dataset, target, beneath, overwrite=overwrite, meta=meta, shard_bytes=shard_bytes)
     with _aborted_on_error(writer):
         if beneath[2]:
             _write_own(writer, dataset)
@@ -113,10 +118,13 @@ def _writer(
     meta: Mapping[str, Any] | None,
     place: str | None = None,
     unhidden: Collection[str] = (),
+    shard_bytes: int | None = None,
 ) -> _core.Writer:
     """A writer for the own columns of a view; `beneath` has the files, the positions and the names of the columns."""
     roots, positions, own = beneath
-    place = place or target
+    if place is None:
+        # The shards of a directory name the bases by paths from the directory.
+        place = target if target.endswith(".jinx") else os.path.join(target, "shard-00000.jinx")  # noqa: PTH118
     options = dataset._options
     bases = [base for root in roots for base in bases_of(root, place, options)]
     if not bases:  # all files are empty; a view has at least one base
@@ -132,6 +140,7 @@ def _writer(
     return _core.Writer(
         target,
         overwrite=overwrite,
+        shard_size=shard_bytes,
         meta=json.dumps(kept, ensure_ascii=False) if kept else None,
         arrow_schema=schema_if_empty(dataset),
         view={

@@ -1,6 +1,7 @@
 """`Dataset.info` of saved views, and of views in memory with own columns."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,13 +9,14 @@ from jinx._core import Reader
 from jinx._dataset.summary import column_infos, path_of, schema
 from jinx._dataset.summary import describe as describe_files
 from jinx._results import BaseInfo, DatasetInfo
-from jinx._views.open import SavedView
+from jinx._views.open import SavedView, SavedViews
 
 
 def describe(dataset: Reader) -> DatasetInfo:
     """`Dataset.info` of views."""
     definition = dataset._definition
-    facts = _saved(dataset, definition) if isinstance(definition, SavedView) else _in_memory(definition.parts)
+    views = _saved_views(definition)
+    facts = _saved(dataset, views) if views else _united([part.info() for part in definition.parts])
     _, _, own = dataset._roots()
     return replace(
         facts,
@@ -26,8 +28,19 @@ def describe(dataset: Reader) -> DatasetInfo:
     )
 
 
-def _saved(dataset: Reader, view: SavedView) -> DatasetInfo:
-    files = view.files
+def _saved_views(definition: Any) -> list[SavedView]:
+    """The saved view, or the views of a directory if all are over the same datasets; otherwise none."""
+    if isinstance(definition, SavedView):
+        return [definition]
+    if not isinstance(definition, SavedViews):
+        return []
+    views: list[SavedView] = [part._definition for part in definition.parts]
+    bases = views[0].files.footer["base"]
+    return views if all(view.files.footer["base"] == bases for view in views) else []
+
+
+def _saved(dataset: Reader, views: Sequence[SavedView]) -> DatasetInfo:
+    files = views[0].files
     selected = _selected(dataset, [base["num_samples"] for base in files.footer["base"]])
     bases = [
         BaseInfo(
@@ -43,16 +56,16 @@ def _saved(dataset: Reader, view: SavedView) -> DatasetInfo:
         for base, reader, shown in zip(files.footer["base"], files.bases, selected, strict=True)
     ]
     return replace(
-        describe_files(files.file),
+        _united([describe_files(view.files.file) for view in views]),
         samples_in_files=sum(base.samples for base in bases),
         bases=bases,
-        has_positions=files.footer["has_positions"],
+        has_positions=any(view.files.footer["has_positions"] for view in views),
     )
 
 
-def _in_memory(parts: tuple[Any, ...]) -> DatasetInfo:
+def _united(parts: Sequence[DatasetInfo]) -> DatasetInfo:
     """The files of all parts; a file that several parts show counts once."""
-    infos = list({info.path: info for info in (part.info() for part in parts)}.values())
+    infos = list({info.path: info for info in parts}.values())
     first = infos[0]
     if len(infos) == 1:
         return first

@@ -1,5 +1,6 @@
 """`jinx.verify` of the bases of a saved view."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -7,19 +8,27 @@ from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.dataset import Dataset
 from jinx._results import Problem
-from jinx._views.bases import Base, footer_of
+from jinx._views.bases import Base, footer_of, is_view
 from jinx.errors import MismatchError, UnsupportedError
 
 _OPTIONS: dict[str, Any] = {"verify": "none"}
 
 
 def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Problem]:
-    """The problems of the bases of a view whose own file is intact; none for any other file."""
-    if _core.view_footer(view) is None:
+    """The problems of the bases of a view whose own files are intact; none for any other dataset."""
+    if not is_view(view):
         return []
-    file = Dataset([view], **_OPTIONS)
     problems: list[Problem] = []
     checked: set[str] = set()
+    whole = Dataset(location=view, **_OPTIONS)
+    for rows in _core.view_files(whole):
+        file = whole._derive(rows=rows)
+        problems += _of_file(file._shard_paths[0] if os.path.isdir(view) else view, file, check, checked)  # noqa: PTH112
+    return problems
+
+
+def _of_file(view: str, file: Reader, check: Callable[[str], list[Problem]], checked: set[str]) -> list[Problem]:
+    problems: list[Problem] = []
     for i, base in enumerate(footer_of(file)["base"]):
         try:
             path = _core.find_base(file, view, i)

@@ -161,7 +161,8 @@ impl BaseOpener {
 
     /// The options of the view's file, for other files.
     fn options(&self, view: &Shard) -> OpenOptions {
-        OpenOptions { base: PathBuf::new(), line_offsets: None, markers: false, ..view.options().clone() }
+        let options = view.options().clone();
+        OpenOptions { base: PathBuf::new(), line_offsets: None, markers: false, views: false, ..options }
     }
 
     /// Refuses what cannot be a dataset of the kind of the base.

@@ -15,6 +15,7 @@ use jinx_format::read::columns::ColumnKind;
 use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub struct ConcatRows {
@@ -270,34 +271,78 @@ impl Rows for ConcatRows {
     }
 
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {
-        let mut parts = Vec::with_capacity(self.parts.len());
-        for part in &self.parts {
-            parts.push((Arc::clone(part).roots(None)?, part.files().samples));
+        let parts = self.parts.iter().map(|part| Arc::clone(part).roots(None)).collect::<Result<Vec<_>>>()?;
+        let mut all = RootSequence::default();
+        let places: Vec<Vec<Span>> = parts.iter().map(|part| all.places_of(&part.rows)).collect();
+        if !all.has_repeats && parts.iter().all(|part| part.positions.is_none()) {
+            return Ok(Roots { rows: all.rows, positions });
         }
-        let is_same = parts.iter().all(|(part, _)| part.positions.is_none());
-        let (mut rows, mut over_roots, mut offset) = (Vec::new(), Vec::new(), 0u64);
-        for (part, samples) in parts {
-            let root_samples: u64 = part.rows.iter().map(|root| root.files().samples).sum();
-            if !is_same {
-                let own = part.positions.unwrap_or_else(|| (0..samples).collect());
-                over_roots.extend(own.into_iter().map(|position| position + offset));
-            }
-            offset += root_samples;
-            rows.extend(part.rows);
+        let mut over_roots = Vec::new();
+        for ((part, places), shown) in parts.into_iter().zip(places).zip(&self.parts) {
+            let own = part.positions.unwrap_or_else(|| (0..shown.files().samples).collect());
+            over_roots.extend(own.into_iter().map(|position| in_sequence(&places, position)));
         }
-        let positions = match (positions, is_same) {
-            (positions, true) => positions,
-            (None, false) => Some(over_roots),
-            (Some(positions), false) => {
-                let at = |position: u64| {
-                    let found = usize::try_from(position).ok().and_then(|at| over_roots.get(at).copied());
-                    found.ok_or_else(|| Error::invalid(format!("sample {position} of {}", over_roots.len())))
-                };
-                Some(positions.into_iter().map(at).collect::<Result<_>>()?)
-            }
+        let at = |position: u64| {
+            let found = usize::try_from(position).ok().and_then(|at| over_roots.get(at).copied());
+            found.ok_or_else(|| Error::invalid(format!("sample {position} of {}", over_roots.len())))
         };
-        Ok(Roots { rows, positions })
+        let positions = match positions {
+            None => over_roots,
+            Some(positions) => positions.into_iter().map(at).collect::<Result<_>>()?,
+        };
+        Ok(Roots { rows: all.rows, positions: Some(positions) })
     }
+}
+
+/// The roots of several parts as one sequence. Files that several parts show occur once.
+#[derive(Default)]
+struct RootSequence {
+    rows: Vec<Arc<dyn Rows>>,
+    starts: Vec<u64>,
+    samples: u64,
+    has_repeats: bool,
+    by_files: HashMap<*const Files, usize>,
+}
+
+/// Samples of a root: the first one among the roots of its part, and among the roots of all parts.
+struct Span {
+    in_part: u64,
+    in_all: u64,
+}
+
+impl RootSequence {
+    fn places_of(&mut self, roots: &[Arc<dyn Rows>]) -> Vec<Span> {
+        let mut in_part = 0;
+        let place = |root: &Arc<dyn Rows>| {
+            let span = Span { in_part, in_all: self.start_of(root) };
+            in_part += root.files().samples;
+            span
+        };
+        roots.iter().map(place).collect()
+    }
+
+    fn start_of(&mut self, root: &Arc<dyn Rows>) -> u64 {
+        let files: *const Files = root.files();
+        if let Some(known) = self.by_files.get(&files)
+            && self.rows[*known].projection().has_columns_of(root.projection())
+        {
+            self.has_repeats = true;
+            return self.starts[*known];
+        }
+        self.by_files.insert(files, self.rows.len());
+        let start = self.samples;
+        self.samples += root.files().samples;
+        self.starts.push(start);
+        self.rows.push(Arc::clone(root));
+        start
+    }
+}
+
+/// The position among all roots of a sample of one part. Its spans begin with sample 0.
+fn in_sequence(spans: &[Span], position: u64) -> u64 {
+    let after = spans.partition_point(|span| span.in_part <= position);
+    let span = &spans[after - 1];
+    span.in_all + (position - span.in_part)
 }
 
 /// Returns the columns that at least one part does not take from its files, and whether the parts differ in them.

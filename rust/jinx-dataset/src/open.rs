@@ -13,6 +13,7 @@ use jinx_core::io::Identity;
 use jinx_core::{Error, Result};
 use jinx_format::read::open::ShardRef;
 use jinx_format::read::shard::{OpenOptions, Shard};
+use jinx_format::view::Base;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,13 +117,31 @@ fn open_once(
         Contents::Mds(paths) => Arc::new(mds::open(paths, &files)?),
         Contents::JsonLines(paths) => Arc::new(ShardRows::open(paths, None, split, files, true)?),
         Contents::Shards(mut shards) => {
+            let views = are_views(&shards)?;
+            let files = OpenOptions { views, ..files };
             shards.truncate(expected.map_or(usize::MAX, <[_]>::len));
             // With a split, each shard is opened now to see whether it belongs to it.
+            // What is expected of a view includes its bases.
+            let expected = expected.filter(|_| !views);
             let known = if split.is_none() { listed(&shards, expected) } else { None };
             let paths = shards.into_iter().map(|shard| shard.path).collect();
-            Arc::new(ShardRows::open(paths, known, split, files, false)?)
+            let rows = ShardRows::open(paths, known, split, files, false)?;
+            if views {
+                rows.shards.get()?.require_views()?;
+            }
+            Arc::new(rows)
         }
     })
+}
+
+/// Whether these are the shards of saved views.
+fn are_views(shards: &[ShardRef]) -> Result<bool> {
+    let views = shards.iter().filter(|shard| shard.is_view).count();
+    if views > 0 && views < shards.len() {
+        let what = "saved views and other files are not opened as one list; open each, then concatenate them";
+        return Err(Error::invalid(what));
+    }
+    Ok(views > 0)
 }
 
 /// The known facts about shards before they are opened, so that many shards are opened only on use.
@@ -152,7 +171,38 @@ fn path_of(file: &ShardRows) -> PathBuf {
     file.files.base.join(file.files.paths.first().map_or(Path::new(""), PathBuf::as_path))
 }
 
+/// The samples of a saved view; those of a directory follow each other.
 fn view_over_bases(file: &Arc<ShardRows>, bases: &Bases) -> Result<Arc<dyn Rows>> {
+    let mut open = OpenBases::default();
+    let shards = file.one_by_one()?.into_iter();
+    let views = shards.map(|shard| shard_over_bases(&Arc::new(shard), bases, &mut open));
+    one_sequence(views.collect::<Result<_>>()?)
+}
+
+/// Bases that are open, by their entries in the view: the shards of a directory share them.
+type OpenBases = Vec<(Vec<Base>, Arc<dyn Rows>)>;
+
+fn shard_over_bases(file: &Arc<ShardRows>, bases: &Bases, open: &mut OpenBases) -> Result<Arc<dyn Rows>> {
+    let entries = entries_of(file)?;
+    let known = open.iter().find(|(known, _)| *known == entries).map(|(_, rows)| Arc::clone(rows));
+    let base = match known {
+        Some(base) => base,
+        None => {
+            let base = open_bases(file, bases)?;
+            open.push((entries, Arc::clone(&base)));
+            base
+        }
+    };
+    Ok(Arc::new(over_bases(Arc::clone(file), base)?))
+}
+
+/// The bases of a view, without the places of their line offsets in its own file.
+fn entries_of(file: &ShardRows) -> Result<Vec<Base>> {
+    let bases = file.view_info()?.map(|info| info.bases).unwrap_or_default();
+    Ok(bases.into_iter().map(|base| Base { index: None, ..base }).collect())
+}
+
+fn open_bases(file: &Arc<ShardRows>, bases: &Bases) -> Result<Arc<dyn Rows>> {
     let path = path_of(file);
     let opener = BaseOpener::new(Arc::clone(file), path.clone());
     let count = opener.count()?;
@@ -171,9 +221,12 @@ fn view_over_bases(file: &Arc<ShardRows>, bases: &Bases) -> Result<Arc<dyn Rows>
         }
         Bases::AsSaved => (0..count).map(|i| opener.open(i, None)).collect::<Result<Vec<_>>>()?,
     };
-    let base: Arc<dyn Rows> = match <[_; 1]>::try_from(parts) {
-        Ok([only]) => only,
-        Err(parts) => Arc::new(ConcatRows::new(parts)?),
-    };
-    Ok(Arc::new(over_bases(Arc::clone(file), base)?))
+    one_sequence(parts)
+}
+
+fn one_sequence(parts: Vec<Arc<dyn Rows>>) -> Result<Arc<dyn Rows>> {
+    match <[_; 1]>::try_from(parts) {
+        Ok([only]) => Ok(only),
+        Err(parts) => Ok(Arc::new(ConcatRows::new(parts)?)),
+    }
 }

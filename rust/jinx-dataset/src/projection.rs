@@ -27,6 +27,11 @@ impl Projection {
             && !self.hidden.iter().any(|column| column == name)
     }
 
+    /// Whether both select and hide the same columns.
+    pub fn has_columns_of(&self, other: &Self) -> bool {
+        self.columns == other.columns && self.hidden == other.hidden
+    }
+
     /// Whether the view has all columns.
     pub fn is_whole(&self) -> bool {
         self.columns.is_none() && self.hidden.is_empty()

@@ -1,17 +1,20 @@
 //! The bases of a saved view as files: what identifies them, and another place for them.
 
+use crate::copy_files::copy_file;
 use crate::footer::Footer;
 use crate::identity::JinxIdentity;
+use crate::manifest::{self, Manifest};
 use crate::metadata_digest::with_digest;
 use crate::read::locate::read_footer;
 use crate::view::Base;
-use jinx_core::error::{Error, Result};
+use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::io::{Access, FileOps, PairWriter, RealOps, Source};
+use jinx_core::io::{Access, Contents, DirectoryWriter, FileOps, PairWriter, RealOps, Source, sidecar_path};
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,10 +65,20 @@ fn each_block(
     Ok(())
 }
 
-/// The `path` and `hint` of a base; `None`: unchanged.
-pub type NewPlaces = Option<(String, String)>;
+/// Another place of a base.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum NewPlace {
+    /// Its `path` and `hint`.
+    Paths(String, String),
+    /// Its `location`. The `version` that the server had at the old one is forgotten.
+    Location(String),
+}
 
-/// Replaces the `path` and `hint` of bases of the saved view with this id. The id stays, so the sidecar does, too.
+/// `None`: unchanged.
+pub type NewPlaces = Option<NewPlace>;
+
+/// Replaces the places of bases of the saved view with this id. The id stays, so the sidecar does, too.
 ///
 /// The view is read under the lock under which it is replaced, so no other writer's work is lost.
 ///
@@ -83,21 +96,77 @@ pub fn rewrite_bases(view: &Path, id: &str, places: &[NewPlaces]) -> Result<()> 
 pub fn rewrite_bases_on(ops: Arc<dyn FileOps>, view: &Path, id: &str, places: &[NewPlaces]) -> Result<()> {
     let rewrite = || {
         let mut writer = PairWriter::change(ops, view, JinxIdentity)?;
-        let source = Source::open(view, Access::Pread)?;
-        let (footer, offset) = read_footer(&source)?;
-        if footer.id.as_deref() != Some(id) {
-            return Err(Error::mismatch("another dataset has got this name meanwhile; try again"));
-        }
-        let moved = moved_bases(footer, places)?;
-        let tail = source.read_vec(offset, source.len() - offset)?;
-        let footer = with_other_bases(&tail, &moved)?;
-        let main = writer.main_file();
-        let failed = |error: std::io::Error| Error::io(view, &error);
-        each_block(&source, 0, offset, |block| main.write_all(block).map_err(failed))?;
-        main.write_all(format!("{footer}\n{offset}\n").as_bytes()).map_err(failed)?;
+        write_with_places(view, id, places, writer.main_file())?;
         writer.commit()
     };
     rewrite().map_err(|error: Error| error.in_file(view))
+}
+
+/// The places of the bases of a shard: its name, its id, and the places.
+pub type ShardPlaces = (String, String, Vec<NewPlaces>);
+
+/// Like [`rewrite_bases`], for all shards of a directory in one step.
+///
+/// # Errors
+/// The errors of [`rewrite_bases`]; `Mismatch` when the directory has other shards.
+pub fn rewrite_bases_of_shards(directory: &Path, shards: &[ShardPlaces]) -> Result<()> {
+    rewrite_bases_of_shards_on(Arc::new(RealOps), directory, shards)
+}
+
+/// Like [`rewrite_bases_of_shards`], through `ops`.
+///
+/// # Errors
+/// The errors of [`rewrite_bases_of_shards`].
+pub fn rewrite_bases_of_shards_on(
+    ops: Arc<dyn FileOps>,
+    directory: &Path,
+    shards: &[ShardPlaces],
+) -> Result<()> {
+    let work = DirectoryWriter::begin_on(ops, directory, true, Contents::Jinx)?;
+    let replaced = || Error::mismatch("the directory has changed meanwhile; try again").in_file(directory);
+    let mut manifest = Manifest::read(directory)?.ok_or_else(replaced)?;
+    if !manifest.shards.iter().map(|shard| &shard.name).eq(shards.iter().map(|(name, ..)| name)) {
+        return Err(replaced());
+    }
+    for (shard, (name, id, places)) in manifest.shards.iter_mut().zip(shards) {
+        let (old, new) = (directory.join(name), work.path().join(name));
+        let failed = |error: std::io::Error| Error::io(&new, &error);
+        let mut main = work.ops().create(&new).map_err(failed)?;
+        write_with_places(&old, id, places, &mut main).map_err(|error| error.in_file(&old))?;
+        shard.bytes = main.metadata().map_err(failed)?.len();
+        if shard.sidecar_bytes > 0 {
+            take_over(&work, &sidecar_path(&old), &sidecar_path(&new))?;
+        }
+    }
+    manifest.generation += 1;
+    let path = work.path().join(manifest::NAME);
+    let written = work.ops().write(&path, manifest.to_text()?.as_bytes());
+    written.map_err(|error| Error::io(&path, &error))?;
+    work.commit()
+}
+
+/// Gives a file of the old directory to the new one, as a link where the file system has links.
+fn take_over(work: &DirectoryWriter, old: &Path, new: &Path) -> Result<()> {
+    if work.ops().link(old, new).is_ok() {
+        return Ok(());
+    }
+    let mut copy = work.ops().create(new).map_err(|error| Error::io(new, &error))?;
+    copy_file(old, &mut copy, new).map(drop)
+}
+
+/// Writes the main file of the view with this id, with other places of its bases, to `main`.
+fn write_with_places(view: &Path, id: &str, places: &[NewPlaces], main: &mut File) -> Result<()> {
+    let source = Source::open(view, Access::Pread)?;
+    let (footer, offset) = read_footer(&source)?;
+    if footer.id.as_deref() != Some(id) {
+        return Err(Error::mismatch("another dataset has got this name meanwhile; try again"));
+    }
+    let moved = moved_bases(footer, places)?;
+    let tail = source.read_vec(offset, source.len() - offset)?;
+    let footer = with_other_bases(&tail, &moved)?;
+    let failed = |error: std::io::Error| Error::io(view, &error);
+    each_block(&source, 0, offset, |block| main.write_all(block).map_err(failed))?;
+    main.write_all(format!("{footer}\n{offset}\n").as_bytes()).map_err(failed)
 }
 
 fn moved_bases(footer: Footer, places: &[NewPlaces]) -> Result<Vec<Base>> {
@@ -110,12 +179,16 @@ fn moved_bases(footer: Footer, places: &[NewPlaces]) -> Result<Vec<Base>> {
         .into_iter()
         .zip(places)
         .map(|(base, place)| match place.clone() {
-            Some((path, hint)) => Base { path: Some(path), hint: Some(hint), ..base },
+            Some(NewPlace::Paths(path, hint)) => Base { path: Some(path), hint: Some(hint), ..base },
+            Some(NewPlace::Location(url)) => Base { location: Some(url), version: None, ..base },
             None => base,
         })
         .collect();
-    moved.iter().try_for_each(|base| base.check(base.index.is_some()))?;
-    Ok(moved)
+    let checked = moved.iter().try_for_each(|base| base.check(base.index.is_some()));
+    checked.map(|()| moved).map_err(|error| match error.cause() {
+        Cause::Corrupt => Error::invalid(error.what()),
+        _ => error,
+    })
 }
 
 /// The footer that `tail` begins with, over other bases.

@@ -3,7 +3,7 @@
 use crate::footer::ArrayRef;
 use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize};
-use jinx_core::error::{Error, Result};
+use jinx_core::error::{Cause, Error, Result};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -102,6 +102,28 @@ impl ChunkChecks {
         Ok(())
     }
 
+    /// The bytes of all chunks that do not match; neighbours are one range.
+    ///
+    /// # Errors
+    /// Errors of `read`.
+    pub(crate) fn damaged(&self, read: impl Fn(u64, u64) -> Result<Bytes>) -> Result<Vec<Range<u64>>> {
+        let mut damaged: Vec<Range<u64>> = Vec::new();
+        for at in 0..self.sums.len() {
+            match self.compare(at, &read) {
+                Ok(()) => continue,
+                Err(error) if error.cause() == Cause::Corrupt => {}
+                Err(error) => return Err(error),
+            }
+            let start = to_u64(at).saturating_mul(self.chunk);
+            let end = start.saturating_add(self.chunk).min(self.length);
+            match damaged.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => damaged.push(start..end),
+            }
+        }
+        Ok(damaged)
+    }
+
     #[inline]
     fn is_compared(&self, at: usize) -> bool {
         let word = self.compared.get(at / 64);
@@ -144,7 +166,6 @@ fn number_of(x: Option<&str>) -> Result<u64> {
 mod tests {
     use super::*;
     use crate::write::array_hasher::ArrayHasher;
-    use jinx_core::Cause;
     use std::cell::RefCell;
 
     fn pointer(bytes: &[u8], chunk: Option<u64>) -> ArrayRef {

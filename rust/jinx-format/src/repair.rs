@@ -4,7 +4,7 @@
 //! checksums (of lines in the footer, of values in their pointers) must match too.
 
 use crate::fields::{FieldNode, MediaField};
-use crate::footer::Footer;
+use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::identity::sidecar_of;
 use crate::index::Array;
 use crate::key::FormatVersion;
@@ -13,7 +13,7 @@ use crate::read::locate::read_footer;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::MAGIC;
 use crate::sniff::{FileKind, sniff};
-use crate::verify::check_row;
+use crate::verify::{arrays, check_row};
 use crate::write::dataset::DatasetWriter;
 use crate::write::options::WriteOptions;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
@@ -25,6 +25,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
@@ -202,8 +203,8 @@ fn require_kind(main: &Path) -> Result<()> {
 /// The readable part of a pair.
 struct Damaged {
     shard: Shard,
-    /// Checksums of the written lines, if the footer still has them.
-    hashes: Option<HashSet<u64>>,
+    /// Checksums of the written lines, as far as they are intact.
+    hashes: Option<LineHashes>,
     /// Samples according to the footer.
     expected: Option<u64>,
     /// The footer is lost: the last lines may be its remains.
@@ -231,10 +232,9 @@ impl Damaged {
             return Err(Error::unsupported(what).in_file(main));
         }
         if let Some(shard) = shard_found {
-            let hashes = shard
-                .stored_line_hashes()
-                .and_then(Result::ok)
-                .map(|bytes| bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect());
+            // Opening has reported damaged ones.
+            let hashes = LineHashes::of(&shard).ok().flatten();
+            problems.extend(damaged_columns(&shard));
             let expected = Some(shard.len());
             return Ok(Self { shard, hashes, expected, has_footer: true, problems });
         }
@@ -256,15 +256,14 @@ impl Damaged {
         let tree = FieldNode::build(&footer.fields).unwrap_or_else(|_| FieldNode::anything());
         let tree = if has_footer { tree } else { FieldNode::anything() };
         let mut shard = Shard::from_parts(source, side, footer, end, Array::owned(index), tree, &options);
-        let mut hashes = None;
-        if has_footer && let Some(place) = shard.footer().line_hash.clone() {
-            match shard.array_bytes(&place, None, "line_hash") {
-                Ok(bytes) => {
-                    hashes = Some(bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect())
-                }
-                Err(error) => problems.push(error),
-            }
+        let hashes = LineHashes::of(&shard).unwrap_or_else(|error| {
+            problems.push(error);
+            None
+        });
+        if let Some(LineHashes { problem: Some(error), .. }) = &hashes {
+            problems.push(Error::new(error.cause(), error.what()));
         }
+        problems.extend(damaged_columns(&shard));
         shard.forget_line_hash();
         Ok(Self { shard, hashes, expected, has_footer, problems })
     }
@@ -337,7 +336,7 @@ impl Damaged {
         if let Some(hashes) = &self.hashes {
             // The range includes blank lines that were not written.
             let whole = text.len() + usize::from(line.len() > text.len());
-            if !hashes.contains(&XxHash3_64::oneshot(&line[..whole])) {
+            if !hashes.allow(i, XxHash3_64::oneshot(&line[..whole])) {
                 return Err(Error::corrupt("the line's checksum does not match"));
             }
         }
@@ -348,6 +347,59 @@ impl Damaged {
         self.shard.emit_line(text, &|_| true, &mut tree)?;
         tree.take().map(Some)
     }
+}
+
+/// The stored checksums of lines.
+struct LineHashes {
+    known: HashSet<u64>,
+    /// Lines whose checksums are in damaged chunks.
+    unknown: Vec<Range<u64>>,
+    problem: Option<Error>,
+}
+
+impl LineHashes {
+    /// Those in the intact chunks; `None` if the footer has none.
+    ///
+    /// # Errors
+    /// `Corrupt` if no chunk is intact; errors of reading them.
+    fn of(shard: &Shard) -> Result<Option<Self>> {
+        let Some(place) = &shard.footer().line_hash else { return Ok(None) };
+        let (bytes, damaged, problem) = match shard.array_bytes(place, None, "line_hash") {
+            Ok(bytes) => (bytes, Vec::new(), None),
+            Err(error) => {
+                let (ArrayRef::Sidecar { offset, length, .. }, Ok(damaged)) =
+                    (place, shard.damaged_chunks(place))
+                else {
+                    return Err(error);
+                };
+                if damaged.is_empty() || damaged == [0..*length] {
+                    return Err(error);
+                }
+                (shard.sidecar_bytes(*offset, *length)?, damaged, Some(error))
+            }
+        };
+        let unknown: Vec<_> = damaged.iter().map(|range| range.start / 8..range.end.div_ceil(8)).collect();
+        let all = bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0));
+        let is_known = |line: &u64| !unknown.iter().any(|lines| lines.contains(line));
+        let known = (0..).zip(all).filter(|(line, _)| is_known(line)).map(|(_, hash)| hash).collect();
+        Ok(Some(Self { known, unknown, problem }))
+    }
+
+    fn allow(&self, line: u64, hash: u64) -> bool {
+        self.known.contains(&hash) || self.unknown.iter().any(|lines| lines.contains(&line))
+    }
+}
+
+/// What is wrong with the columns in the sidecar. They are made again from the rows.
+fn damaged_columns(shard: &Shard) -> Vec<Error> {
+    let of_rows = usize::from(matches!(shard.footer().index, IndexRef::Sidecar(_)))
+        + usize::from(matches!(shard.footer().line_hash, Some(ArrayRef::Sidecar { .. })));
+    let columns = arrays(shard.footer()).into_iter().skip(of_rows);
+    let problem = |(name, place): (String, &ArrayRef)| {
+        let error = shard.array_bytes(place, None, &name).err()?;
+        Some(Error::new(error.cause(), format!("{name}: {}", error.what())))
+    };
+    columns.filter_map(problem).collect()
 }
 
 /// Whether the footer can be read and is that of a saved view.

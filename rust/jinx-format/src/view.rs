@@ -2,13 +2,14 @@
 
 use crate::base_url;
 use crate::footer::ArrayRef;
-use jinx_core::checked_math::to_u64;
+use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::plain_path;
 use jinx_core::limits::MAX_SHARDS;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
 /// The feature that a reader must know to read a view.
@@ -280,6 +281,25 @@ impl NewView {
             return Err(Error::invalid(format!("{} samples of {total} without positions", self.num_samples)));
         }
         Ok(())
+    }
+
+    /// A view of some of the samples, as one shard of a directory.
+    ///
+    /// # Errors
+    /// `Invalid` for samples that the view does not have.
+    pub fn part(&self, samples: &Range<u64>) -> Result<Self> {
+        let positions = match &self.positions {
+            Some(positions) => {
+                let range = to_usize(samples.start, "a sample")?..to_usize(samples.end, "a sample")?;
+                let part = positions.get(range).map(<[u64]>::to_vec);
+                let outside = || Error::invalid(format!("samples {samples:?} of {}", positions.len()));
+                Some(part.ok_or_else(outside)?)
+            }
+            None if *samples == (0..self.num_samples) => None,
+            None => Some(samples.clone().collect()),
+        };
+        let num_samples = samples.end.saturating_sub(samples.start);
+        Ok(Self { bases: self.bases.clone(), positions, drop: self.drop.clone(), num_samples })
     }
 
     /// The data that the id of a view covers besides its rows and values; equal for equal samples, wherever

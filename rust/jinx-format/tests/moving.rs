@@ -8,7 +8,7 @@ use jinx_core::error::Cause;
 use jinx_core::io::fs_calls::Call;
 use jinx_core::io::{FileOps, RealOps, sweep};
 use jinx_core::{Error, Result};
-use jinx_format::bases::rewrite_bases_on;
+use jinx_format::bases::{NewPlace, rewrite_bases_on};
 use jinx_format::copy_files::{copy_directory, copy_directory_on, copy_pair};
 use jinx_format::identity::{JinxIdentity, sidecar_of};
 use jinx_format::move_files::{move_directory_on, move_pair_on, remove_directory_on};
@@ -307,7 +307,7 @@ fn rewritten_beside_a_writer(
         }
         Ok(())
     };
-    let places = [Some(("else/base.jinx".to_owned(), "/else/base.jinx".to_owned()))];
+    let places = [Some(NewPlace::Paths("else/base.jinx".to_owned(), "/else/base.jinx".to_owned()))];
     let done = rewrite_bases_on(Arc::new(ops), &view, &ids[0], &places);
     let copied = copied.lock().unwrap().take().unwrap();
     (done, copied, open_view(&view), ids)

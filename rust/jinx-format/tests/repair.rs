@@ -1,9 +1,11 @@
 //! `repair` saves every intact sample and says what was lost.
-#![allow(clippy::unwrap_used, clippy::cast_precision_loss, clippy::cast_possible_wrap)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::cast_precision_loss, clippy::cast_possible_wrap)]
 
 mod sample;
 
 use jinx_core::value::Value;
+use jinx_format::footer::ArrayRef;
+use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::repair::{RepairReport, repair};
 use jinx_format::verify::verify;
 use proptest::prelude::*;
@@ -234,4 +236,36 @@ proptest! {
         prop_assert!(report.kept >= 4, "{:?}", report);
         prop_assert!(rows.iter().all(|row| pair.rows.contains(row)), "{:?}", report);
     }
+}
+
+/// More rows than one chunk of their checksums has.
+#[test]
+fn a_damaged_chunk_of_checksums_leaves_the_others_to_compare_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
+    let rows: Vec<Value> =
+        (0..140_000).map(|i| Value::Dict(vec![("n".into(), Value::Int(100_000 + i))])).collect();
+    write(&path, &rows, options(true, None));
+    let options = OpenOptions::default();
+    let shard = Shard::open(&path, &options).unwrap();
+    let Some(ArrayRef::Sidecar { offset, .. }) = shard.footer().line_hash else { panic!("inline") };
+    let ArrayRef::Sidecar { offset: column, .. } = shard.footer().columns[0].data else { panic!("inline") };
+    let flip = |at: u64| {
+        Pair::change(&path.with_extension("binx"), |bytes| bytes[usize::try_from(at).unwrap()] ^= 1);
+    };
+    // A checksum in the second chunk, and a cell in the first one; a number in a line of each.
+    flip(offset + 8 * 131_072);
+    flip(column + 3);
+    let line = b"{\"n\":100000}\n".len();
+    Pair::change(&path, |bytes| {
+        bytes[20 * line + 5] = b'9';
+        bytes[131_080 * line + 5] = b'9';
+    });
+    let report = repair(&path, None, true).unwrap();
+    let damage = report.damage.join("; ");
+    assert!(damage.contains("line_hash: its bytes 1048576 to 1120000 do not match"), "{damage}");
+    assert!(damage.contains("the column 'n': "), "{damage}");
+    let lost: Vec<_> = report.lost.iter().map(|lost| lost.line.unwrap()).collect();
+    // Nothing tells that the other number is not the one that was written.
+    assert_eq!((report.kept, lost), (139_999, vec![20]));
 }

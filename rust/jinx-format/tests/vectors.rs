@@ -189,15 +189,19 @@ fn saved_views_alone() {
         let name = text_of(vector.get("name").unwrap());
         let path = directory().join(text_of(vector.get("path").unwrap()));
         let expect = vector.get("expect").unwrap();
-        let opened = Shard::open(&path, &options);
+        let opened = resolve(&path)
+            .and_then(|shards| shards.iter().map(|shard| shard.open(&options)).collect::<Result<Vec<_>>>());
         match expect.get("error").map(text_of) {
             None => {
                 good += 1;
-                assert!(opened.unwrap().footer().view.is_some(), "{name}");
+                assert!(opened.unwrap().iter().all(|shard| shard.footer().view.is_some()), "{name}");
                 assert_eq!(verify(&path, &mut |_, _| Ok(())).unwrap(), [], "{name}");
-                assert!(Shard::open(&path, &OpenOptions::default()).is_err(), "{name}");
+                let plain = resolve(&path).unwrap()[0].open(&OpenOptions::default());
+                assert!(plain.is_err(), "{name}");
             }
-            Some(error) if error != "mismatch" && text_of(expect.get("at").unwrap()) == "open" => {
+            Some(error)
+                if error != "mismatch" && (path.is_dir() || text_of(expect.get("at").unwrap()) == "open") =>
+            {
                 refused += 1;
                 assert_eq!(cause_name(&opened.unwrap_err()), error, "{name}");
             }

@@ -6,7 +6,7 @@ use super::place::Place;
 use super::whole_files::{MAX_ROWS, changed, read_shard};
 use jinx_core::io::Access;
 use jinx_format::base_url::local_path;
-use jinx_format::bases::rewrite_bases;
+use jinx_format::bases::{NewPlace, rewrite_bases};
 use jinx_format::footer::Footer;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::verify::verify;
@@ -88,7 +88,10 @@ fn move_bases(path: &Path) {
     let place = |i: usize| (i % 3 != 2).then(|| (format!("../{i}.jinx"), format!("/new/{i}.jinx")));
     let places: Vec<_> = (0..view.bases.len()).map(place).collect();
     let id = before.id.clone().unwrap_or_default();
-    assert!(rewrite_bases(path, &id, &places).is_ok());
+    let paths =
+        |place: &Option<(String, String)>| place.clone().map(|(path, hint)| NewPlace::Paths(path, hint));
+    let new: Vec<_> = places.iter().map(paths).collect();
+    assert!(rewrite_bases(path, &id, &new).is_ok());
     let after = opened();
     assert!(after.is_some_and(|after| {
         let same = after.view.as_ref().is_some_and(|now| {

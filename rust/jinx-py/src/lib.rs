@@ -39,6 +39,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::views::view_footer, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::open_view_footer, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::view_files, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::is_view_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::view_directory_set_paths, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::open_base, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::find_base, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::base_candidates, module)?)?;

@@ -48,8 +48,8 @@ impl ShardRows {
         plain: bool,
     ) -> Result<Self> {
         let base = base_of(&paths);
-        // A shard that a manifest lists is not a view.
-        let views = paths.len() == 1 && expected.is_none();
+        // A shard that a manifest lists is a view only if the manifest says so.
+        let views = options.views || (paths.len() == 1 && expected.is_none());
         let options = OpenOptions { base: base.clone(), views, ..options };
         let shards = Shards::open(paths.clone(), expected, split, options, plain)?;
         let files = Arc::new(Files { paths, base, samples: shards.len() });
@@ -70,6 +70,22 @@ impl ShardRows {
         let plain = parts.iter().any(|part| part.plain);
         let (files, shards, facts) = (Arc::new(files), Closable::new(shards), Arc::default());
         Ok(Self { files, shards, facts, projection: Projection::default(), plain })
+    }
+
+    /// Each shard by itself.
+    ///
+    /// # Errors
+    /// `Invalid` if the files are closed; errors from opening the shards.
+    pub fn one_by_one(&self) -> Result<Vec<Self>> {
+        let shards = self.shards.get()?.one_by_one()?;
+        let alone = |(shard, path): (Shards, &PathBuf)| {
+            let files =
+                Files { paths: vec![path.clone()], base: self.files.base.clone(), samples: shard.len() };
+            let projection = self.projection.clone();
+            let (files, shards, facts) = (Arc::new(files), Closable::new(shard), Arc::default());
+            Self { files, shards, facts, projection, plain: self.plain }
+        };
+        Ok(shards.into_iter().zip(&self.files.paths).map(alone).collect())
     }
 
     /// The same shards, opened again; see [`Rows::reopened`].
@@ -98,9 +114,10 @@ impl ShardRows {
         Ok(shards.shard(0)?.footer().view.clone())
     }
 
-    /// Whether this is the file of a view, opened without its bases.
+    /// Whether this is the file of a view, or a directory of such files, opened without its bases.
     pub fn is_view(&self) -> bool {
-        self.view_info().is_ok_and(|info| info.is_some())
+        let is_directory = self.shards.get().is_ok_and(|shards| shards.are_views());
+        is_directory || self.view_info().is_ok_and(|info| info.is_some())
     }
 
     pub fn view_samples(&self) -> Result<u64> {

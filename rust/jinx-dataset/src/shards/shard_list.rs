@@ -99,6 +99,37 @@ impl Shards {
         Ok(joined)
     }
 
+    /// Each shard by itself, with its rows: a listed view has more samples than rows if it has no columns of its own.
+    ///
+    /// # Errors
+    /// Errors from opening the shards.
+    pub fn one_by_one(&self) -> Result<Vec<Self>> {
+        let alone = |i: usize| {
+            let starts = vec![0, self.shard(i)?.len()];
+            Ok(Self { entries: vec![Arc::clone(&self.entries[i])], starts })
+        };
+        (0..self.count()).map(alone).collect()
+    }
+
+    /// Opens all shards, which must be saved views.
+    ///
+    /// # Errors
+    /// `Unsupported` for another shard; errors from opening the shards.
+    pub fn require_views(&self) -> Result<()> {
+        for (i, entry) in self.entries.iter().enumerate() {
+            if self.shard(i)?.footer().view.is_none() {
+                let what = "this shard of a directory of saved views is not one";
+                return Err(Error::unsupported(what).in_file(&entry.path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether these are the listed shards of a view, opened without their bases.
+    pub fn are_views(&self) -> bool {
+        self.count() > 1 && self.entries.iter().all(|entry| entry.options.views)
+    }
+
     /// The same shards with other options. Their files are opened again, many of them on first access, and must still be
     /// the same.
     ///
@@ -109,7 +140,7 @@ impl Shards {
             let entry = &self.entries[i];
             let (samples, id) = self.identity(i)?;
             // A shard of another split counts no samples here.
-            let samples = entry.shard.get().map_or(samples, Shard::len);
+            let samples = entry.shard.get().map_or(samples, |shard| shard.footer().num_samples);
             let (base, views) = (entry.options.base.clone(), entry.options.views);
             let (markers, line_offsets) = (entry.options.markers, entry.options.line_offsets.clone());
             let options = OpenOptions { base, views, markers, line_offsets, ..options.clone() };
@@ -149,7 +180,7 @@ impl Shards {
             Shard::open(&entry.path, &entry.options)?
         };
         if let Some((samples, id)) = &entry.expected
-            && (shard.len() != *samples || !has_identity(&shard, id)?)
+            && (shard.footer().num_samples != *samples || !has_identity(&shard, id)?)
         {
             let what = "the file is not the one that was opened or that the manifest lists: it was changed or \
                         replaced (other samples, id, or time of change)";

@@ -8,6 +8,9 @@ use bytes::Bytes;
 use jinx_core::error::{Error, Result};
 use std::ops::{Deref, Range};
 
+/// A message names at most this many damaged parts of an array.
+const MOST_NAMED: usize = 10;
+
 impl Shard {
     /// Compares the chunk of the positions that holds entry `i`: a damaged position would show another sample, which
     /// is intact.
@@ -39,6 +42,31 @@ impl Shard {
         let ArrayRef::Sidecar { offset, length, chunk: Some(_), .. } = place else { return Ok(()) };
         let Some(checks) = ChunkChecks::of(place, self.main().len())? else { return Ok(()) };
         checks.require(0..*length, |at, length| self.sidecar_bytes(offset.saturating_add(at), length))
+    }
+
+    /// The bytes of an array in the sidecar that do not match the checksums of their chunks.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged checksums; `Truncated` outside the sidecar; I/O errors.
+    pub(crate) fn damaged_chunks(&self, place: &ArrayRef) -> Result<Vec<Range<u64>>> {
+        let ArrayRef::Sidecar { offset, .. } = place else { return Ok(Vec::new()) };
+        let Some(checks) = ChunkChecks::of(place, self.main().len())? else { return Ok(Vec::new()) };
+        checks.damaged(|at, length| self.sidecar_bytes(offset.saturating_add(at), length))
+    }
+
+    /// Names the damaged chunks of an array that does not match its checksum.
+    pub(super) fn with_damaged_chunks(&self, error: Error, place: &ArrayRef) -> Error {
+        let ArrayRef::Sidecar { chunk: Some(_), .. } = place else { return error };
+        let ranges = self.damaged_chunks(place).unwrap_or_default();
+        let ranges: Vec<String> =
+            ranges.iter().take(MOST_NAMED).map(|range| format!("{} to {}", range.start, range.end)).collect();
+        match ranges.is_empty() {
+            true => error,
+            false => {
+                let what = format!("its bytes {} do not match their checksum", ranges.join(", "));
+                Error::new(error.cause(), what)
+            }
+        }
     }
 
     /// Like [`Shard::column`], but chunks of numbers are compared only when [`ChunkedColumn::require`] asks

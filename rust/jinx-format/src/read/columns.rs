@@ -240,7 +240,7 @@ impl Shard {
             ArrayRef::Sidecar { offset, length, x, .. } => {
                 let bytes = self.sidecar_bytes(*offset, *length)?;
                 let x = x.as_deref().ok_or_else(|| Error::corrupt(format!("{what} has no checksum")))?;
-                check_x(&bytes, x)?;
+                check_x(&bytes, x).map_err(|error| self.with_damaged_chunks(error, place))?;
                 Ok(bytes)
             }
         }

@@ -16,12 +16,18 @@ pub struct ShardRef {
     pub path: PathBuf,
     pub samples: Option<u64>,
     pub id: Option<String>,
+    /// The manifest lists saved views.
+    pub is_view: bool,
 }
 
 impl ShardRef {
     /// A file that no manifest lists.
     pub fn alone(path: PathBuf) -> Self {
-        Self { path, samples: None, id: None }
+        Self { path, samples: None, id: None, is_view: false }
+    }
+
+    fn is_listed(&self) -> bool {
+        self.samples.is_some()
     }
 
     /// Opens the shard and compares it with the manifest.
@@ -39,11 +45,16 @@ impl ShardRef {
     /// # Errors
     /// `Mismatch` when the manifest lists another file.
     pub fn check(&self, shard: &Shard) -> Result<()> {
+        let found = shard.footer().num_samples;
         if let Some(samples) = self.samples
-            && samples != shard.len()
+            && samples != found
         {
-            let what = format!("the shard has {} samples, {} expects {samples}", shard.len(), manifest::NAME);
+            let what = format!("the shard has {found} samples, {} expects {samples}", manifest::NAME);
             return Err(Error::mismatch(what).in_file(&self.path));
+        }
+        if self.is_listed() && self.is_view != shard.footer().view.is_some() {
+            let what = if self.is_view { "is not a saved view like the others" } else { "is a saved view" };
+            return Err(Error::unsupported(format!("this shard of a directory {what}")).in_file(&self.path));
         }
         if self.id.is_some() && self.id != shard.footer().id {
             let what = format!("the shard is not the one that {} lists (another id)", manifest::NAME);
@@ -72,7 +83,8 @@ pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
         return Ok(vec![Ok(ShardRef::alone(path.to_owned()))]);
     }
     if let Some(manifest) = Manifest::read(path)? {
-        return Ok(manifest.shards.iter().map(|entry| listed(path, entry)).collect());
+        let is_view = manifest.is_of_views();
+        return Ok(manifest.shards.iter().map(|entry| listed(path, entry, is_view)).collect());
     }
     let names = main_files(path)?;
     if names.is_empty() {
@@ -81,7 +93,7 @@ pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
     Ok(names.into_iter().map(|name| Ok(ShardRef::alone(path.join(name)))).collect())
 }
 
-fn listed(directory: &Path, entry: &ShardEntry) -> Result<ShardRef> {
+fn listed(directory: &Path, entry: &ShardEntry, is_view: bool) -> Result<ShardRef> {
     let path = directory.join(&entry.name);
     let metadata = match std::fs::metadata(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -95,7 +107,9 @@ fn listed(directory: &Path, entry: &ShardEntry) -> Result<ShardRef> {
     match metadata.len().cmp(&entry.bytes) {
         Ordering::Less => Err(Error::truncated(what).in_file(&path)),
         Ordering::Greater => Err(Error::mismatch(what).in_file(&path)),
-        Ordering::Equal => Ok(ShardRef { path, samples: Some(entry.samples), id: Some(entry.id.clone()) }),
+        Ordering::Equal => {
+            Ok(ShardRef { path, samples: Some(entry.samples), id: Some(entry.id.clone()), is_view })
+        }
     }
 }
 

@@ -84,7 +84,7 @@ fn zeros(side: &Source, start: u64, end: u64) -> Result<()> {
 }
 
 /// The arrays in the sidecar, in their required order.
-fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
+pub fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
     let mut list: Vec<(String, &ArrayRef)> = Vec::new();
     if let IndexRef::Sidecar(place) = &footer.index {
         list.push(("the index".to_owned(), place));

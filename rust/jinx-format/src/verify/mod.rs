@@ -12,6 +12,7 @@ use jinx_core::limits::Limits;
 use jinx_core::problem::{Problem, Problems};
 use std::path::Path;
 
+pub(super) use layout::arrays;
 pub(super) use row::check_row;
 
 /// Receives the bytes of rows checked so far and the total; an error stops the check.

@@ -2,6 +2,7 @@
 
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest};
+use crate::view;
 use crate::write::directory_target::{DirectoryTarget, Publish};
 use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::footer_text::room_for_names;
@@ -127,6 +128,7 @@ impl DatasetWriter {
                 _ => DirectoryWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
             };
             let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
+            manifest.features_required.extend(options.view.is_some().then(|| view::FEATURE.to_owned()));
             let (journal, refused) = match &options.resume {
                 Some(resume) => {
                     let (journal, refused) = Journal::begin(&mut work, resume, &mut manifest)?;
@@ -177,6 +179,10 @@ impl DatasetWriter {
             Error::invalid("there is no jinx.json here; only a directory that jinx wrote can grow")
                 .in_file(path)
         })?;
+        if manifest.is_of_views() {
+            let what = "the shards of this directory are saved views; save another view next to it";
+            return Err(Error::invalid(what).in_file(path));
+        }
         if manifest.shards.len() >= MAX_SHARDS {
             let what = format!("there are {MAX_SHARDS} shards already; convert them to larger ones");
             return Err(Error::limit(what).in_file(path));
@@ -435,6 +441,12 @@ impl DatasetWriter {
     /// I/O errors, and an earlier write that failed; the target is then as it was before.
     pub fn close(mut self) -> Result<Summary> {
         self.require_whole()?;
+        if let Some(view) = &self.options.view
+            && ![0, view.num_samples].contains(&self.rows)
+        {
+            let what = format!("a view of {} samples with {} rows", view.num_samples, self.rows);
+            return Err(Error::invalid(what));
+        }
         match self.target {
             Target::Pair(pair) => {
                 let (summary, files) = pair.finish(-1)?;
@@ -442,10 +454,7 @@ impl DatasetWriter {
                 files.publish()?;
             }
             Target::Directory(mut directory) => {
-                if directory.current.is_some() || directory.manifest.shards.is_empty() {
-                    directory.current(&self.options)?;
-                    directory.finish_shard(&mut self.written)?;
-                }
+                directory.finish_shards(&self.options, &mut self.written)?;
                 directory.manifest.generation += 1;
                 let text = directory.manifest.to_text()?;
                 let path = directory.directory.join(manifest::NAME);

@@ -1,6 +1,7 @@
 //! A directory of pairs that is being written.
 
 use crate::manifest::{Manifest, ShardEntry};
+use crate::view::NewView;
 use crate::write::dataset::Summary;
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::room_for_names;
@@ -14,6 +15,9 @@ use jinx_core::io::{DirectoryAppend, DirectoryWriter, FileOps};
 use jinx_core::limits::MAX_SHARDS;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Bytes of a position that a view stores.
+const POSITION_BYTES: u64 = 8;
 
 pub(super) struct DirectoryTarget {
     /// Where shards are written: a work directory or, when appending, the dataset's own.
@@ -71,9 +75,10 @@ impl DirectoryTarget {
     ) -> Result<&mut Box<PairBuilder>> {
         if let (Some(pair), Some(limit)) = (&self.current, options.shard_bytes) {
             let values = row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
-            let size = pair.bytes() + to_u64(row.text.len()) + values;
-            if pair.rows() > 0 && size > limit && self.manifest.shards.len() + 1 < MAX_SHARDS {
-                self.finish_shard(written)?;
+            let positions = if options.view.is_some() { POSITION_BYTES * (pair.rows() + 1) } else { 0 };
+            let size = pair.bytes() + positions + to_u64(row.text.len()) + values;
+            if pair.rows() > 0 && size > limit && self.may_begin_another() {
+                self.finish_shard(options, written)?;
             }
         }
         self.current(options)
@@ -111,8 +116,38 @@ impl DirectoryTarget {
         self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))
     }
 
-    pub(super) fn finish_shard(&mut self, written: &mut Summary) -> Result<()> {
-        let Some(pair) = self.current.take() else { return Ok(()) };
+    /// Whether the current shard need not be the last one.
+    fn may_begin_another(&self) -> bool {
+        self.manifest.shards.len() + 1 < MAX_SHARDS
+    }
+
+    /// Finishes the last shard, or all shards of a view without columns of its own.
+    pub(super) fn finish_shards(&mut self, options: &Arc<WriteOptions>, written: &mut Summary) -> Result<()> {
+        self.finish_shard(options, written)?;
+        let shown = options.view.as_ref().map_or(0, |view| view.num_samples);
+        while self.manifest.shards.is_empty() || self.manifest.num_samples < shown {
+            self.current(options)?;
+            self.finish_shard(options, written)?;
+        }
+        Ok(())
+    }
+
+    /// The samples of a view that the current shard shows: those after the samples of the shards before it.
+    fn next_part(&self, view: &NewView, rows: u64, limit: Option<u64>) -> Result<NewView> {
+        let start = self.manifest.num_samples;
+        let left = view.num_samples.saturating_sub(start);
+        let most = match limit {
+            Some(limit) if self.may_begin_another() => (limit / POSITION_BYTES).max(1),
+            _ => left,
+        };
+        view.part(&(start..start + if rows > 0 { rows } else { left.min(most) }))
+    }
+
+    fn finish_shard(&mut self, options: &WriteOptions, written: &mut Summary) -> Result<()> {
+        let Some(mut pair) = self.current.take() else { return Ok(()) };
+        if let Some(view) = &options.view {
+            pair.show(self.next_part(view, pair.rows(), options.shard_bytes)?);
+        }
         let (summary, files) = pair.finish(i64::try_from(self.next_shard).unwrap_or(-1))?;
         files.publish()?;
         self.add_shard(summary, written);

@@ -111,6 +111,11 @@ impl PairBuilder {
         Ok(())
     }
 
+    /// Sets the samples that this shard of a view shows. They are known only when all its rows are written.
+    pub(super) fn show(&mut self, view: NewView) {
+        self.options = Arc::new(WriteOptions { view: Some(Arc::new(view)), ..(*self.options).clone() });
+    }
+
     /// Bytes of both files so far.
     pub fn bytes(&self) -> u64 {
         self.main_len + self.side.len
@@ -387,6 +392,7 @@ impl PairBuilder {
             file.write_all_at(&header, 0).map_err(|error| Error::io(&self.path, &error))?;
         }
         let id = format!("{id:032x}");
+        let samples = view.as_ref().map_or(self.rows, |(samples, _)| *samples);
         let footer = footer_text(&FooterParts {
             options: &self.options,
             path: &self.path,
@@ -407,7 +413,7 @@ impl PairBuilder {
         self.main_sync.finish(&self.path)?;
         self.side.sync.finish(&self.side.path)?;
         let bytes = self.main_len + to_u64(text.len());
-        Ok((PairSummary { samples: self.rows, bytes, sidecar_bytes, id }, self.side.files))
+        Ok((PairSummary { samples, bytes, sidecar_bytes, id }, self.side.files))
     }
 }
 

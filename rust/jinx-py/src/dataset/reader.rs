@@ -326,7 +326,7 @@ impl Reader {
         self.definition.as_ref().map(|definition| definition.clone_ref(py))
     }
 
-    /// Whether the only file is a saved view whose bases are not open.
+    /// Whether the files are a saved view whose bases are not open.
     fn _is_saved_view(&self) -> bool {
         self.view.rows.is_view_file()
     }

@@ -6,8 +6,12 @@ use crate::errors::{IntoPy, to_py};
 use jinx_core::{Error, Result};
 use jinx_dataset::bases::{self, BaseOpener};
 use jinx_dataset::shards::ShardRows;
-use jinx_format::bases::{NewPlaces, hash_bytes as hash_of_bytes, hash_file as hash_of_file, rewrite_bases};
+use jinx_format::bases::{
+    NewPlaces, ShardPlaces, hash_bytes as hash_of_bytes, hash_file as hash_of_file, rewrite_bases,
+    rewrite_bases_of_shards,
+};
 use jinx_format::footer::Footer;
+use jinx_format::manifest::Manifest;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::Base;
 use pyo3::prelude::*;
@@ -25,10 +29,25 @@ pub fn view_footer(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
     Ok(footer_text(&shard))
 }
 
+/// Whether a directory holds saved views, as its manifest says.
+#[pyfunction]
+pub fn is_view_directory(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+    let manifest = py.detach(|| Manifest::read(&path)).into_py_result()?;
+    Ok(manifest.is_some_and(|manifest| manifest.is_of_views()))
+}
+
 /// As `view_footer`, for the file of a view that is open.
 #[pyfunction]
 pub fn open_view_footer(file: &Bound<'_, Reader>) -> PyResult<Option<String>> {
     with_view(file, |shard| Ok(footer_text(shard))).into_py_result()
+}
+
+/// Each file of a view by itself: one, or the shards of a directory.
+#[pyfunction]
+pub fn view_files(py: Python<'_>, file: &Bound<'_, Reader>) -> PyResult<Vec<RowsHandle>> {
+    let file = view_file(file).into_py_result()?;
+    let files = py.detach(|| file.one_by_one()).into_py_result()?;
+    Ok(files.into_iter().map(|file| RowsHandle(Arc::new(file))).collect())
 }
 
 /// The start of each line of a view's base of plain JSON lines, and the end of the last line, as little-endian u64.
@@ -100,13 +119,21 @@ fn footer_text(shard: &Shard) -> Option<String> {
     Some(footer.to_string())
 }
 
-/// Rewrites the paths of bases of the view with this id. `places` is a JSON list of `[path, hint]`, or null for a base
-/// that stays where it is.
+/// Rewrites the places of bases of the view with this id. `places` is a JSON list of `[path, hint]`, of a URL, or of null
+/// for a base that stays where it is.
 #[pyfunction]
 pub fn view_set_paths(py: Python<'_>, path: PathBuf, id: &str, places: &str) -> PyResult<()> {
     let places: Vec<NewPlaces> =
         serde_json::from_str(places).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
     py.detach(|| rewrite_bases(&path, id, &places)).into_py_result()
+}
+
+/// Like `view_set_paths`, for a directory of views: `shards` is a JSON list of `[name, id, places]`.
+#[pyfunction]
+pub fn view_directory_set_paths(py: Python<'_>, path: PathBuf, shards: &str) -> PyResult<()> {
+    let shards: Vec<ShardPlaces> =
+        serde_json::from_str(shards).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
+    py.detach(|| rewrite_bases_of_shards(&path, &shards)).into_py_result()
 }
 
 /// xxh3-128 of bytes, as 32 hex digits.

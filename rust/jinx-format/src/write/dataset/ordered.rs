@@ -33,7 +33,7 @@ impl DatasetWriter {
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<bool> {
         self.require_whole()?;
-        if self.skip > 0 || self.rows > 0 || order.len == 0 {
+        if self.skip > 0 || self.rows > 0 || order.len == 0 || self.options.view.is_some() {
             return Ok(false);
         }
         if self.is_directory() {
