@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image, ImageFilter
 
@@ -155,3 +156,123 @@ def test_an_animation_with_too_many_pixels(monkeypatch):
         jp.create("image_blur_mapper", p=1)([{"images": [animated("GIF", 5)]}])
     with pytest.raises(ValueError, match="decompression bomb"):
         jp.create("image_blur_mapper", p=1)([{"images": [encoded(photo(128, 100))]}])
+
+
+def near_pairs(hashes: np.ndarray, distance: int) -> list[tuple[int, int]]:
+    return [
+        (later, first)
+        for later in range(len(hashes))
+        for first in range(later)
+        if np.bitwise_count(hashes[later] ^ hashes[first]) <= distance
+    ]
+
+
+def test_near_images():
+    originals = [photo(120, 90, seed) for seed in range(12)]
+    variants = [
+        encoded(originals[0], "JPEG", quality=40),
+        encoded(originals[1].resize((300, 220))),
+        encoded(originals[2].filter(ImageFilter.GaussianBlur(1))),
+        encoded(originals[3], "WEBP", quality=60),
+    ]
+    plain = [encoded(Image.new("RGB", (40, 40), colour)) for colour in ("red", "blue")]
+    samples = [{"images": [encoded(image)]} for image in originals] + [{"images": [data]} for data in variants + plain]
+    samples += [{"images": []}, {"images": [variants[0], variants[1]]}]
+    marked = jp.create("image_near_deduplicator")(samples, drop=False)
+    assert [sample["__dj__duplicate_of"] for sample in marked] == [None] * 12 + [0, 1, 2, 3] + [None] * 4
+    assert len(jp.create("image_near_deduplicator")(samples)) == 16
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3, 5])
+def test_near_hashes_are_found_exactly(distance):
+    rng = np.random.default_rng(distance)
+    hashes = rng.integers(0, 1 << 64, 150, dtype=np.uint64)
+    for row in range(50, 150):
+        bits = rng.choice(64, size=int(rng.integers(0, 7)), replace=False)
+        hashes[row] = hashes[row - 50] ^ np.bitwise_or.reduce(
+            np.uint64(1) << bits.astype(np.uint64), initial=np.uint64(0)
+        )
+    find = jp.create("image_near_deduplicator", hamming_distance=distance, num_blocks=distance + 2)
+    keep, _ = find.duplicates([pa.table({"hash": hashes})])
+    parents = list(range(len(hashes)))
+
+    def root(row: int) -> int:
+        return row if parents[row] == row else root(parents[row])
+
+    for later, first in near_pairs(hashes, distance):
+        one, other = sorted((root(later), root(first)))
+        parents[other] = one
+    assert keep.tolist() == [root(row) == row for row in range(len(hashes))]
+
+
+def grid(lines: int) -> Image.Image:
+    pixels = np.full((400, 500), 255, dtype=np.uint8)
+    for number in range(lines):
+        pixels[40 + number * 300 // max(lines - 1, 1)][30:470] = 0
+        pixels[30:370, 40 + number * 400 // max(lines - 1, 1)] = 0
+    return Image.fromarray(pixels)
+
+
+@pytest.mark.parametrize(
+    ("image", "is_sure", "several"),
+    [(grid(4), True, True), (grid(1), True, False), (photo(500, 400), False, False)],
+)
+def test_several_plots(image, is_sure, several):
+    pytest.importorskip("cv2")
+    drop = jp.create("image_subplot_filter")
+    (marked,) = drop([{"images": [encoded(image)]}], keep_stats=True, drop=False)
+    stats = marked["__dj__stats__"]
+    assert stats["subplot_detected"] == is_sure
+    assert 0 <= stats["image_subplot_confidence"][0] <= 1
+    assert drop([{"images": [encoded(image)]}]) == ([] if several else [{"images": [encoded(image)]}])
+
+
+def test_several_plots_in_any_or_all_images():
+    pytest.importorskip("cv2")
+    samples = [{"images": [encoded(grid(4)), encoded(grid(1))]}, {"images": [encoded(grid(4))]}, {"images": []}]
+    assert jp.create("image_subplot_filter")(samples) == samples[2:]
+    assert jp.create("image_subplot_filter", any_or_all="all")(samples) == [samples[0], samples[2]]
+    assert jp.create("image_subplot_filter", min_horizontal_lines=99)(samples) == samples
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_images_of_every_kind_are_measured(name):
+    pytest.importorskip("cv2")
+    for operator in ("image_subplot_filter", "image_near_deduplicator", "image_deduplicator", "image_size_filter"):
+        assert jp.create(operator)([{"images": [KINDS[name]]}]) == [{"images": [KINDS[name]]}]
+
+
+SCORES = """
+def score_fn(model, samples, images, device, scale=1):
+    return [scale * (model or 1) * sum(image.width for image in row) for row in images]
+
+
+def model_factory(factor=2):
+    return factor
+"""
+
+
+def test_largest_losses(tmp_path):
+    samples = [{"images": [encoded(photo(width, 8))]} for width in (10, 40, 20, 40, 30)]
+    file = tmp_path / "loss.py"
+    file.write_text(SCORES)
+    select = jp.create("image_ohem_selector", score_file=str(file), topk=2)
+    assert select(samples) == [samples[1], samples[3]]
+    assert select.digest != jp.create("image_ohem_selector", score_file=str(file), topk=3).digest
+    select = jp.create("image_ohem_selector", score_file=str(file), top_ratio=0.6, score_kwargs={"scale": -1})
+    assert select(samples) == [samples[0], samples[2], samples[4]]
+
+    def one_too_few(model, samples, images, device):
+        return [1.0] * (len(samples) - 1)
+
+    with pytest.raises(ValueError, match="4 losses for 5 samples"):
+        jp.create("image_ohem_selector", score_fn=one_too_few, topk=1)(samples)
+    with pytest.raises(ValueError, match="not a finite number"):
+        jp.create("image_ohem_selector", score_fn=lambda *_: [float("nan")] * 5, topk=1)(samples)
+    with pytest.raises(jp.ParameterError, match="give score_fn"):
+        jp.create("image_ohem_selector", topk=1)
+    with pytest.raises(jp.ParameterError, match="is not a file"):
+        jp.create("image_ohem_selector", score_file=str(tmp_path / "none.py"), topk=1)
+    file.write_text("x = 1")
+    with pytest.raises(ImportError, match="no function 'score_fn'"):
+        jp.create("image_ohem_selector", score_file=str(file), topk=1)(samples)

@@ -1,36 +1,22 @@
 """Near-deduplication of texts by SimHash: the operator `document_simhash_deduplicator`."""
 
-from math import comb
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal
 
 from jinx_pipeline import kernels
-from jinx_pipeline.dedup.near_hashes import block_masks, least_of_groups, near_groups
-from jinx_pipeline.dedup.pairs import gathered
-from jinx_pipeline.exchange.hashing import mixed
-from jinx_pipeline.exchange.key_file import POSITION
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.hash_keys import by_hash
-from jinx_pipeline.operators.api.keyed import Keys
-from jinx_pipeline.operators.api.parameters import NGrams, ParameterError
+from jinx_pipeline.operators.api.parameters import NGrams
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.dedup.connected import ConnectedDeduplicator
+from jinx_pipeline.operators.dedup.near_hash import NearHashDeduplicator
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
-
-_BITS = 64
-_HASH = "simhash"
-# Each combination of blocks is a key of every sample.
-_MAX_CHOICES = 1000
 
 
 @register("document_simhash_deduplicator", modality="text")
-class DocumentSimhashDeduplicator(ConnectedDeduplicator):
+class DocumentSimhashDeduplicator(NearHashDeduplicator):
     """Removes samples whose text is nearly the same as another's, by 64-bit SimHashes that differ in few bits.
 
     Texts whose hashes differ in at most `hamming_distance` bits are duplicates, and so are all texts that such pairs
@@ -48,73 +34,23 @@ class DocumentSimhashDeduplicator(ConnectedDeduplicator):
         window_size: Tokens of a shingle.
         lowercase: Whether case is ignored.
         ignore_pattern: A regular expression for parts of texts to ignore.
-        num_blocks: The number of blocks of a hash for the search, more than `hamming_distance`; it changes the time and
-            the size of the keys.
-        hamming_distance: The maximum number of different bits.
     """
 
     tokenization: Literal["space", "punctuation", "character"] = "space"
     window_size: NGrams = 6
     lowercase: bool = True
     ignore_pattern: str | None = None
-    num_blocks: int = 6
-    hamming_distance: int = 4
 
     def check(self) -> None:
-        if not 0 <= self.hamming_distance < self.num_blocks <= _BITS:
-            distance = self.hamming_distance
-            problem = f"num_blocks is {self.num_blocks}; it is more than hamming_distance ({distance}), up to 64"
-            raise ParameterError(self.name, "num_blocks", problem)
-        if comb(self.num_blocks, self.hamming_distance) > _MAX_CHOICES:
-            problem = (
-                f"{self.num_blocks} blocks for a distance of {self.hamming_distance} need too many keys; use fewer"
-            )
-            raise ParameterError(self.name, "num_blocks", problem)
+        super().check()
         if self.ignore_pattern is not None:
             checked_pattern(self.name, self.ignore_pattern, "", "ignore_pattern")
 
-    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+    def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]":
         texts = batch.text
         if self.ignore_pattern is not None:
             texts = replaced(texts, [(self.ignore_pattern, "")], ctx)
         hashes = kernels.simhash(
             texts, tokens=self.tokenization, window=self.window_size, lowercase=self.lowercase, threads=ctx.threads
         )
-        return pa.table({_HASH: pa.array(hashes, mask=hashes == 0)})
-
-    @property
-    def kinds(self) -> int:
-        return len(self._masks())
-
-    def key_table(self, signatures: pa.Table, kind: int) -> pa.Table:
-        del kind
-        hashes = signatures.column(_HASH).combine_chunks()
-        positions = np.flatnonzero(hashes.is_valid().to_numpy(zero_copy_only=False)).astype(np.uint32)
-        return pa.table({_HASH: hashes.drop_null(), POSITION: positions})
-
-    def partitioned(
-        self, keys: pa.Table, kind: int, partitions: int, edges: Any
-    ) -> "tuple[pa.Table, npt.NDArray[np.int64]]":
-        del edges
-        hashes = keys.column(_HASH).to_numpy()
-        return by_hash(keys, mixed(hashes & np.uint64(self._masks()[kind])), partitions)
-
-    def look(self, keys: Keys, look: int) -> pa.Table:
-        kind = keys.kind(look)
-        columns = gathered(keys.read(look))
-        order = np.lexsort((columns[POSITION], columns[_HASH]))
-        hashes, places = columns[_HASH][order], columns[POSITION][order]
-        is_distinct = np.ones(len(hashes), np.bool_)
-        is_distinct[1:] = hashes[1:] != hashes[:-1]
-        roots = near_groups(hashes[is_distinct], self._masks()[kind], self.hamming_distance)
-        firsts = least_of_groups(roots, places[is_distinct])[np.cumsum(is_distinct) - 1]
-        is_later = firsts != places
-        if kind:
-            # Equal hashes are in one partition of each kind, and are paired only for the first kind.
-            is_later &= is_distinct
-        later, first = places[is_later], firsts[is_later]
-        in_order = np.argsort(later)
-        return pa.table({"later": later[in_order], "first": first[in_order]})
-
-    def _masks(self) -> list[int]:
-        return block_masks(self.num_blocks, self.hamming_distance)
+        return hashes, hashes == 0
