@@ -18,6 +18,7 @@ from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import plan_of, publication_of
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.media_check import forget_replaced_media
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
@@ -54,6 +55,7 @@ class OpenedRun:
         publication = publication_of(self.recipe, self.export, self.ledger)
         if before is not None and publication.is_directory:
             publication.first_block = before.end_block
+        forget_replaced_media(self.ledger)
         self.ledger.sweep()
         try:
             self._execute(publication)

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from jinx_pipeline.sample.media_files import recorded
 from jinx_pipeline.sample.paths import Steps, find
 from jinx_pipeline.sample.urls import fetch, is_url
 
@@ -62,7 +63,7 @@ class Media:
         return (
             None
             if self._data is not None or self.path is None or is_url(self.path)
-            else self._roles.media_path(self.path)
+            else recorded(self._roles.media_path(self.path))
         )
 
     @property
@@ -79,7 +80,7 @@ class Media:
             self._data = fetch(path, self._roles)
             return self._data
         try:
-            return _read(self._roles.media_path(path))
+            return _read(recorded(self._roles.media_path(path)))
         except OSError as error:
             raise MediaError(f"{self.path}: {error.strerror or error}") from error
 
