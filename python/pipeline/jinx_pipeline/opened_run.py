@@ -18,6 +18,7 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import plan_of, publications_of
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.media_check import forget_replaced_media
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
@@ -51,6 +52,7 @@ class OpenedRun:
         """Do the missing work, and publish the outputs that are missing or lack rows."""
         publications = publications_of(self.recipe, self.ledger)
         publications.begin()
+        forget_replaced_media(self.ledger)
         self.ledger.sweep()
         try:
             self._execute(publications)

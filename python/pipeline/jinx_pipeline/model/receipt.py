@@ -82,6 +82,7 @@ class Receipt:
         figures: The figures of each operator.
         traces: Examples of changed and dropped rows.
         ports: The output of other ports.
+        media: The file in `parts/` with the states of the media files that were read; None: there were none.
     """
 
     part: str | None
@@ -92,6 +93,7 @@ class Receipt:
     figures: list[OperatorFigures] = field(default_factory=list[OperatorFigures])
     traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     ports: dict[str, PortPart] = field(default_factory=dict[str, PortPart])
+    media: str | None = None
 
     @property
     def rows_by_port(self) -> dict[str, int]:

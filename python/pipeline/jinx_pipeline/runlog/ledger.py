@@ -36,6 +36,7 @@ class Piece:
         bad_rows: Rows that were left out.
         place: The offset of the record in the log.
         ports: The output of other ports than `out`.
+        media: The name of the file with the states of the media files that were read; None: there were none.
     """
 
     first: int
@@ -47,6 +48,7 @@ class Piece:
     bad_rows: int
     place: int
     ports: Mapping[str, PortPart]
+    media: str | None = None
 
     def part_of(self, port: str) -> PortPart:
         """The output of a port."""
@@ -207,6 +209,8 @@ class Ledger:
         for piece in self.all_pieces():
             for name in piece.part_names():
                 committed |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
+            if piece.media is not None and self.published is None:
+                committed.add(piece.media)
         for name in self.directory.part_names():
             if name not in committed:
                 remove_part(self.directory.parts / name)
@@ -220,6 +224,11 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def pieces_with_media(self) -> Iterator[tuple[int, Piece]]:
+        """The pieces for which media files were read, each with its block."""
+        for blocks in self._pieces.values():
+            yield from ((block, piece) for block, pieces in blocks.items() for piece in pieces if piece.media)
 
     def all_pieces(self) -> Iterator[Piece]:
         """All committed pieces, node by node."""
@@ -244,7 +253,8 @@ class Ledger:
                 self.next_attempt = max(self.next_attempt, attempt + 1)
                 self.bad_count += len(receipt.bad)
                 output = (receipt.part, receipt.rows_out, receipt.bytes_out)
-                piece = Piece(first, rows, attempt, *output, len(receipt.bad), place, receipt.ports or _NO_PORTS)
+                ports = receipt.ports or _NO_PORTS
+                piece = Piece(first, rows, attempt, *output, len(receipt.bad), place, ports, receipt.media)
                 self._pieces.setdefault(node, {}).setdefault(block, []).append(piece)
             case Forgotten(node, block):
                 forgotten = self._pieces.get(node, {}).pop(block, [])

@@ -144,6 +144,11 @@ def signatures_path(part: Path) -> Path:
     return part.with_name(part.name + SIGNATURES)
 
 
+def media_path(part: Path) -> Path:
+    """The path of the states of the media files that were read for a part."""
+    return part.with_name(f"{part.name}.media")
+
+
 def port_path(part: Path, port: str) -> Path:
     """The path of the rows of another port than `out`."""
     stem = part.name.removesuffix(".jinx")

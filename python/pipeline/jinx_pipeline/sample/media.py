@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
 from jinx._dataset.stored_ranges import StoredRange
+from jinx_pipeline.sample.media_files import recorded
 from jinx_pipeline.sample.paths import Steps, find
 from jinx_pipeline.sample.range_file import RangeFile
 from jinx_pipeline.sample.urls import fetch, is_url
@@ -70,7 +71,7 @@ class Media:
         return (
             None
             if self._data is not None or self.path is None or is_url(self.path)
-            else self._roles.media_path(self.path)
+            else recorded(self._roles.media_path(self.path))
         )
 
     @property
@@ -90,7 +91,7 @@ class Media:
             self._data = fetch(path, self._roles)
             return self._data
         try:
-            return _read(self._roles.media_path(path))
+            return _read(recorded(self._roles.media_path(path)))
         except OSError as error:
             raise MediaError(f"{self.path}: {error.strerror or error}") from error
 

@@ -1,5 +1,6 @@
 """Runs operators on the rows of a task, and writes the resulting part."""
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from jinx_pipeline.operators.api.operator_kinds import Grouper
 from jinx_pipeline.operators.api.sample_source import MadeSamples
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage, opens
-from jinx_pipeline.runlog.work_dir import port_path, published, signatures_path
+from jinx_pipeline.runlog.work_dir import media_path, port_path, published, signatures_path
 from jinx_pipeline.sample.content_identity import ReplacedError
 from jinx_pipeline.sample.file_facts import small_file_digest
+from jinx_pipeline.sample.media_files import recorded_media
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.worker.part_writer import PartWriter, RowsWriter, ViewWriter
@@ -72,11 +74,15 @@ class MapWork:
         )
         rows = worker.sources.get(source).slice(task.first, task.rows)
         chain = Chain(stage, ctx, partial(row_of, rows), worker.busy_with)
-        with self._writer(rows, path, chain) as writer:
+        with self._writer(rows, path, chain) as writer, recorded_media() as media:
             for batch in _batches(stage, rows, task, chain):
                 for output in chain.run(batch):
                     for part, table in _with_tables(stage, output, chain):
                         writer.add(part, table)
+            if media:
+                # The publication of the part syncs their common directory.
+                with published(media_path(path), syncs_folder=False) as file:
+                    file.write(json.dumps(media).encode())
             written = writer.close()
         ports: dict[str, PortPart] = {}
         for port in stage.ports:
@@ -97,6 +103,7 @@ class MapWork:
             figures=chain.figures(),
             traces=chain.traces,
             ports=ports,
+            media=media_path(path).name if media else None,
         )
 
     def _writer(self, source: OpenSource, path: Path, chain: Chain) -> PartWriter:
