@@ -58,6 +58,7 @@ def video(
     rotation: int = 0,
     sound: str | None = None,
     first: int = 0,
+    step: int = 1,
 ) -> bytes:
     """A video.
 
@@ -75,6 +76,7 @@ def video(
         rotation: Degrees in the container's display matrix.
         sound: The codec of a sound as long as the video: silent but for a beep in the first half of each second.
         first: The number of the first frame.
+        step: How much larger the number of the next frame is; 0: all frames are the same.
     """
     out = io.BytesIO()
     with av.open(out, "w", format=container) as file:
@@ -96,7 +98,7 @@ def video(
         scene = 0
         for number in range(frames):
             scene += number in cuts
-            frame: Any = av.VideoFrame.from_ndarray(picture(number + first, scene, size, speed), format="rgb24")
+            frame: Any = av.VideoFrame.from_ndarray(picture(first + number * step, scene, size, speed), format="rgb24")
             frame.pts = number if times is None else round(times[number] * 1000)
             frame.time_base = Fraction(1, rate) if times is None else Fraction(1, 1000)
             file.mux(stream.encode(frame.reformat(format=stream.pix_fmt)))

@@ -97,6 +97,12 @@ def test_what_only_chooses_an_implementation_is_a_remark():
     made = imported({"dataset_path": "in.jinx", "process": process}, "mine")
     assert made.recipe["process"] == [{"video_duration_filter": {"min_duration": 2}}]
     assert made.remarks == ["video_duration_filter.video_backend: not taken over; it chooses how the same is computed"]
+    wrapped = {"filter_name": "scale", "global_args": ["-nostdin"], "capture_stderr": True, "save_dir": "made"}
+    made = imported({"dataset_path": "in.jinx", "process": [{"video_ffmpeg_wrapped_mapper": wrapped}]}, "mine")
+    assert made.recipe["process"] == [{"video_ffmpeg_wrapped_mapper": {"filter_name": "scale", "save_dir": "made"}}]
+    assert [remark.partition(":")[0] for remark in made.remarks] == [
+        f"video_ffmpeg_wrapped_mapper.{name}" for name in ("global_args", "capture_stderr")
+    ]
     # Data-Juicer reads any file that the data names.
     assert [note.partition(":")[0] for note in made.notes] == ["dataset.media_root"]
 

@@ -72,6 +72,14 @@ _OF_ALL_OPERATORS = [
 ]
 # Parameters that choose an implementation with the same result, or limit its resources.
 _OF_IMPLEMENTATIONS = [
+    "batch_size_each_video",
+    "capture_stderr",
+    "ffmpeg_extra_args",
+    "global_args",
+    "legacy_split_by_text_token",
+    "output_format",
+    "overwrite_output",
+    "show_progress",
     "video_backend",
     "trust_remote_code",
     "backend",

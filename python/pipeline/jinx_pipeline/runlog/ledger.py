@@ -209,7 +209,7 @@ class Ledger:
         for piece in self.all_pieces():
             for name in piece.part_names():
                 committed |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
-            if piece.media is not None and self.published is None:
+            if piece.media is not None and not self.published:
                 committed.add(piece.media)
         for name in self.directory.part_names():
             if name not in committed:

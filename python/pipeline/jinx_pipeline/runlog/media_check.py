@@ -16,18 +16,18 @@ _THREADS: Final = 16
 def forget_replaced_media(ledger: Ledger) -> None:
     """Forget the blocks of which a media file was replaced or changed since, so that they are processed again.
 
-    Nothing is looked at once the output was published.
+    Nothing is looked at once an output was published.
 
     Raises:
         ReplacedError: A file has changed, and the output or other nodes depend on the block.
     """
-    if ledger.published is not None:
+    if ledger.published:
         return
     with ThreadPoolExecutor(_THREADS) as threads:
         changed = [
             (block, file) for block, piece in ledger.pieces_with_media() for file in _changed(ledger, piece, threads)
         ]
-    if changed and (ledger.publishing is not None or len(ledger.nodes()) > 1):
+    if changed and (ledger.publishing or len(ledger.nodes()) > 1):
         raise ReplacedError(changed[0][1])
     for block in {block for block, _ in changed}:
         for node in ledger.nodes():

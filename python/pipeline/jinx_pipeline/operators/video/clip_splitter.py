@@ -56,7 +56,7 @@ class ClipSplitter(Splitter):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return ("videos", "text")
+        return ("videos",)  # samples need no text
 
     @property
     def writes(self) -> tuple[str, ...]:
