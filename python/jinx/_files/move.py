@@ -10,7 +10,8 @@ from jinx import _core
 from jinx._open import missing
 from jinx._outputs import refuse_existing, refuse_input, refuse_within
 from jinx._views.bases import is_view
-from jinx._views.rebase import bases_after_move, set_bases
+from jinx._views.open import is_url
+from jinx._views.rebase import FilePlaces, bases_after_move, set_bases
 from jinx.errors import JinxError, MismatchError
 
 _NOTHING: Mapping[str, str] = {}
@@ -159,16 +160,16 @@ def remove(path: str) -> None:
         _core.remove_pair(parts.path)
 
 
-def _bases_at(parts: Parts, target: str, moved: Mapping[str, str]) -> tuple[str, list[str | None]] | None:
-    """The id of a view and the places of its bases, for its new name; None for other datasets."""
+def _bases_at(parts: Parts, target: str, moved: Mapping[str, str]) -> list[FilePlaces] | None:
+    """The places of the bases of a view, for its new name; None for other datasets."""
     if not parts.is_view:
         return None
-    id_, bases = bases_after_move(parts.path, target, moved)
-    shown = [base for base in bases if base is not None]
+    files = bases_after_move(parts.path, target, moved)
+    shown = [base for file in files for base in file.places if base is not None and not is_url(base)]
     refuse_input(target, shown)
     if os.path.lexists(target):  # a shard of a directory that the view shows
         refuse_within(target, shown)
-    return id_, bases
+    return files
 
 
 def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
