@@ -209,13 +209,7 @@ class Conversion:
         if settings.core["rejects"] is not None:
             refuse_input(settings.core["rejects"], inputs.files)
         if inputs.format == "jinx" and any(is_view(file) for file in inputs.files):
-            from jinx._dataset.dataset import Dataset
-            from jinx._open import open
-
-            parts = [open(file) for file in inputs.files]
-            beneath = (root for part in parts if part._definition is not None for root in part._roots()[0])
-            refuse_input(settings.out, [path for root in beneath for path in root.paths])
-            return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
+            return self._views(inputs.files)
         if self._is_parquet_directory():
             return self._by_samples(inputs)
         if inputs.format == "mds" and may_copy(settings):
@@ -248,6 +242,16 @@ class Conversion:
         )
         written = WriteResult.of(settings.out, done)
         return written if written.samples or settings.embed is None else self._without_files(inputs, written)
+
+    def _views(self, files: list[str]) -> WriteResult:
+        """Convert files of which at least one is a saved view."""
+        from jinx._dataset.dataset import Dataset
+        from jinx._open import open
+
+        parts = [open(file) for file in files]
+        beneath = (root for part in parts if part._definition is not None for root in part._roots()[0])
+        refuse_input(self.settings.out, [path for root in beneath for path in root.paths])
+        return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
 
     def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:
         """Convert no samples and embed no files, so that the output at least has the columns of the input."""
