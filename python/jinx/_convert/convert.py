@@ -216,6 +216,23 @@ class Conversion:
             copied = self._copy_mds(inputs.files)
             if copied is not None:
                 return copied
+        extra_options = self._options_for(inputs)
+        if settings.target == "jinx" and not any(settings.core[name] for name in _NARROWING):
+            require_space(settings.out, unpacked_bytes(inputs.files))
+        done = _core.convert(
+            inputs.files,
+            settings.out,
+            input_format=inputs.format,
+            output_format=settings.target,
+            options=settings.for_core(**extra_options),
+            progress=self.progress,
+        )
+        written = WriteResult.of(settings.out, done)
+        return written if written.samples or settings.embed is None else self._without_files(inputs, written)
+
+    def _options_for(self, inputs: Inputs) -> dict[str, Any]:
+        """The options of the core that depend on the inputs."""
+        settings = self.settings
         extra_options: dict[str, Any] = {}
         if settings.embed is not None:
             from jinx._convert.embedded_files import embed_options
@@ -230,18 +247,7 @@ class Conversion:
             from jinx._open import open
 
             extra_options["indexed"] = extra_indexed(open(inputs.files)) or None
-        if settings.target == "jinx" and not any(settings.core[name] for name in _NARROWING):
-            require_space(settings.out, unpacked_bytes(inputs.files))
-        done = _core.convert(
-            inputs.files,
-            settings.out,
-            input_format=inputs.format,
-            output_format=settings.target,
-            options=settings.for_core(**extra_options),
-            progress=self.progress,
-        )
-        written = WriteResult.of(settings.out, done)
-        return written if written.samples or settings.embed is None else self._without_files(inputs, written)
+        return extra_options
 
     def _views(self, files: list[str]) -> WriteResult:
         """Convert files of which at least one is a saved view."""
