@@ -1,0 +1,1 @@
+"""Operators on images and traces next to Data-Juicer's: results and speed."""
