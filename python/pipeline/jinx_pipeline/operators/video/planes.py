@@ -1,0 +1,52 @@
+"""The pixels of a decoded frame as arrays that can be changed, without a conversion of colours."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_EIGHT_BIT = ("gray", "yuv420p", "yuv422p", "yuv440p", "yuv444p", "yuvj420p", "yuvj422p", "yuvj444p")
+
+
+class Plane(NamedTuple):
+    """The brightness or a colour difference of all pixels.
+
+    Attributes:
+        pixels: A view of the frame, uint8 of shape (height, width).
+        across: So many pixels of a row share a value.
+        down: So many pixels of a column share a value.
+    """
+
+    pixels: "npt.NDArray[np.uint8]"
+    across: int
+    down: int
+
+
+def with_planes(frame: Any) -> tuple[Any, list[Plane]]:
+    """A frame whose pixels can be changed, and its planes, the brightness first.
+
+    Frames of 8 bits per channel keep their format; others become `yuv444p`.
+    """
+    if frame.format.name not in _EIGHT_BIT:
+        frame = _timed(frame.reformat(format="yuv444p"), frame)
+    frame.make_writable()
+    planes: list[Plane] = []
+    for plane in frame.planes:
+        rows = np.frombuffer(plane, dtype=np.uint8).reshape(-1, plane.line_size)
+        pixels = rows[: plane.height, : plane.width]
+        planes.append(Plane(pixels, -(-frame.width // plane.width), -(-frame.height // plane.height)))
+    return frame, planes
+
+
+def black_of(frame: Any, number: int) -> int:
+    """The value of black in a plane of a frame."""
+    full_range = 2  # of FFmpeg's AVColorRange
+    is_full = frame.color_range == full_range or frame.format.name.startswith(("yuvj", "gray"))
+    return 128 if number else 0 if is_full else 16
+
+
+def _timed(changed: Any, frame: Any) -> Any:
+    changed.pts, changed.time_base = frame.pts, frame.time_base
+    return changed
