@@ -54,6 +54,14 @@ def test_faces_are_blurred():
     assert made("video_face_blur_mapper", none) is none
 
 
+def test_faces_of_rotated_videos():
+    data = videos.video(3, size=SIZE[::-1], rotation=90, draw=lambda n: np.rot90(images.face(), -1).copy())
+    [marked] = jp.create("video_face_ratio_filter")([{"videos": [data]}], keep_stats=True, drop=False)
+    assert marked["__dj__stats__"] == {"video_face_exist": [1.0]}
+    change = np.abs(pictures(made("video_face_blur_mapper", data, blur_type="box", radius=20)) - pictures(data))
+    assert np.rot90(change, 1, axes=(1, 2))[:, 60:90, 70:120].mean() > 10
+
+
 def test_cascades_that_are_none(tmp_path):
     (tmp_path / "cascade.xml").write_text("<x/>", "utf-8")
     for path, problem in (("nowhere.xml", "no such file"), (str(tmp_path / "cascade.xml"), "not a cascade")):

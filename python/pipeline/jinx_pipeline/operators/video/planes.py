@@ -24,19 +24,25 @@ class Plane(NamedTuple):
     down: int
 
 
-def with_planes(frame: Any) -> tuple[Any, list[Plane]]:
+def with_planes(frame: Any, *, upright: bool = False) -> tuple[Any, list[Plane]]:
     """A frame whose pixels can be changed, and its planes, the brightness first.
 
     Frames of 8 bits per channel keep their format; others become `yuv444p`.
+
+    Args:
+        frame: A PyAV frame.
+        upright: Whether the planes are turned as the frame is shown; they are views of the frame all the same.
     """
+    quarters = frame.rotation // 90 % 4 if upright else 0
     if frame.format.name not in _EIGHT_BIT:
         frame = _timed(frame.reformat(format="yuv444p"), frame)
     frame.make_writable()
     planes: list[Plane] = []
     for plane in frame.planes:
         rows = np.frombuffer(plane, dtype=np.uint8).reshape(-1, plane.line_size)
-        pixels = rows[: plane.height, : plane.width]
-        planes.append(Plane(pixels, -(-frame.width // plane.width), -(-frame.height // plane.height)))
+        shares = -(-frame.width // plane.width), -(-frame.height // plane.height)
+        across, down = shares[::-1] if quarters % 2 else shares
+        planes.append(Plane(np.rot90(rows[: plane.height, : plane.width], quarters), across, down))
     return frame, planes
 
 

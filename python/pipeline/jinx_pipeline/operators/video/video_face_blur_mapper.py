@@ -10,8 +10,8 @@ from jinx_pipeline.operators.api.needed_files import NeededFile, needed
 from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.image.blur import Blur, blurred
-from jinx_pipeline.operators.image.faces import Box, check_cascade, faces_in
 from jinx_pipeline.operators.video.encode import transcoded
+from jinx_pipeline.operators.video.faces import Box, check_cascade, faces_in
 from jinx_pipeline.operators.video.planes import Plane, with_planes
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media
@@ -56,7 +56,7 @@ class VideoFaceBlurMapper(MediaMapper):
             nonlocal count
             if frame is None:
                 return
-            editable, planes = with_planes(frame)
+            editable, planes = with_planes(frame, upright=True)
             boxes = faces_in(planes[0].pixels, self.name, self.cv_classifier)
             count += len(boxes)
             for box in boxes:

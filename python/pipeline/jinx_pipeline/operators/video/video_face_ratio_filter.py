@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.media_filter import MediaFilter, any_or_all_of
 from jinx_pipeline.operators.api.needed_files import NeededFile, needed
 from jinx_pipeline.operators.api.parameters import Range, Share
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.image.faces import check_cascade, faces_in
+from jinx_pipeline.operators.video.faces import check_cascade, faces_in
 from jinx_pipeline.operators.video.frames import sampled_frames
 from jinx_pipeline.operators.video.planes import with_planes
 from jinx_pipeline.sample.media import Media
@@ -56,7 +56,10 @@ class VideoFaceRatioFilter(MediaFilter):
 
     def measure_medium(self, medium: Media) -> dict[str, float]:
         frames = islice(sampled_frames(medium, self.name, "all_frames", 0), 0, None, self.detect_interval)
-        found = [bool(faces_in(with_planes(frame)[1][0].pixels, self.name, self.cv_classifier)) for frame in frames]
+        found = [
+            bool(faces_in(with_planes(frame, upright=True)[1][0].pixels, self.name, self.cv_classifier))
+            for frame in frames
+        ]
         return {"video_face_exist": sum(found) / len(found) if found else 0.0}
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":

@@ -4,11 +4,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.optional import require
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 _DEFAULT = "haarcascade_frontalface_alt.xml"
@@ -57,7 +58,7 @@ def faces_in(grey: "npt.NDArray[np.uint8]", operator: str, path: str) -> list[Bo
     """
     height, width = grey.shape
     found: Any = _cascade(operator, path).detectMultiScale(
-        grey, scaleFactor=_SCALE_FACTOR, minNeighbors=_MIN_NEIGHBOURS
+        np.ascontiguousarray(grey), scaleFactor=_SCALE_FACTOR, minNeighbors=_MIN_NEIGHBOURS
     )
     boxes = [
         Box(max(0, left), max(0, top), min(width, left + across), min(height, top + down))
