@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFilter
 
 ORIENTATION = 0x0112
 
@@ -70,6 +70,26 @@ def animated(frames: int = 4) -> bytes:
     """A GIF of several frames."""
     images = [Image.fromarray(pixels(seed=seed)) for seed in range(frames)]
     return encoded(images[0], "GIF", save_all=True, append_images=images[1:], duration=100)
+
+
+def face(width: int = 192, height: int = 144, *, left: int = 96, top: int = 72, size: int = 50) -> np.ndarray:
+    """A drawing that OpenCV's cascade takes for a face around a point, uint8 of shape (height, width, 3)."""
+    image = Image.new("RGB", (width, height), (90, 110, 130))
+    draw = ImageDraw.Draw(image)
+
+    def ellipse(x: float, y: float, across: float, down: float, colour: tuple[int, int, int]) -> None:
+        middle, centre = left + x * size, top + y * size
+        draw.ellipse(
+            (middle - across * size, centre - down * size, middle + across * size, centre + down * size), colour
+        )
+
+    ellipse(0, 0, 0.8, 1.1, (225, 185, 160))
+    for side in (-1, 1):
+        ellipse(side * 0.35, -0.28, 0.2, 0.1, (60, 40, 30))
+        ellipse(side * 0.35, -0.48, 0.24, 0.05, (80, 55, 40))
+    ellipse(0, 0.1, 0.1, 0.15, (200, 155, 130))
+    ellipse(0, 0.53, 0.35, 0.08, (150, 60, 60))
+    return np.asarray(image.filter(ImageFilter.GaussianBlur(1.5)))
 
 
 def huge_header(width: int = 65_535, height: int = 65_535) -> bytes:

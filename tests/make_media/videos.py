@@ -59,6 +59,7 @@ def video(
     sound: str | None = None,
     first: int = 0,
     step: int = 1,
+    draw: Callable[[int], np.ndarray] | None = None,
 ) -> bytes:
     """A video.
 
@@ -77,6 +78,7 @@ def video(
         sound: The codec of a sound as long as the video: silent but for a beep in the first half of each second.
         first: The number of the first frame.
         step: How much larger the number of the next frame is; 0: all frames are the same.
+        draw: Draws the frame of a number, uint8 of shape (height, width, 3), in place of `picture`.
     """
     out = io.BytesIO()
     with av.open(out, "w", format=container) as file:
@@ -98,7 +100,8 @@ def video(
         scene = 0
         for number in range(frames):
             scene += number in cuts
-            frame: Any = av.VideoFrame.from_ndarray(picture(first + number * step, scene, size, speed), format="rgb24")
+            drawn = picture(first + number * step, scene, size, speed) if draw is None else draw(number)
+            frame: Any = av.VideoFrame.from_ndarray(drawn, format="rgb24")
             frame.pts = number if times is None else round(times[number] * 1000)
             frame.time_base = Fraction(1, rate) if times is None else Fraction(1, 1000)
             file.mux(stream.encode(frame.reformat(format=stream.pix_fmt)))
