@@ -17,7 +17,8 @@ from jinx._convert.options import types_and_options
 from jinx_pipeline.cli.ops import described
 from jinx_pipeline.operators import names, operator_class
 from jinx_pipeline.operators.api.parameters import describe
-from jinx_pipeline.recipe.model import Export, Options, SourceSpec
+from jinx_pipeline.operators.table.table_upsert import TableUpsert
+from jinx_pipeline.recipe.model import Export, Options, SourceSpec, TableQuery
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import VALIDATORS
 
@@ -80,7 +81,7 @@ The [form of a recipe with branches](../how-to/graphs.md). `dataset` then holds 
 | `source` | path or mapping | A source, as in [sources](#sources); or `{sources: [...]}`, a mixture. |
 | `operators` | list | Operators, as in [process](#process). |
 | `join` | mapping | The parameters of the operator `join` without `path`; its inputs are `left` and `right`. |
-| `sink` | path or mapping | An output, as in [export](#export). |
+| `sink` | path or mapping | An output, as in [export](#export); or a [table](#tables). |
 | `include` | path | Another recipe, relative to this file. |
 | `with` | mapping | Values for the parameters of the included recipe. |
 | `after` | name or list | Outputs of nodes whose rows must be complete first. |
@@ -197,7 +198,10 @@ def recipe() -> str:
         *_keys(Roles),
         f"\n### sources\n\n{source}\n",
         "| key | type | default | meaning |\n|---|---|---|---|",
-        *_keys(SourceSpec),
+        *_keys(SourceSpec)[:-1],
+        "\nA query is a source, too: its rows are selected once for each run, before anything else.\n",
+        "| key | type | default | meaning |\n|---|---|---|---|",
+        *_keys(TableQuery),
         "\n## validators\n\nA list of checks, each a name or `name: {parameter: value}`. A run reads all samples",
         "before any operator, and fails with the positions of those that do not pass. In Python they are classes:",
         "`Dataset.load(path, validators=[jp.RequiredColumns(columns=['text'])])`.",
@@ -211,6 +215,9 @@ def recipe() -> str:
         "| key | type | default | meaning |\n|---|---|---|---|",
         *_keys(Export),
         GRAPH,
+        "\n### tables\n\nA sink that upserts a row for each sample into a table of a database.\n",
+        "| key | type | default | meaning |\n|---|---|---|---|",
+        *_keys(TableUpsert),
         "\n## Options\n\nAt the top level. In Python these are keywords of `Dataset.export`.\n",
         "| key | type | default | meaning |\n|---|---|---|---|",
         *_keys(Options),

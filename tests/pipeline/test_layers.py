@@ -8,7 +8,7 @@ import jinx_pipeline
 
 PACKAGE = Path(jinx_pipeline.__file__).parent
 # What operators may import: their own kind, and what says where things are in a sample.
-BELOW_OPERATORS = {"operators", "sample", "dedup", "exchange", "optional", "model", "store", "kernels"}
+BELOW_OPERATORS = {"operators", "sample", "dedup", "exchange", "optional", "model", "store", "kernels", "database"}
 
 
 def imports(path: Path) -> set[str]:

@@ -26,7 +26,7 @@ from jinx_pipeline.plan.planner import refuse_impossible, refuse_missing_files
 from jinx_pipeline.plan.probe import Findings, measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
-from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.model import Recipe, TableQuery
 from jinx_pipeline.recipe.resolve import resolve, without_code
 
 
@@ -57,13 +57,17 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
     inputs: list[dict[str, Any]] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):
-            inputs.append(_input(source.path))
+            inputs.append(_input(source.path) if source.query is None else _query(source.query))
     ready = [facts for facts in inputs if not facts["converted"]]
     refuse_input_as_output(recipe, [facts["path"] for facts in ready])
     source = Source(tuple(str(Path(facts["path"]).absolute()) for facts in ready)) if ready else None
     opened = OpenSource(source) if source is not None else None
     ready_columns = set(opened.dataset.column_names) if opened is not None else set[str]()
-    other_columns = [columns_told_by(facts["path"]) for facts in inputs if facts["converted"]]
+    other_columns = [
+        columns_told_by(source.path) if source.query is None else set(source.query.columns)
+        for source, facts in zip(recipe.sources, inputs, strict=True)
+        if facts["converted"]
+    ]
     columns = None if None in other_columns else sorted(ready_columns.union(*filter(None, other_columns)))
     with opened_engine(recipe.options) as engine:
         pools = pools_of(recipe)
@@ -126,6 +130,10 @@ def _input(path: str) -> dict[str, Any]:
     return {"path": path, "converted": False, "rows": len(dataset), "bytes": bytes_of(dataset.info())}
 
 
+def _query(query: TableQuery) -> dict[str, Any]:
+    return {"path": query.name, "converted": True, "rows": None, "bytes": 0, "query": query.query}
+
+
 def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
     """The facts of a node, which has a number: its id needs the content of inputs that are not converted yet."""
     numbers = {known.id: number for number, known in enumerate(graph.nodes)}
@@ -153,6 +161,9 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for source in facts["inputs"]:
         state = "is converted first, once" if source["converted"] else f"{source['rows']:,} samples"
+        if "query" in source:
+            lines.append(f"input      {source['path']}: selected first, once: {source['query']}")
+            continue
         lines.append(f"input      {source['path']}: {state}, {natural_size(source['bytes'])}")
     if facts["rows"]:
         lines.append(

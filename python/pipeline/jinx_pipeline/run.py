@@ -9,7 +9,7 @@ from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.input_conversion import InputConversion
 from jinx_pipeline.opened_run import OpenedRun
-from jinx_pipeline.plan.inputs import find_inputs, refuse_output_within_input
+from jinx_pipeline.plan.inputs import find_inputs, forget_queries, refuse_output_within_input
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import refuse_missing_files
 from jinx_pipeline.publish.destination import claimed_output, refuse_below_file, refuse_long_name
@@ -96,6 +96,8 @@ class Run:
             for export in recipe.exports:
                 claims.enter_context(claimed_output(export, work_dir.path))
             known = None if self.restart else known_run(recipe, work_dir)
+            if known is None:
+                forget_queries(recipe, work_dir.inputs)
             if known is None:
                 refuse_missing_files(recipe)
             with self._engine() as engine:

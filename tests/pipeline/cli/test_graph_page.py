@@ -70,3 +70,8 @@ def test_includes(folder):
 def test_pictures(folder):
     assert (folder / "include.svg").read_text("utf-8").startswith("<svg")
     assert "<h2>Graph</h2>" in (folder / "include.html").read_text("utf-8")
+
+
+def test_tables(folder):
+    picked = jinx.open(folder / "picked.jinx").to_list()
+    assert picked == [{"id": f"pages{n}", "number": n} for n in range(30, 40)]

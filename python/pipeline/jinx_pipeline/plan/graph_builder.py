@@ -51,6 +51,7 @@ def graph_of(
         builder.add_step(step)
     for number, output in enumerate(recipe.all_outputs):
         builder.add_output(number, output)
+    builder.add_ends()
     return PlanGraph(tuple(builder.nodes))
 
 
@@ -132,6 +133,12 @@ class _Builder:
             facts = [_ids(after), number, _plain_export(self._recipe, output.export)]
             node = self._add(PlanNode(node_id(kind, facts), kind, after=after, pool="cpu", output=number))
             after = (*after, Stream(node.id))
+
+    def add_ends(self) -> None:
+        """Add the nodes of the last operators that no output reads, because they write to a database."""
+        for step, operator in enumerate(self._operators):
+            if operator.kind == "sink" and not self._readers[StepPort(step)]:
+                self._stream_of(StepPort(step))
 
     # Chains.
 
@@ -443,7 +450,7 @@ def _checked_order(recipe: Recipe) -> list[int]:
         names = " -> ".join(_step_name(recipe, step) for step in error.args[1])
         raise RecipeError([(recipe.steps[error.args[1][0]].place, f"the recipe has a cycle: {names}")]) from None
     read = {port.step for ports in _all_inputs(recipe) for port in ports}
-    unread = [step for step in order if step not in read]
+    unread = [step for step in order if step not in read and recipe.steps[step].operator.kind != "sink"]
     if unread:
         raise RecipeError(
             [(recipe.steps[step].place, f"no step and no output reads {_step_name(recipe, step)}") for step in unread]

@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from glob import glob
 from hashlib import sha256
@@ -20,9 +20,12 @@ from jinx._outputs import refuse_input, refuse_within
 from jinx._results import DatasetInfo
 from jinx._rewrite.inputs import files_of
 from jinx.errors import JinxError, UnsupportedError
+from jinx_pipeline.database.address import address_of
+from jinx_pipeline.database.columns import columns_of
+from jinx_pipeline.database.connection import connect, refuse_other_columns
 from jinx_pipeline.plan.file_digest import file_digest, head_digest
 from jinx_pipeline.recipe.errors import Place
-from jinx_pipeline.recipe.model import Recipe, SourceSpec
+from jinx_pipeline.recipe.model import Recipe, SourceSpec, TableQuery
 from jinx_pipeline.sample.content_identity import (
     ReplacedError,
     content_digest,
@@ -121,6 +124,8 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
         FileNotFoundError: The file does not exist; the message names a similar one.
         JinxError: It cannot be read.
     """
+    if source.query is not None:
+        return _selected(source.query, inputs_dir)
     if not needs_conversion(source.path):
         return _described(source.path)
     is_plain = source.path.lower().endswith(_PLAIN) and Path(source.path).is_file()
@@ -207,6 +212,43 @@ def columns_told_by(path: str) -> set[str] | None:
             names.update(sample)
         return names or None
     return None
+
+
+def forget_queries(recipe: Recipe, inputs_dir: Path) -> None:
+    """Remove the rows that queries of an earlier run have selected, so that a new run selects them again."""
+    for source in recipe.sources:
+        if source.query is not None:
+            shutil.rmtree(inputs_dir / source.query.name, ignore_errors=True)
+
+
+def _selected(query: TableQuery, inputs_dir: Path) -> Input:
+    """The rows of a query, which are selected once for each run.
+
+    Raises:
+        AwayError: The database does not answer.
+        DatabaseError: It refuses the query, or the columns differ from the declared ones.
+        ParameterError: An environment variable is not set.
+    """
+    target = inputs_dir / query.name
+    if not (target / "jinx.json").exists():
+        # A file of an earlier process is not complete.
+        shutil.rmtree(target, ignore_errors=True)
+        inputs_dir.mkdir(parents=True, exist_ok=True)
+        columns = columns_of(query.columns)
+        connection = connect(address_of(query.database))
+        try:
+            with jinx.Writer(target, overwrite=True) as writer:
+                for names, rows in connection.select(query.query):
+                    refuse_other_columns("the query", columns, names)
+                    places = [names.index(column.name) for column in columns]
+                    writer.write_many(
+                        {column.name: column.loaded(row[place]) for column, place in zip(columns, places, strict=True)}
+                        for row in rows
+                    )
+        finally:
+            connection.close()
+    opened = _described(str(target))
+    return replace(opened, source=query.name)
 
 
 def _rejected(path: Path) -> list[Rejected]:

@@ -15,6 +15,7 @@ from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.operators.join.stream_join import StreamJoin
+from jinx_pipeline.operators.table.table_upsert import TableUpsert, is_table
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.graph import Flow, GraphNode, Port, RecipeGraph
 from jinx_pipeline.recipe.model import Export, Output, SourceSpec, Step, StepPort
@@ -105,6 +106,9 @@ class _Lowering:
         inputs = self._inputs(node, flows)
         if not inputs:
             return
+        if node.kind == "sink" and is_table(node.content.value):
+            self._add_table(node, inputs, after)
+            return
         if node.kind == "sink":
             export = self._readers.export(node.content)
             parts.outputs.append(Output(inputs, export, after, node.name, node.place))
@@ -150,6 +154,16 @@ class _Lowering:
         if left and right:
             out = self._add_step(operator, (*left, *right), after, node, places)
             self._outputs[node.name] = {"out": (out,)}
+
+    def _add_table(self, node: GraphNode, inputs: Ports, after: Ports) -> None:
+        places = {str(key): member.place for key, member in node.content.children.items()}
+        try:
+            operator = TableUpsert(**node.content.value)
+        except ParameterError as error:
+            self._refuse(places.get(error.parameter, node.content.place), str(error))
+            return
+        out = self._add_step(operator, inputs, after, node, places)
+        self._outputs[node.name] = {"out": (out,), "failed": (replace(out, port="failed"),)}
 
     def _add_step(
         self,
@@ -269,9 +283,10 @@ def _refuse_unconnected(graph: RecipeGraph, problems: list[tuple[Place, str]]) -
         for flow in graph.flows
         if repeated.pop((flow.source, flow.target), 1) > 1
     ]
-    if not any(node.kind == "sink" for node in graph.nodes.values()):
+    if not any(node.kind == "sink" and not is_table(node.content.value) for node in graph.nodes.values()):
         first = next(iter(graph.nodes.values()), None)
-        problems.append((Place() if first is None else first.place, "the recipe has no sink"))
+        place = Place() if first is None else first.place
+        problems.append((place, "the recipe has no sink that is a file or directory"))
 
 
 def _refuse_equal_outputs(outputs: list[Output], problems: list[tuple[Place, str]]) -> None:

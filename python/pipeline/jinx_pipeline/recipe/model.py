@@ -10,6 +10,8 @@ from math import isfinite
 from typing import Any, Literal, get_type_hints
 
 from jinx._sizes import parse_size
+from jinx_pipeline.database.address import address_of
+from jinx_pipeline.database.columns import columns_of
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import fitted
 from jinx_pipeline.operators.api.resources import Resources
@@ -21,6 +23,35 @@ ExportKind = Literal["jinx", "view", "jsonl", "parquet", "mds", "webdataset"]
 
 
 @dataclass(frozen=True)
+class TableQuery:
+    """A query whose rows are samples.
+
+    Attributes:
+        database: A SQLite file, the URL of a PostgreSQL server, or `env:NAME`, an environment variable with one.
+        query: The query, which says the order of the rows.
+        columns: The type of each column: `str`, `int`, `float`, `bool`, `bytes` or `json`.
+    """
+
+    database: str
+    query: str
+    columns: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        _fit_fields(self)
+        columns_of(self.columns)
+        if not self.columns:
+            raise ValueError("columns is empty; declare the columns of the query")
+        if not self.database.startswith("env:"):
+            address_of(self.database)
+
+    @property
+    def name(self) -> str:
+        """A name for messages and files."""
+        facts = json.dumps([self.database, self.query, dict(self.columns)])
+        return f"query-{sha256(facts.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
 class SourceSpec:
     """One source of samples.
 
@@ -28,11 +59,13 @@ class SourceSpec:
         path: A dataset, or anything that `jinx.convert` reads.
         weight: In a mixture, the share of the samples relative to the other sources; 0 leaves the source out.
         max_samples: The maximum number of its samples, at least 1; None: all.
+        query: A query in place of a dataset; `path` is then its name.
     """
 
     path: str
     weight: float = 1.0
     max_samples: int | None = None
+    query: TableQuery | None = None
 
     def __post_init__(self) -> None:
         _fit_fields(self)

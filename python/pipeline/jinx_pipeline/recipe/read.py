@@ -15,7 +15,7 @@ from jinx_pipeline.operators.api.registry import UnknownOperatorError
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.lower_graph import Lowered, NodeReaders, lowered
-from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step, TableQuery
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 from jinx_pipeline.recipe.read_graph import read_graph
 from jinx_pipeline.recipe.steps import step_of
@@ -26,6 +26,8 @@ from jinx_pipeline.sample.validators import VALIDATORS, Validator
 _SECTIONS = ("dataset", "validators", "process", "export")
 _GRAPH_SECTIONS = ("dataset", "validators", "parameters", "nodes", "flows")
 _SIZES = {"shard_size", "memory"}
+_QUERY_KEYS = [field.name for field in fields(TableQuery)]
+_SOURCE_KEYS = [field.name for field in fields(SourceSpec) if field.name != "query"]
 _ROLE_NAMES = [role.name for role in fields(Roles)]
 FUSED = {"general_fused_op", "fused_sequential_batch_op"}
 """Entries of Data-Juicer's recipes that list operators; they are read as these operators, which the planner fuses."""
@@ -206,8 +208,10 @@ class _Checker:
         self._source_places.append(source.place)
         if isinstance(source.value, str):
             return SourceSpec(source.value)
+        if isinstance(source.value, dict) and "query" in source.value:
+            return self._query(source)
         if isinstance(source.value, dict) and isinstance(source.value.get("path"), str):
-            self._refuse_unknown(source, [field.name for field in fields(SourceSpec)], "a source")
+            self._refuse_unknown(source, _SOURCE_KEYS, "a source")
             try:
                 return SourceSpec(**self._values(source, SourceSpec))
             except ValueError as error:
@@ -215,6 +219,20 @@ class _Checker:
                 return None
         self._problems.append((source.place, "a path, or a mapping with path, weight and max_samples"))
         return None
+
+    def _query(self, source: Located) -> SourceSpec | None:
+        """A source that is a query."""
+        self._refuse_unknown(source, [*_QUERY_KEYS, *_SOURCE_KEYS[1:]], "a query")
+        missing = [name for name in _QUERY_KEYS if name not in source.value]
+        if missing:
+            self._problems.append((source.place, f"a query has database, query and columns; {missing[0]} is missing"))
+            return None
+        try:
+            query = TableQuery(**{name: source.value[name] for name in _QUERY_KEYS})
+            return SourceSpec(query.name, query=query, **self._values(source, SourceSpec, skip=("path", "query")))
+        except (TypeError, ValueError) as error:
+            self._problems.append((source.place, str(error)))
+            return None
 
     def _process(self, section: Located | None, root: Place) -> list[Step]:
         if section is None or section.value is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from jinx_pipeline.operators.api.gather import Gather
+from jinx_pipeline.operators.table.table_upsert import TableUpsert
 from jinx_pipeline.recipe.model import Recipe, StepPort
 from jinx_pipeline.report.run_result import RunResult
 
@@ -72,7 +73,8 @@ def picture_of(recipe: Recipe, result: RunResult | None = None) -> Picture:
     """
     drawing = _Drawing(recipe, result)
     for number, sources in enumerate(recipe.groups):
-        paths = [recipe.sources[source].path for source in sources]
+        specs = [recipe.sources[source] for source in sources]
+        paths = [spec.path if spec.query is None else spec.query.query for spec in specs]
         shown = [*paths[:_MAX_OPERATORS], *(["..."] if len(paths) > _MAX_OPERATORS else [])]
         drawing.add(f"s{number}", "source", shown)
     for key, places in drawing.nodes.items():
@@ -120,8 +122,11 @@ class _Drawing:
         if self._result is not None:
             seconds = sum(self._totals[place].seconds for place in places)
             lines.append(f"{seconds:,.1f} s")
-        self.add(key, "operators", lines)
-        operator, inputs = steps[0].operator, self._recipe.step_inputs[places[0]]
+        operator = steps[0].operator
+        if isinstance(operator, TableUpsert):
+            lines[1:2] = [f"table {operator.table}"]
+        self.add(key, "sink" if isinstance(operator, TableUpsert) else "operators", lines)
+        inputs = self._recipe.step_inputs[places[0]]
         is_joined = getattr(operator, "other_is_input", False)
         rows = self._totals[places[0]].rows_in if self._result is not None else None
         self.connect(inputs[:-1] if is_joined else inputs, key, rows=rows)

@@ -1,5 +1,9 @@
-"""The error for a dialog that does not fit a layout."""
+"""The errors for samples that do not fit a schema."""
 
 
-class DialogError(ValueError):
-    """A sample does not have its layout, or cannot be represented in another layout."""
+class SchemaError(ValueError):
+    """A sample does not have its schema, or cannot be represented in another schema."""
+
+
+class DialogError(SchemaError):
+    """A dialog does not have its layout, or cannot be represented in another layout."""

@@ -18,18 +18,21 @@ Layout = Literal["messages", "llava", "sharegpt", "alpaca", "query_response"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
-class _Converter(NamedTuple):
+class Converter(NamedTuple):
+    """The conversion of a layout to messages and back."""
+
     to_messages: Callable[[dict[str, Any]], dict[str, Any]]
     from_messages: Callable[[dict[str, Any]], dict[str, Any]]
 
 
-_CONVERTERS: dict[str, _Converter] = {
-    "messages": _Converter(messages.checked, messages.checked),
-    "llava": _Converter(turns.from_llava, turns.to_llava),
-    "sharegpt": _Converter(turns.from_sharegpt, turns.to_sharegpt),
-    "alpaca": _Converter(paired_turns.from_alpaca, paired_turns.to_alpaca),
-    "query_response": _Converter(paired_turns.from_query_response, paired_turns.to_query_response),
+CONVERTERS: dict[str, Converter] = {
+    "messages": Converter(messages.checked, messages.checked),
+    "llava": Converter(turns.from_llava, turns.to_llava),
+    "sharegpt": Converter(turns.from_sharegpt, turns.to_sharegpt),
+    "alpaca": Converter(paired_turns.from_alpaca, paired_turns.to_alpaca),
+    "query_response": Converter(paired_turns.from_query_response, paired_turns.to_query_response),
 }
+"""The conversions, by layout."""
 
 
 def convert_dialog(sample: Mapping[str, Any], source: Layout, target: Layout) -> dict[str, Any]:
@@ -71,13 +74,13 @@ def layout_of(sample: Mapping[str, Any]) -> Layout | None:
     return "query_response" if "query" in sample and "response" in sample else None
 
 
-def _converter(layout: str) -> _Converter:
-    if layout not in _CONVERTERS:
+def _converter(layout: str) -> Converter:
+    if layout not in CONVERTERS:
         near = get_close_matches(layout, LAYOUTS, n=1)
         raise ValueError(
             f"no layout {layout!r}; " + (f"did you mean {near[0]!r}?" if near else f"use {', '.join(LAYOUTS)}")
         )
-    return _CONVERTERS[layout]
+    return CONVERTERS[layout]
 
 
 __all__ = ["LAYOUTS", "DialogError", "Layout", "convert_dialog", "layout_of", "require_dialog"]

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jinx_pipeline.sample.dialog_errors import SchemaError
 from jinx_pipeline.sample.dialogs import DialogError, Layout, require_dialog
 from jinx_pipeline.sample.media import MediaError, media_of
 from jinx_pipeline.sample.paths import find
 from jinx_pipeline.sample.roles import Role, Roles
+from jinx_pipeline.sample.schemas import Schema, require_schema
 from jinx_pipeline.sample.texts import texts_at
 from jinx_pipeline.sample.tokens import MEDIA, count_tokens
 
@@ -98,6 +100,24 @@ class DialogShape(Validator):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SampleSchema(Validator):
+    """Samples have the schema of a dataset or trainer; see `convert_schema`.
+
+    Attributes:
+        schema: The schema.
+    """
+
+    name = "sample_schema"
+    schema: Schema
+
+    def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
+        try:
+            require_schema(sample, self.schema)
+        except SchemaError as error:
+            yield str(error)
+
+
+@dataclass(frozen=True, kw_only=True)
 class MediaExist(Validator):
     """Media files exist; URLs are not checked.
 
@@ -140,7 +160,7 @@ class MediaCounts(Validator):
 
 
 VALIDATORS: dict[str, type[Validator]] = {
-    validator.name: validator for validator in (RequiredColumns, DialogShape, MediaExist, MediaCounts)
+    validator.name: validator for validator in (RequiredColumns, DialogShape, SampleSchema, MediaExist, MediaCounts)
 }
 """The checks, by their names in recipes."""
 

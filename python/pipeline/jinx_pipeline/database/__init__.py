@@ -1,0 +1,1 @@
+"""Tables in SQLite and PostgreSQL: rows are upserted by key, and selected with declared columns."""

@@ -1,0 +1,102 @@
+"""Columns of tables: their types, and the values of samples as a database stores them."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "bytes": (bytes,),
+    "json": (object,),
+}
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The integers of both databases.
+_MAX_INT: Final = 2**63
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Its name.
+        kind: Its type, one of `TYPES`.
+        path: The column or path of the samples.
+    """
+
+    name: str
+    kind: str
+    path: str
+
+    def stored(self, value: Any) -> Any:
+        """A value as a database stores it.
+
+        Raises:
+            TypeError: It does not have the type of the column.
+            ValueError: The database cannot store it.
+        """
+        if value is None:
+            return None
+        if self.kind == "json":
+            return json.dumps(value, ensure_ascii=False, sort_keys=True)
+        if not isinstance(value, TYPES[self.kind]) or (isinstance(value, bool) and self.kind != "bool"):
+            raise TypeError(f"{self.path} is {type(value).__name__}, and the column {self.name} is {self.kind}")
+        if self.kind == "int" and not -_MAX_INT <= value < _MAX_INT:
+            raise ValueError(f"{self.path} is {value}, which is no 64-bit integer")
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError(f"{self.path} holds a NUL character, which PostgreSQL does not store")
+        return float(value) if self.kind == "float" else value
+
+    def loaded(self, value: Any) -> Any:
+        """A value of a database as samples have it.
+
+        Raises:
+            TypeError: It does not have the type of the column.
+        """
+        if value is None:
+            return None
+        if self.kind == "json":
+            return json.loads(value) if isinstance(value, str | bytes) else value
+        if self.kind == "bool" and isinstance(value, int):
+            return bool(value)
+        if self.kind == "bytes":
+            return bytes(value)
+        if self.kind == "float" and not isinstance(value, str | bytes):
+            return float(value)
+        if not isinstance(value, TYPES[self.kind]) or isinstance(value, bool):
+            raise TypeError(f"the column {self.name} has {value!r}, which is not {self.kind}")
+        return value
+
+
+def columns_of(declared: Mapping[str, str]) -> list[Column]:
+    """The columns of a table.
+
+    Args:
+        declared: For each column of the table its type, or the type, a colon and the path in the samples.
+
+    Raises:
+        ValueError: A name or a type is invalid.
+    """
+    columns: list[Column] = []
+    for name, declaration in declared.items():
+        kind, _, path = declaration.partition(":")
+        refuse_name(name)
+        if kind not in TYPES:
+            raise ValueError(f"the column {name} is {kind!r}; a type is one of {', '.join(TYPES)}")
+        columns.append(Column(name, kind, path or name))
+    return columns
+
+
+def refuse_name(name: str) -> None:
+    """Refuse a name that is not a plain identifier.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name for a table or column; use letters, digits and _")

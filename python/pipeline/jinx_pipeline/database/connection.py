@@ -1,0 +1,106 @@
+"""A connection to a database."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from jinx_pipeline.database.address import Address
+from jinx_pipeline.database.columns import Column
+
+
+class AwayError(Exception):
+    """The database does not answer now, or is locked; a later attempt may succeed.
+
+    Attributes:
+        retry_after: How many seconds to wait.
+    """
+
+    retry_after: ClassVar[float] = 2.0
+
+
+class DatabaseError(Exception):
+    """The database refuses every row: it has no such table, column or right; the message says what."""
+
+    concerns_all_rows = True
+    needs_repair = True
+
+
+class Connection(ABC):
+    """A connection to a database. Every method either does all or nothing."""
+
+    @abstractmethod
+    def prepare(self, table: str, columns: Sequence[Column], key: Sequence[str]) -> None:
+        """Make a table, or check the columns of the one that is there.
+
+        Raises:
+            AwayError: The database does not answer.
+            DatabaseError: The table lacks a column, or has another key.
+        """
+
+    @abstractmethod
+    def upsert(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Write rows in one transaction; a row with the key of another one takes its place.
+
+        Args:
+            table: The table.
+            columns: Its columns.
+            key: The columns of the key.
+            rows: The values of each row, in the order of the columns.
+
+        Raises:
+            AwayError: The database does not answer.
+            ValueError: The database refuses a row.
+        """
+
+    @abstractmethod
+    def select(self, query: str) -> Iterator[tuple[list[str], list[tuple[Any, ...]]]]:
+        """The rows of a query, in chunks with the names of the columns.
+
+        Raises:
+            AwayError: The database does not answer.
+            DatabaseError: It refuses the query.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def connect(address: Address) -> Connection:
+    """Connect to a database.
+
+    Raises:
+        AwayError: The database does not answer.
+        DatabaseError: It refuses the connection.
+        ImportError: The package for PostgreSQL is not installed.
+    """
+    if address.kind == "sqlite":
+        from jinx_pipeline.database.sqlite import SqliteConnection
+
+        return SqliteConnection(address.target)
+    from jinx_pipeline.database.postgresql import PostgresqlConnection
+
+    return PostgresqlConnection(address.target)
+
+
+def update_clause(columns: Sequence[Column], key: Sequence[str]) -> str:
+    """What happens to a row whose key is taken."""
+    others = [f'"{column.name}" = excluded."{column.name}"' for column in columns if column.name not in key]
+    return f"DO UPDATE SET {', '.join(others)}" if others else "DO NOTHING"
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Names as a list in SQL."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def refuse_other_columns(table: str, columns: Sequence[Column], present: Sequence[str]) -> None:
+    """Refuse a table that lacks a column.
+
+    Raises:
+        DatabaseError: It lacks a column.
+    """
+    missing = [column.name for column in columns if column.name not in present]
+    if missing:
+        known = ", ".join(present)
+        raise DatabaseError(f"the table {table} has no column {missing[0]}; it has: {known}")

@@ -1,0 +1,1 @@
+"""Operators that write tables of a database."""

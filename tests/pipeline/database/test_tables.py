@@ -1,0 +1,278 @@
+"""Tables of SQLite and PostgreSQL as sinks and sources."""
+
+import json
+import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.database.address import address_of
+from jinx_pipeline.database.columns import columns_of
+from jinx_pipeline.database.connection import DatabaseError, connect
+from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.plan_page import describe
+from jinx_pipeline.recipe.errors import RecipeError
+from jinx_pipeline.recipe.read import recipe_of
+from pipeline.database.servers import Server
+from pipeline.made import Killer
+
+pytestmark = pytest.mark.filterwarnings("ignore::platformdirs.api.RuntimeDirWarning", "ignore::ResourceWarning")
+
+COLUMNS = {"id": "int", "title": "str:meta.title", "score": "float", "good": "bool", "raw": "bytes", "tags": "json"}
+
+
+@pytest.fixture(scope="module")
+def server():
+    # As root, the server runs as another user, who may not enter the directories of tests.
+    with TemporaryDirectory(prefix="jinx-postgresql-") as folder:
+        server = Server(Path(folder))
+        yield server
+        server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path, monkeypatch):
+    """The name of a database in recipes; that of the server holds no table."""
+    if request.param == "sqlite":
+        return str(tmp_path / "meta.db")
+    server = request.getfixturevalue("server")
+    monkeypatch.setenv("META_DB", server.url)
+    connection = connect(address_of("env:META_DB"))
+    connection._connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    connection.close()
+    return "env:META_DB"
+
+
+def sample(n):
+    tags = None if n % 7 == 0 else [f"t{n % 3}", {"n": n}]
+    return {
+        "id": n,
+        "meta": {"title": f"Ünit {n}"},
+        "score": n / 8,
+        "good": n % 2 == 0,
+        "raw": bytes([n % 256]),
+        "tags": tags,
+    }
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with jinx.Writer("in.jinx") as writer:
+        writer.write_many(sample(n) for n in range(100))
+    return tmp_path
+
+
+def recipe(database, **options):
+    return recipe_of(
+        {
+            "nodes": {
+                "rows": {"source": "in.jinx"},
+                "meta": {"sink": {"database": database, "table": "clips", "key": "id", "columns": COLUMNS}},
+                "out": {"sink": "out.jinx"},
+            },
+            "flows": [{"from": "rows", "to": "meta"}, {"from": "meta", "to": "out"}],
+            "block_rows": 9,
+            **options,
+        }
+    )
+
+
+def rows_in(database, query="SELECT * FROM clips ORDER BY id"):
+    connection = connect(address_of(database))
+    try:
+        return [dict(zip(names, row, strict=True)) for names, rows in connection.select(query) for row in rows]
+    finally:
+        connection.close()
+
+
+def expected(database, numbers=range(100)):
+    columns = columns_of(COLUMNS)
+    is_sqlite = not database.startswith("env:")
+
+    def stored(n):
+        row = sample(n)
+        values = {**row, "title": row["meta"]["title"]}
+        facts = {column.name: values[column.name] for column in columns}
+        if is_sqlite:
+            facts |= {"good": int(facts["good"]), "tags": None if facts["tags"] is None else json.dumps(facts["tags"])}
+        return facts
+
+    return [stored(n) for n in numbers]
+
+
+def test_rows_are_upserted_and_flow_on(data, database):
+    result = jp.Run(recipe(database))()
+    assert result.ok
+    assert len(jinx.open("out.jinx")) == 100
+    assert rows_in(database) == expected(database)
+    # The same rows again change nothing; other rows take their place.
+    with jinx.Writer("in.jinx", overwrite=True) as writer:
+        writer.write_many({**sample(n), "score": -1.0} for n in range(50, 120))
+    Path("out.jinx").unlink()
+    jp.Run(recipe(database), restart=True)()
+    rows = rows_in(database)
+    assert [row["id"] for row in rows] == list(range(120))
+    assert [row["score"] for row in rows] == [n / 8 for n in range(50)] + [-1.0] * 70
+
+
+def test_a_sink_that_nothing_reads(data, database):
+    what = recipe_of(
+        {
+            "nodes": {
+                "rows": {"source": "in.jinx"},
+                "meta": {"sink": {"database": database, "table": "clips", "key": ["id"], "columns": {"id": "int"}}},
+                "out": {"sink": "out.jinx"},
+            },
+            "flows": [{"from": "rows", "to": ["meta", "out"]}],
+        }
+    )
+    jp.Run(what)()
+    assert rows_in(database) == [{"id": n} for n in range(100)]
+
+
+@pytest.mark.timeout(240)
+def test_kills_of_workers_lose_and_repeat_nothing(data, database):
+    with Killer(2, data / "out.jinx.work") as killer:
+        jp.Run(recipe(database, workers=2))()
+    assert killer.killed
+    assert rows_in(database) == expected(database)
+
+
+@pytest.mark.timeout(240)
+def test_a_server_that_is_killed_and_started_again(data, server, monkeypatch):
+    monkeypatch.setenv("META_DB", server.url)
+    connection = connect(address_of("env:META_DB"))
+    connection._connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    connection.close()
+    done = Event()
+
+    def crash():
+        log = data / "out.jinx.work"
+        while not done.is_set() and not any(log.glob("runs/*/parts/*.jinx")):
+            done.wait(0.02)
+        server.kill()
+        done.wait(3)
+        server.start()
+
+    thread = Thread(target=crash)
+    thread.start()
+    try:
+        result = jp.Run(recipe("env:META_DB", workers=2))()
+    finally:
+        done.set()
+        thread.join()
+    assert result.ok
+    assert rows_in("env:META_DB") == expected("env:META_DB")
+
+
+def test_a_row_that_the_database_refuses_is_left_out_alone(data, database):
+    connection = connect(address_of(database))
+    columns = columns_of(COLUMNS)
+    kinds = "id BIGINT PRIMARY KEY, title TEXT, score REAL CHECK (score < 4), good BOOLEAN, raw {}, tags {}"
+    types = ("BLOB", "TEXT") if database.endswith(".db") else ("BYTEA", "JSONB")
+    connection._connection.execute(f"CREATE TABLE clips ({kinds.format(*types)})")
+    connection.prepare("clips", columns, ["id"])
+    connection.close()
+    result = jp.Run(recipe(database, max_bad_rows=100))()
+    assert [bad.row for bad in result.bad_rows] == list(range(32, 100))
+    assert "table_upsert" in {bad.operator for bad in result.bad_rows}
+    assert [row["id"] for row in rows_in(database)] == list(range(32))
+    assert len(jinx.open("out.jinx")) == 32
+
+
+def test_a_value_of_another_type_is_left_out_alone(data, database):
+    with jinx.Writer("in.jinx", overwrite=True) as writer:
+        writer.write_many(
+            [sample(0), {**sample(1), "score": "high"}, {**sample(2), "id": None}, {**sample(3), "id": 2**70}]
+        )
+    result = jp.Run(recipe(database, max_bad_rows=3))()
+    assert [bad.row for bad in result.bad_rows] == [1, 2, 3]
+    assert "score is str, and the column score is float" in result.bad_rows[0].error
+    assert rows_in(database) == expected(database, [0])
+
+
+def test_a_table_without_a_column_or_a_key_stops_the_run(data, database):
+    connection = connect(address_of(database))
+    connection._connection.execute("CREATE TABLE clips (id BIGINT PRIMARY KEY, score REAL)")
+    with pytest.raises(StoppedError, match="the table clips has no column title; it has: id, score"):
+        jp.Run(recipe(database))()
+    with pytest.raises(DatabaseError, match="the columns score are no key of the table clips"):
+        connection.prepare("clips", columns_of({"id": "int", "score": "float"}), ["score"])
+    connection.close()
+
+
+def test_a_query_is_a_source_of_samples(data, database):
+    jp.Run(recipe(database))()
+    columns = {"id": "int", "title": "str", "good": "bool", "raw": "bytes", "tags": "json", "score": "float"}
+    query = {"database": database, "query": "SELECT * FROM clips WHERE score >= 10 ORDER BY id", "columns": columns}
+    what = recipe_of(
+        {
+            "nodes": {"rows": {"source": query}, "out": {"sink": "picked.jinx"}},
+            "flows": [{"from": "rows", "to": "out"}],
+        }
+    )
+    assert any("selected first, once: SELECT" in line for line in describe(what)["lines"])
+    jp.Run(what)()
+    picked = jinx.open("picked.jinx").to_list()
+    assert [row["id"] for row in picked] == list(range(80, 100))
+    assert [row["tags"] for row in picked] == [sample(n)["tags"] for n in range(80, 100)]
+    assert {type(row["good"]) for row in picked} == {bool}
+    assert picked[0]["raw"] == sample(80)["raw"]
+
+
+def test_a_query_is_selected_once_for_each_run(data):
+    with sqlite3.connect("m.db") as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(3)])
+    source = {"database": "m.db", "query": "SELECT a FROM t ORDER BY a", "columns": {"a": "int"}}
+    what = recipe_of({"dataset": {"sources": [source]}, "export": "out"})
+    assert jp.Run(what)().rows_out == 3
+    with sqlite3.connect("m.db") as connection:
+        connection.execute("INSERT INTO t VALUES (7)")
+    assert jp.Run(what)().rows_out == 3
+    again = what.with_exports([type(what.exports[0])("again")])
+    assert jp.Run(again)().rows_out == 4
+
+
+WRONG = [
+    ({"database": "postgresql://u:secret@h/d"}, "the URL has a password"),
+    ({"database": "mysql://h/d"}, "a database is the path of a SQLite file"),
+    ({"table": "a b"}, "is no name for a table or column"),
+    ({"columns": {"id": "text"}}, "a type is one of str, int"),
+    ({"key": "n"}, "key names columns of the table: id"),
+    ({"tabel": "a"}, "did you mean 'table'"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG)
+def test_a_mistake_is_reported(change, message):
+    sink = {"database": "m.db", "table": "t", "key": "id", "columns": {"id": "int"}} | change
+    data = {
+        "nodes": {"a": {"source": "a.jinx"}, "t": {"sink": sink}, "b": {"sink": "b.jinx"}},
+        "flows": [{"from": "a", "to": "t"}, {"from": "t", "to": "b"}],
+    }
+    with pytest.raises(RecipeError) as caught:
+        recipe_of(data)
+    assert message in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_variable_that_is_not_set_is_reported_before_anything_starts(data, monkeypatch):
+    monkeypatch.delenv("NO_DB", raising=False)
+    with pytest.raises(RecipeError, match="env:NO_DB: the environment variable NO_DB is not set"):
+        jp.Run(recipe("env:NO_DB"))()
+    assert not Path("out.jinx.work").exists()
+
+
+def test_the_address_of_a_variable_is_written_nowhere(data, monkeypatch):
+    monkeypatch.setenv("META_DB", f"sqlite:///{data}/secret-name.db")
+    jp.Run(recipe("env:META_DB"))()
+    assert (data / "secret-name.db").exists()
+    written = [path for path in (data / "out.jinx.work").rglob("*") if path.is_file()]
+    assert written
+    assert not [path for path in written if b"secret-name" in path.read_bytes()]
