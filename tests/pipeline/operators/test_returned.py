@@ -6,10 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.returned import ReturnedError, check_count
+from jinx_pipeline.operators.api.sample_source import PRIVATE
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.worker.operator_chain import BatchError, Chain
@@ -83,6 +85,33 @@ def test_a_splitter_names_samples_of_its_batch_in_order(parents, error):
 
     with pytest.raises(error, match="split returned"):
         Splitting()(SAMPLES)
+
+
+BATCHED = """
+def named(columns):
+    return {**columns, 5: columns["n"]}
+"""
+
+
+def test_names_of_columns_are_strings(tmp_path):
+    """Not 5 and "5", which would be one column."""
+    (tmp_path / "mine.py").write_text(BATCHED)
+    batched = {"file_path": tmp_path / "mine.py", "function_name": "named", "batched": True}
+    one = jp.ScriptOp(function=lambda sample: {**sample, 5: 1})
+    for operator in (one, jp.create("python_file_mapper", **batched)):
+        with pytest.raises(TypeError, match="a column is named 5, of type int; names of columns are strings"):
+            operator(SAMPLES)
+
+
+@pytest.mark.parametrize("name", sorted(PRIVATE))
+def test_names_that_a_run_uses_itself_are_refused(tmp_path, name):
+    """The values of such a column were taken for ours, and the column was lost."""
+    with pytest.raises(ValueError, match=f"{name} is a name that a run uses itself; name the column otherwise"):
+        jp.ScriptOp(function=lambda sample: {**sample, name: 1})(SAMPLES)
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write({"n": 1, name: "text"})
+    with pytest.raises(ValueError, match=rf"in\.jinx: {name} is a name that a run uses itself"):
+        jp.Dataset.load(tmp_path / "in.jinx").export(tmp_path / "out.jinx", workers=1)
 
 
 @pytest.mark.parametrize("chosen", [[-1], [4], [0.5], [True] * 4])

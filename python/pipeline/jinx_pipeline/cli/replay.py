@@ -17,7 +17,8 @@ from jinx_pipeline.cli.running import examples, print_result, result_of, run_opt
 def replay(run_dir: str, out: str, progress: str, *, as_json: bool, **options: Any) -> int:
     """Run the recipe of WORK_DIR again on the rows on which something failed, and write those that pass to OUT.
 
-    Use it after you have repaired the operator, the model or the machine.
+    Use it after you have repaired the operator, the model or the machine. Of a sample that was split before one of its
+    parts failed, all parts are written again.
     """
     from jinx_pipeline.replay import replay_of
     from jinx_pipeline.run import Run

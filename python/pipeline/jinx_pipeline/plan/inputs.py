@@ -23,6 +23,7 @@ from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.database.address import address_of
 from jinx_pipeline.database.columns import columns_of
 from jinx_pipeline.database.connection import connect, refuse_other_columns
+from jinx_pipeline.operators.api.returned import refuse_private
 from jinx_pipeline.plan.file_digest import file_digest, head_digest
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import Recipe, SourceSpec, TableQuery
@@ -262,9 +263,13 @@ def _described(path: str) -> Input:
     """An input that is read where it is.
 
     Raises:
-        ValueError: The saved views that a run makes of it cannot name its path.
+        ValueError: The saved views that a run makes of it cannot name its path, or have names of its columns.
     """
     dataset = jinx.open(path)
+    try:
+        refuse_private(dataset.column_names)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     if _UNNAMEABLE.search(os.path.abspath(path)):  # noqa: PTH100 - it may be a pattern
         raise ValueError(f"{path!r}: the path has a control character, or one that hides how it reads; rename it")
     absolute = path if any(wildcard in path for wildcard in "*?[") else str(Path(path).absolute())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.api.returned import ReturnedError, check_count
+from jinx_pipeline.operators.api.returned import ReturnedError, check_column, check_count
 from jinx_pipeline.operators.api.sample_source import STATS, Source, in_order, source_of
 from jinx_pipeline.sample.media import MediaList
 from jinx_pipeline.sample.paths import Steps, find, text_of
@@ -269,7 +269,7 @@ class Batch:
         if not columns:
             return self
         for name, values in columns.items():
-            check_count(f"the column {name!r}", values, len(self))
+            check_column(name, values, len(self))
         changed = self._like(self.positions)
         changed._ids = self._ids
         changed._own = {**self._own, **columns}

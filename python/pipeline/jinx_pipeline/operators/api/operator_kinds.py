@@ -14,7 +14,13 @@ from jinx_pipeline.operators.api.keyed import Keyed
 from jinx_pipeline.operators.api.needed_files import NeededFile
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import ParameterError
-from jinx_pipeline.operators.api.returned import ReturnedError, check_count, checked_mask, checked_positions
+from jinx_pipeline.operators.api.returned import (
+    ReturnedError,
+    check_count,
+    checked_mask,
+    checked_positions,
+    refuse_private,
+)
 from jinx_pipeline.sample.paths import text_of
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ class Mapper(Operator):
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         columns = self.process(batch, ctx)
+        refuse_private(columns)
         if not self.writes:
             return batch.with_columns(columns).opened()
         read = {batch.roles.column(name) for name in self.reads}
@@ -87,6 +94,7 @@ class Splitter(Operator):
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         parents, columns = self.split(batch, ctx)
+        refuse_private(columns)
         parents = checked_positions("the parents that split returned", parents, len(batch))
         if (np.diff(parents) < 0).any():
             raise ReturnedError("the parents that split returned are not in ascending order")
@@ -247,7 +255,11 @@ class Aggregator(Operator):
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         """Make one sample from the whole batch."""
-        return Batch([dict(self.aggregate(batch, ctx))] if len(batch) else [], roles=batch.roles)
+        if not len(batch):
+            return Batch([], roles=batch.roles)
+        sample = dict(self.aggregate(batch, ctx))
+        refuse_private(sample)
+        return Batch([sample], roles=batch.roles)
 
 
 class FusedOp(Operator):

@@ -1,10 +1,12 @@
 """Checks the results of operators: a wrong number of values or positions would silently affect other rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from jinx_pipeline.operators.api.sample_source import PRIVATE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +29,28 @@ def check_count(title: str, values: Any, count: int) -> None:
         raise TypeError(f"{title} is a {type(values).__name__}; give a list or an array with a value for each sample")
     if len(values) != count:
         raise ReturnedError(f"{title} has {len(values)} values for {count} samples")
+
+
+def check_column(name: Any, values: Any, count: int) -> None:
+    """Refuse a column with a name that is not a string, or without a value for each sample.
+
+    Raises:
+        ReturnedError: The number of values differs.
+        TypeError: The name or the values are of another type.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a column is named {name!r}, of type {type(name).__name__}; names of columns are strings")
+    check_count(f"the column {name!r}", values, count)
+
+
+def refuse_private(names: Iterable[str]) -> None:
+    """Refuse columns with the names of those that parts have for themselves.
+
+    Raises:
+        ValueError: There is such a column.
+    """
+    if taken := set(PRIVATE).intersection(names):
+        raise ValueError(f"{min(taken)} is a name that a run uses itself; name the column otherwise")
 
 
 def checked_mask(title: str, mask: Any, count: int) -> "npt.NDArray[np.bool_]":

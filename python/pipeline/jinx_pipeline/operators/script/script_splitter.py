@@ -8,7 +8,7 @@ import numpy as np
 from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Splitter
-from jinx_pipeline.operators.api.returned import check_count
+from jinx_pipeline.operators.api.returned import check_column
 from jinx_pipeline.operators.api.same_value import is_same_value
 from jinx_pipeline.operators.script.editable_sample import EditableSample, own_copy
 
@@ -82,11 +82,11 @@ def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) ->
         )
     changed: dict[str, Any] = {}
     for column, values in after.items():  # pyright: ignore[reportUnknownVariableType]
-        check_count(f"{name}: the column {column!r}", values, len(batch))
+        check_column(column, values, len(batch))
         # A row without the column was given None for it. If the value is still None, the row still lacks the column.
         old = before.get(column, [None] * len(batch))
         new = [was if value is None and was is REMOVED else value for value, was in zip(list(values), old, strict=True)]  # pyright: ignore[reportUnknownArgumentType]
         if column not in before or not all(map(is_same_value, new, old)):
-            changed[str(column)] = new
+            changed[column] = new
     gone = {column: [REMOVED] * len(batch) for column in before if column not in after}
     return {**changed, **gone}
