@@ -34,7 +34,7 @@ def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
         distance: The maximum number of different bits.
     """
     masked = hashes & np.uint64(mask)
-    order = np.argsort(masked, kind="stable")
+    order = np.argsort(masked)
     masked, ordered = masked[order], hashes[order]
     clusters = kernels.Clusters(len(hashes))
     # Compare each hash with the one `step` places after it, as long as they agree in the mask.

@@ -82,16 +82,20 @@ class NearHashDeduplicator(ConnectedDeduplicator):
     def look(self, keys: Keys, look: int) -> pa.Table:
         kind = keys.kind(look)
         columns = gathered(keys.read(look))
-        order = np.lexsort((columns[POSITION], columns[_HASH]))
+        order = np.argsort(columns[_HASH])
         hashes, places = columns[_HASH][order], columns[POSITION][order]
         is_distinct = np.ones(len(hashes), np.bool_)
         is_distinct[1:] = hashes[1:] != hashes[:-1]
-        roots = near_groups(hashes[is_distinct], self._masks()[kind], self.hamming_distance)
-        firsts = least_of_groups(roots, places[is_distinct])[np.cumsum(is_distinct) - 1]
-        is_later = firsts != places
+        starts = np.flatnonzero(is_distinct)
+        # The first sample with each hash.
+        least = np.minimum.reduceat(places, starts) if len(places) else places
+        firsts = least_of_groups(near_groups(hashes[starts], self._masks()[kind], self.hamming_distance), least)
         if kind:
             # Equal hashes are in one partition of each kind, and are paired only for the first kind.
-            is_later &= is_distinct
+            places = least
+        else:
+            firsts = firsts[np.cumsum(is_distinct) - 1]
+        is_later = firsts != places
         later, first = places[is_later], firsts[is_later]
         in_order = np.argsort(later)
         return pa.table({"later": later[in_order], "first": first[in_order]})
