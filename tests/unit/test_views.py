@@ -294,3 +294,22 @@ def test_filter_takes_the_mask_that_a_loop_over_no_samples_makes(ds):
 def test_parts_are_whole_numbers(ds, parts, index, named):
     with pytest.raises(TypeError, match=named):
         ds.shard(num_shards=parts, index=index)
+
+
+@pytest.mark.parametrize("apply", ["map", "with_transform", "with_columns"])
+def test_a_function_that_stops_an_iteration_leaves_out_no_sample(ds, tmp_path, apply):
+    """Python takes a StopIteration for the end of the samples."""
+
+    def stops(sample):
+        return next(iter(()))
+
+    if apply == "with_columns":
+        view = jinx.open(ds.path, lazy=False).with_columns({"first": stops})
+    else:
+        view = getattr(ds, apply)(stops)
+    for read in (list, lambda view: view[0]):
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            read(view)
+    with pytest.raises((RuntimeError, StopIteration)):
+        jinx.convert(view, tmp_path / "out.jinx")
+    assert not (tmp_path / "out.jinx").exists()

@@ -423,3 +423,17 @@ def test_an_array_that_changes_later_does_not_change_its_column(tmp_path):
     scores[:] = 9
     for same in (view, pickle.loads(pickle.dumps(view)), jinx.concat([view])):
         assert [sample["score"] for sample in same] == same["score"].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("expression", ["called > 3", "called in (1, 2)", "called is None"])
+def test_the_error_of_a_function_comes_out_of_a_filter(tmp_path, expression):
+    """It came as a KeyboardInterrupt."""
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"id": i} for i in range(4))
+
+    def fails(sample: Any) -> int:
+        raise ArithmeticError(f"sample {sample['id']}")
+
+    view = jinx.open(tmp_path / "a.jinx").with_columns({"called": fails})
+    with pytest.raises(ArithmeticError, match="sample 0"):
+        view.filter(expression)

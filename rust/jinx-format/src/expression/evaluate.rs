@@ -6,7 +6,7 @@ use crate::expression::numbers::{compute, negated, order};
 use crate::expression::tree::{Cell, Comparison, Condition, Operand, Test, TestKind};
 use crate::expression::truth::Truth;
 use jinx_core::checked_math::to_u64;
-use jinx_core::error::{Error, Result};
+use jinx_core::error::{Cause, Error, Result};
 use std::borrow::Cow;
 
 /// The values of a sample that an expression needs. A path is an index into [`Expression::paths`].
@@ -109,6 +109,10 @@ impl Expression {
 
     /// Adds the test in which the error occurred, and the path of the test, to the error.
     pub(crate) fn in_test(&self, error: Error, test: &Test) -> Error {
+        if error.cause() == Cause::Interrupted {
+            // Also the error of a function of the caller, which the new error would not hold.
+            return error;
+        }
         let text = shortened(self.text.get(test.span.clone()).unwrap_or_default());
         let shown = Error::new(error.cause(), format!("{}, in: {text}", error.what()));
         let shown = error.path().map_or(shown.clone(), |path| shown.in_file(path));

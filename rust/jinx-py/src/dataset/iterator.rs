@@ -8,6 +8,7 @@ use crate::sample::lazy_dict::LazyDict;
 use jinx_core::checked_math::to_u64;
 use jinx_dataset::{Dataset, Walk};
 use pyo3::PyTraverseError;
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -77,4 +78,15 @@ impl SampleIterator {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.reader)
     }
+}
+
+/// The error of a function of the user. A `StopIteration` would end a loop over the samples as if there were no more,
+/// and becomes a `RuntimeError`, as in Python's generators.
+pub fn no_end_of_loop(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyStopIteration>(py) {
+        return error;
+    }
+    let raised = PyRuntimeError::new_err("a function of the samples raised StopIteration");
+    raised.set_cause(py, Some(error));
+    raised
 }

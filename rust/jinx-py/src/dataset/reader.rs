@@ -1,7 +1,7 @@
 //! `Reader`: a view of the samples in files. `jinx.Dataset` derives from it.
 
 use crate::dataset::handle::{PositionsHandle, RowsHandle};
-use crate::dataset::iterator::SampleIterator;
+use crate::dataset::iterator::{SampleIterator, no_end_of_loop};
 use crate::dataset::open::{OpenArguments, Place};
 use crate::dataset::python_rows::PythonRows;
 use crate::dataset::{arrow_stream, columns, measures, take};
@@ -128,9 +128,13 @@ impl Reader {
         if self.lazy && self.transforms.is_empty() {
             return Ok(sample.into_any());
         }
-        let mut sample = if self.lazy { sample.into_any() } else { sample.get().decoded(py)?.into_any() };
+        let no_end = |error| no_end_of_loop(py, error);
+        let mut sample = match self.lazy {
+            true => sample.into_any(),
+            false => sample.get().decoded(py).map_err(no_end)?.into_any(),
+        };
         for transform in &self.transforms {
-            sample = transform.bind(py).call1((sample,))?;
+            sample = transform.bind(py).call1((sample,)).map_err(no_end)?;
         }
         Ok(sample)
     }
