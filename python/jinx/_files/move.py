@@ -9,10 +9,12 @@ from typing import Self
 from jinx import _core
 from jinx._open import missing
 from jinx._outputs import refuse_existing
+from jinx._urls import is_readable
 from jinx._views.rebase import bases_after_move, set_bases
-from jinx.errors import JinxError, MismatchError
+from jinx.errors import JinxError, MismatchError, UnsupportedError
 
 _NOTHING: Mapping[str, str] = {}
+_IS_VIEW = "this is a saved view; run jinx convert to copy the samples that it shows"
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,9 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         MismatchError: A sidecar is missing, or another process changed the dataset meanwhile.
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
+    if is_readable(source) or is_readable(target):
+        _copy_over_network(source, target, overwrite=overwrite)
+        return
     parts, target = _checked(source, target, overwrite=overwrite)
     new_bases = bases_after_move(parts.path, target, copied) if parts.is_view else None
     parts.require_sidecars()
@@ -137,6 +142,32 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         _core.copy_pair(parts.path, sidecar, target, overwrite)
     if new_bases:
         set_bases(target, *new_bases)
+
+
+def _copy_over_network(source: str, target: str, *, overwrite: bool) -> None:
+    """Copy a dataset from a URL, to one, or between two.
+
+    Raises:
+        UnsupportedError: The dataset is a saved view.
+    """
+    if is_readable(source):
+        from jinx._convert.convert import convert
+        from jinx._open import open
+
+        dataset = open(source)
+        if dataset._definition is not None:
+            raise UnsupportedError(
+                f"{source}: this is a saved view; run jinx convert to copy the samples that it shows"
+            )
+        convert(dataset, target, overwrite=overwrite)
+        return
+    parts = Parts.of(source)
+    if parts.is_view:
+        raise UnsupportedError(f"{source}: {_IS_VIEW}")
+    if not parts.is_directory and not target.endswith(".jinx"):
+        raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
+    parts.require_sidecars()
+    _core.upload(parts.path, target, overwrite, {})
 
 
 def remove(path: str) -> None:

@@ -11,6 +11,7 @@ from jinx._core import Reader
 from jinx._dataset.columns import column_names, schema_if_empty
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_within
 from jinx._results import WriteResult
+from jinx._urls import is_url
 from jinx._views.bases import Base, bases_of, keep_location
 from jinx._views.meta import kept_meta
 
@@ -25,6 +26,8 @@ def save(
     target = output_name(path)
     if not target.endswith(".jinx"):
         raise ValueError(f"{target}: a view is saved as one file, whose name ends in .jinx")
+    if is_url(target):
+        raise ValueError(f"{target}: a view is saved on this machine; jinx.convert writes its samples at a URL")
     if dataset._transforms:
         raise TypeError(
             "a file cannot hold the functions given to map or with_transform: add their results as columns, "
