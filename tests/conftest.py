@@ -2,12 +2,16 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
+import bucket
 import draw
+import jinx
 
 # A shell starts background jobs with Ctrl-C ignored, and the processes that tests interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -37,3 +41,27 @@ def chat_parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("chat") / "chat.parquet"
     draw.write_parquet(path, samples=60)
     return path
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """With `--remote`, what tests open with `jinx.open` is read through a bucket."""
+    parser.addoption("--remote", action="store_true", help="read datasets through a bucket")
+
+
+@pytest.fixture(autouse=True)
+def _through_a_bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if not request.config.getoption("--remote"):
+        yield
+        return
+    with bucket.served(Path("/")) as store:
+        for name, value in {**store.environment, "JINX_CACHE": "off"}.items():
+            monkeypatch.setenv(name, value)
+        local = jinx.open
+
+        def remote(path: Any, *arguments: Any, **options: Any) -> Any:
+            place = Path(path).absolute() if isinstance(path, str | os.PathLike) else Path()
+            is_dataset = place.exists() and (place.suffix == ".jinx" or (place / "jinx.json").exists())
+            return local(store.url(str(place)[1:]) if is_dataset else path, *arguments, **options)
+
+        monkeypatch.setattr(jinx, "open", remote)
+        yield

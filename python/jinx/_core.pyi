@@ -142,6 +142,8 @@ class Rows:
     def content_hash(self, file: int) -> str:
         """xxh3-128 of a main file or a file of JSON lines as it was opened, as 32 hex digits."""
     def column_names(self) -> list[str]: ...
+    def fetch_all(self) -> int:
+        """Read all files at URLs once; the number of bytes."""
     def line_offsets(self, file: int) -> bytes:
         """For plain JSON lines: the start of each line of a file and the end of the last one, as little-endian u64."""
 
@@ -166,6 +168,7 @@ class Reader:
         mds: Mapping[str, Any] | None = None,
         location: str | Sequence[str] | None = None,
         value_head: int | None = None,
+        storage: Mapping[str, str] | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each column, the function that decodes its value; called once, at first touch.
@@ -473,6 +476,21 @@ def read_schema(path: str) -> str:
 
 def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
     """Shards of a directory: (path, samples, id), by its manifest or by natural order."""
+
+def upload(path: str | PathLike[str], url: str, overwrite: bool, options: Mapping[str, Any]) -> None:
+    """Copy a dataset of this machine to a URL, main files last. `options` are those of a reader."""
+
+def io_statistics() -> dict[str, int]:
+    """What this process has read from stores: requests, failures, fetched_bytes, cached_bytes, read_bytes."""
+
+def cache_directory(directory: str | PathLike[str] | None = None) -> str | None:
+    """The given directory, or the usual one of the cache; None if it is turned off."""
+
+def cache_contents(directory: str | PathLike[str]) -> tuple[int, int, int, int]:
+    """The objects, chunks and bytes in a cache, and the most bytes that it may hold."""
+
+def cache_clear(directory: str | PathLike[str]) -> int:
+    """Remove all that no process uses from a cache; the bytes that became free."""
 
 def verify(
     path: str, progress: Callable[[int, int], None] | None = None, max_value_bytes: int | None = None

@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import IOBase
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,7 @@ from jinx._arguments import encodable, size_number
 from jinx._dataset.dataset import Dataset
 from jinx._directories import refuse_mixed
 from jinx._suggest import hint
+from jinx._urls import is_readable, is_url, resolved, storage_options
 from jinx.errors import CorruptFileError, MismatchError, UnsupportedError
 from jinx.mds._directories import find_directories, open_directories
 
@@ -37,15 +38,18 @@ def open(
     encoding: str | None = None,
     max_value_bytes: int | None = None,
     markers: bool = False,
-    cache: Source | None = None,
+    cache: Source | bool | None = None,
+    cache_size: int | str | None = None,
     allow_unsafe_types: bool | Sequence[str] = False,
     base: "Bases" = ...,
+    storage: Mapping[str, str | bool | int | float] | None = None,
 ) -> Dataset:
     """Open a dataset; only its index is read.
 
     Args:
         path: A `.jinx` file, a directory of shards, a pattern such as `"shard-*.jinx"`, or a list of these. A plain
             `.jsonl` file works too; one scan builds its index. So does an MDS directory (one with `index.json`).
+            A `.jinx` file or a directory of shards may be at a URL: `s3://`, `gs://`, `az://`, `https://`.
         lazy: Samples are mappings whose values are decoded on access; False gives plain dicts.
         io: `"mmap"` maps the files into memory, `"pread"` never does, `"auto"` maps local files.
         verify: The data to compare with checksums when they are read. `"full"`: rows, values and columns, so that
@@ -62,11 +66,16 @@ def open(
         max_value_bytes: The largest decoded value; by default 2 GiB.
         markers: JSON lines: read markers such as `{"$bytes": "AA=="}` in every row, also in rows that do not begin with
             `"$jinx": 1`; see `convert`.
-        cache: MDS: the directory that keeps decoded shards for random access, if they are compressed as files; by
-            default a temporary directory. `"memory"` keeps two shards at a time in memory.
+        cache: URLs: the directory on this machine that keeps what was read, for all processes; by default that of the
+            environment variable JINX_CACHE, or `~/.cache/jinx`. False keeps nothing on disk. MDS: the directory that
+            keeps decoded shards for random access, if they are compressed as files; by default a temporary directory.
+            `"memory"` keeps two shards at a time in memory.
+        cache_size: URLs: the most that the cache may hold, such as `"200GB"`; by default half of the free space.
         allow_unsafe_types: MDS: True, or names of columns, to load pickles, which may run any code.
         base: Saved views: the current path of each dataset that the view shows; by default the paths in the view. None
             refuses views, which may name any file that you can read.
+        storage: URLs: options of the store, such as `{"region": "eu-west-1"}`, `{"endpoint": "https://minio:9000"}` or
+            `{"anonymous": True}`. Credentials come from the environment. See the guide on buckets.
 
     Raises:
         FileNotFoundError: The file does not exist; the message names the nearest path.
@@ -76,6 +85,7 @@ def open(
     """
     if split is not None:
         encodable("the split", split)
+    path = resolved(path)
     directories = find_directories(path, split)
     if directories is not None:
         dataset = open_directories(
@@ -84,7 +94,7 @@ def open(
             io=io,
             lazy=lazy,
             verify=verify,
-            cache=cache,
+            cache=None if isinstance(cache, bool) else cache,
             image_bytes=decode is False,
             allow_unsafe_types=allow_unsafe_types,
             max_value_bytes=max_value_bytes,
@@ -94,6 +104,9 @@ def open(
             size_number("max_value_bytes", max_value_bytes)
         kept: dict[str, Any] = {"lazy": lazy, "io": io, "verify": verify, "max_value_bytes": max_value_bytes}
         kept["encoding"] = encoding
+        options = storage_options(storage, cache=cache, cache_size=cache_size)
+        if options:
+            kept["storage"] = options
         dataset = _open(path, split, **kept, markers=markers)
         if dataset._is_saved_view():
             dataset = _view(dataset, lambda: _open(path, split, **kept, markers=markers), base, kept)
@@ -125,7 +138,7 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
         damaged = "" if error.path is None else os.fsdecode(error.path)
         opened = [location] if isinstance(location, str) else location
         # Only an opened file may be foreign, not its sidecar.
-        if damaged and (damaged in opened or not damaged.endswith(".binx")):
+        if damaged and not is_url(damaged) and (damaged in opened or not damaged.endswith(".binx")):
             # An interrupted writer leaves rows without a footer, or an empty file: the first error reports this.
             explain_foreign(damaged, except_for=("a JSON Lines file", "an empty file"))
         raise
@@ -148,8 +161,10 @@ def _location(path: Source | Sequence[Source], split: str | None) -> str | list[
 
 def _files(path: str, split: str | None) -> list[str]:
     """A path, or the files that it matches as a pattern."""
-    if "://" in path:
-        raise UnsupportedError(f"{path}: only local files can be opened; run: jinx convert {path} out.jinx")
+    if is_url(path):
+        if not is_readable(path):
+            raise UnsupportedError(f"{path}: this kind of URL cannot be opened; run: jinx convert {path} out.jinx")
+        return [path]
     status = look(path)
     if status is None:
         matches = expand_pattern(path)

@@ -2,6 +2,7 @@
 
 import pytest
 
+import bucket
 import pages
 
 pytestmark = pytest.mark.timeout(240)
@@ -17,9 +18,14 @@ datasets.load_dataset("parquet", data_files="in.parquet", split="train", cache_d
 
 
 @pytest.fixture
-def workplace(tmp_path, chat_parquet):
+def workplace(tmp_path, chat_parquet, monkeypatch):
     pages.prepare(tmp_path, chat_parquet)
-    return tmp_path
+    # What pages read from `s3://bucket` lies here, too.
+    with bucket.served(tmp_path) as store:
+        store.is_open = True
+        for name, value in {**store.environment, "JINX_CACHE": str(tmp_path / "cached")}.items():
+            monkeypatch.setenv(name, value)
+        yield tmp_path
 
 
 @pytest.mark.parametrize("page", [page for page in pages.PAGES if pages.blocks(page, "python")])

@@ -75,7 +75,9 @@ def test_a_remote_base_that_is_not_here_says_what_is_missing(base, tmp_path):
     with pytest.raises(UnsupportedError) as caught:
         jinx.open(view)
     message = str(caught.value)
-    assert message.startswith(f"{view}: the pair that this view shows is at {S3}; reading s3:// needs")
+    assert message.startswith(
+        f"{view}: the pair that this view shows is at {S3}; a view opens no URL that you do not name"
+    )
     assert f"jinx rebase {view} PATH" in message
     [problem] = jinx.verify(view)
     assert problem.cause == "unsupported"

@@ -31,9 +31,9 @@ def mv(paths: tuple[str, ...], overwrite: bool) -> None:
 def cp(paths: tuple[str, ...], overwrite: bool) -> None:
     """Copy datasets: a .jinx file with its sidecar, or a directory of shards.
 
-    TO is the new name, or a directory to copy into. The copy appears when it is complete. The copy of a saved view
-    shows the same datasets, or their copies if they are copied with it; `jinx convert` turns it into a separate
-    dataset.
+    TO is the new name, or a directory to copy into. Both may be URLs, such as s3://bucket/train.jinx. The copy appears
+    when it is complete. The copy of a saved view shows the same datasets, or their copies if they are copied with it;
+    `jinx convert` turns it into a separate dataset.
     """
     from jinx._files.move import copy
 
@@ -61,12 +61,13 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
     import os
 
     from jinx._files.move import Parts
+    from jinx._urls import is_readable
 
     if len(paths) < 2:  # noqa: PLR2004
         raise click.UsageError(f"where to? For instance: jinx {command} {paths[0] if paths else 'a.jinx'} b.jinx")
     *sources, to = paths
-    views = {source: Parts.of(source).is_view for source in sources}
-    inside = os.path.isdir(to) and not Parts.is_dataset(to)  # noqa: PTH112 - str in, str out
+    views = {source: not is_readable(source) and Parts.of(source).is_view for source in sources}
+    inside = to.endswith("/") if is_readable(to) else os.path.isdir(to) and not Parts.is_dataset(to)  # noqa: PTH112 - str in, str out
     if len(sources) > 1 and not inside:
         raise click.UsageError(f"{to}: to take several datasets this must be a directory that exists")
     # Views come last, so that they follow datasets that were moved with them.

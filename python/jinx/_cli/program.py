@@ -31,6 +31,7 @@ COMMANDS = {
     "annotate": ("jinx._cli.annotate", "Count what each sample costs in training, as a saved view."),
     "clean": ("jinx._cli.verify_repair_clean", "Remove leftover temporary files from a directory."),
     "pack": ("jinx._cli.pack", "Plan which samples share a sequence, and compare ways to batch them."),
+    "cache": ("jinx._cli.cache", "Show or remove the copies of remote data on this machine."),
     "pipeline": ("jinx._cli.pipeline", "Run recipes of operators; see jinx-pipeline."),
     "completion": ("jinx._cli.completion", "Print the completion script for a shell."),
 }

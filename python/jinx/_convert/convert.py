@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
 from jinx._arguments import encodable
-from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
+from jinx._convert.inputs import Inputs, find_inputs, in_place, is_paths, paths_of
 from jinx._convert.mds_copy import copy_mds, may_copy
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.part_inputs import require_same_inputs
@@ -26,6 +26,7 @@ from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_oth
 from jinx._results import WriteResult
 from jinx._scratch import scratch_directory
 from jinx._suggest import hint, unknown_column
+from jinx._urls import is_readable
 from jinx._views.bases import is_view
 from jinx._writer import shard_bytes
 from jinx._writer_copy import copy_all
@@ -55,11 +56,12 @@ def convert(
 
     Args:
         source: A file, a directory, a pattern such as `"part-*.parquet"`, a URL such as `"s3://bucket/*.parquet"`
-            (downloaded next to the output during the conversion), or a list of these; or a Hugging Face
-            `datasets.Dataset` (nothing is decoded) or `DatasetDict`, a `jinx.Dataset`, anything with
+            (downloaded next to the output during the conversion; `.jinx` files are read in place), or a list of these;
+            or a Hugging Face `datasets.Dataset` (nothing is decoded) or `DatasetDict`, a `jinx.Dataset`, anything with
             `__arrow_c_stream__`, or an iterable of dicts. A directory whose files are named after splits, and a
             `DatasetDict`, become one dataset for each split.
-        out: The output. Its suffix names the format; a name without a suffix is a directory of JINX shards.
+        out: The output. Its suffix names the format; a name without a suffix is a directory of JINX shards. JINX may
+            go to a URL such as `"s3://bucket/out.jinx"`; it is written on this machine first.
         progress: Called about ten times a second with samples, bytes read, and total bytes (None if unknown).
         **options: Any of the options below.
 
@@ -68,7 +70,10 @@ def convert(
         FileExistsError: The output exists, and `overwrite` is not set.
         JinxError: A sample cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
+    if is_readable(output_name(out)):
+        return _convert_to_url(source, output_name(out), progress, options)
     settings = Settings(output_name(out), options)
+    source = in_place(source)
     refuse_within(settings.out, source)
     if settings.core["rejects"] is not None:
         refuse_other_output(settings.core["rejects"], settings.out)
@@ -82,6 +87,19 @@ def convert(
     if settings.embed is not None or settings.core["resume"]:
         raise ValueError("embed and resume work with files as inputs only")
     return conversion.objects(source)
+
+
+def _convert_to_url(source: Any, url: str, progress: Progress | None, options: ConvertOptions) -> WriteResult:
+    from jinx._remote_output import local_output
+
+    settings = Settings(url, options)
+    if settings.target != "jinx":
+        raise ValueError(f"{url}: only JINX is written at URLs; write the file on this machine, and copy it")
+    if settings.core["append"] or settings.core["resume"] or settings.part is not None:
+        raise ValueError(f"{url}: append, resume and part work with outputs on this machine only")
+    with local_output(url, overwrite=settings.core["overwrite"]) as path:
+        result = convert(source, path, progress=progress, **options)
+    return replace(result, path=url)
 
 
 def stream(

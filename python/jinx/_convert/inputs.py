@@ -9,6 +9,7 @@ from jinx import _core
 from jinx._convert.formats import NAMES, format_of
 from jinx._directories import files_in
 from jinx._open import expand_pattern, missing, natural_key
+from jinx._urls import is_readable, is_url, resolved
 from jinx.errors import UnsupportedError
 from jinx.mds._directories import find_directories
 
@@ -51,6 +52,18 @@ def paths_of(source: Path | Iterable[Path]) -> list[str]:
     return [os.fsdecode(path) for path in paths]
 
 
+def in_place(source: Any) -> Any:
+    """A source of `.jinx` files at URLs as a dataset, which is read in place; any other source as it is."""
+    if not is_paths(source):
+        return source
+    urls = paths_of(source)
+    if not all(is_readable(url) and url.endswith(".jinx") and "*" not in url for url in urls):
+        return source
+    from jinx._open import open
+
+    return open(urls[0] if len(urls) == 1 else urls)
+
+
 def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:
     """The files behind paths, directories and patterns.
 
@@ -83,8 +96,9 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
                 "standard input has no suffix that names its format; give it, for instance --input-format jsonl"
             )
         return [(path, format)]
-    if "://" in path:
-        raise UnsupportedError(f"{path}: only local files can be read; run: jinx convert {path} out.jinx")
+    path = resolved(path)
+    if is_url(path):
+        return [_input_at(path, format)]
     if format in {None, "mds"} and os.path.isdir(path):  # noqa: PTH112
         directories = find_directories(path)
         if directories is not None:
@@ -102,6 +116,17 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
     if not matches:
         raise missing(path)
     return [entry for match in matches for entry in _inputs_of(match, format)]
+
+
+def _input_at(url: str, format: str | None) -> tuple[str, str]:
+    """A dataset at a URL that is read in place.
+
+    Raises:
+        UnsupportedError: The URL names another format.
+    """
+    if is_readable(url) and (format or format_of(url) or "jinx") == "jinx":
+        return url, "jinx"
+    raise UnsupportedError(f"{url}: only JINX can be read at URLs like this; run: jinx convert {url} out.jinx")
 
 
 def _refuse_pointer(path: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jinx._optional import require
 from jinx._scratch import scratch_directory
+from jinx._urls import is_url
 from jinx.errors import JinxError
 
 # The keys under which fsspec file systems identify the content of a file; their names differ.
@@ -22,11 +23,6 @@ _FACTS = (
     "updated",
     "created",
 )
-
-
-def is_url(path: str) -> bool:
-    """Whether a path is for fsspec."""
-    return "://" in path
 
 
 @contextmanager

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from jinx import _core
 from jinx._dataset import columns, selection
 from jinx._dataset.columns import is_encodable
 from jinx._dataset.positions import positions
+from jinx._dataset.remote_reading import RemoteReading
 from jinx._dataset.sort_order import Key
 from jinx._suggest import FROM_ELSEWHERE
 from jinx._unpickle import reopen_dataset, reopen_view
@@ -15,7 +15,6 @@ from jinx._unpickle import reopen_dataset, reopen_view
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    from torch.utils.data import Dataset as TorchDataset
 
     from jinx._core import LazyDict
     from jinx._dataset.added_columns import Missing
@@ -23,16 +22,8 @@ if TYPE_CHECKING:
     from jinx._dataset.export import Format, Mixed
     from jinx._results import DatasetInfo, WriteResult
 
-    # Torch requires its own base class for datasets, whatever their methods are. Only type checkers see this base.
-    class Base(_core.Reader, TorchDataset[Any]):
-        """The base class of datasets for PyTorch."""
 
-
-else:
-    Base = _core.Reader
-
-
-class Dataset(Base):
+class Dataset(RemoteReading):
     """Samples in files, read on access. `jinx.open` returns one; views share its files.
 
     `ds[42]` is a sample (a `LazyDict`); `ds[10:20]`, `ds[[3, 1, 2]]` and `ds[mask]` are views; `ds["score"]` is a
@@ -169,12 +160,15 @@ class Dataset(Base):
         """
         return selection.drop_columns(self, columns)
 
-    def shuffle(self, seed: int | None = None) -> Self:
+    def shuffle(self, seed: int | None = None, *, blocks: bool = False) -> Self:
         """The samples in a random order; the same seed gives the same order on every machine.
 
-        Without a seed, a random one is chosen; the repr of the result shows it.
+        Args:
+            seed: Without one, a random one is chosen; the repr of the result shows it.
+            blocks: Mix blocks of neighbours instead of all samples. A dataset in an object store is then read in large
+                pieces, each of them once: blocks of 8 MiB in random order, and the samples of 32 blocks at a time.
         """
-        return selection.shuffle(self, seed)
+        return selection.shuffle(self, seed, blocks=blocks)
 
     def sort(self, key: Key | Sequence[Key], *, reverse: bool = False) -> Self:
         """The samples ordered by a key: equal ones keep their order; a missing value or NaN comes last.

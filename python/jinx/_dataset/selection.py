@@ -22,6 +22,9 @@ D = TypeVar("D", bound=Reader)
 Remainder = Literal["drop", "pad"] | None
 _SEED_BITS = 32
 _DIFFER = "these datasets differ in {}; concatenate first, then apply it to the result"
+# Bytes that are fetched at once from an object store, and blocks whose samples are mixed.
+_BLOCK_BYTES = 8 << 20
+_MIXED_BLOCKS = 32
 
 
 def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
@@ -93,7 +96,7 @@ def merge_into_samples(
     return dataset._derive(transforms=[*dataset._transforms, MergeIntoSample(function, tuple(removed))])
 
 
-def shuffle(dataset: D, seed: int | None) -> D:
+def shuffle(dataset: D, seed: int | None, *, blocks: bool = False) -> D:
     """See `Dataset.shuffle`."""
     import numpy as np
 
@@ -103,9 +106,27 @@ def shuffle(dataset: D, seed: int | None) -> D:
         seed = secrets.randbits(_SEED_BITS)
     else:
         seed = operator.index(seed)
-    shuffled = at(dataset, np.random.Generator(np.random.PCG64(seed)).permutation(len(dataset)))
+    generator = np.random.Generator(np.random.PCG64(seed))
+    order = block_order(dataset, generator) if blocks else generator.permutation(len(dataset))
+    shuffled = at(dataset, order)
     shuffled.__dict__["_seed"] = seed
     return shuffled
+
+
+def block_order(dataset: Reader, generator: "np.random.Generator") -> "npt.NDArray[np.int64]":
+    """Blocks of consecutive samples in random order, with the samples of some blocks at a time mixed."""
+    import numpy as np
+
+    from jinx._dataset.stored_bytes import stored_bytes
+
+    count = len(dataset)
+    size = max(1, _BLOCK_BYTES * count // max(1, stored_bytes(dataset)))
+    starts = generator.permutation(-(-count // size)).astype(np.int64) * size
+    order = (starts[:, None] + np.arange(size)).ravel() if count else starts
+    order = order[order < count]
+    for first in range(0, count, size * _MIXED_BLOCKS):
+        generator.shuffle(order[first : first + size * _MIXED_BLOCKS])
+    return order
 
 
 def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:

@@ -9,12 +9,13 @@ from typing import Self
 from jinx import _core
 from jinx._open import missing
 from jinx._outputs import refuse_existing, refuse_input, refuse_within
+from jinx._urls import is_readable, is_url
 from jinx._views.bases import is_view
-from jinx._views.open import is_url
 from jinx._views.rebase import FilePlaces, bases_after_move, set_bases
-from jinx.errors import JinxError, MismatchError
+from jinx.errors import JinxError, MismatchError, UnsupportedError
 
 _NOTHING: Mapping[str, str] = {}
+_IS_VIEW = "this is a saved view; run jinx convert to copy the samples that it shows"
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,9 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
         ValueError: The new name is that of a dataset that the view shows.
     """
+    if is_readable(source) or is_readable(target):
+        _copy_over_network(source, target, overwrite=overwrite)
+        return
     parts, target = _checked(source, target, overwrite=overwrite)
     new_bases = _bases_at(parts, target, copied)
     parts.require_sidecars()
@@ -141,6 +145,30 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         _core.copy_pair(parts.path, sidecar, target, overwrite)
     if new_bases:
         set_bases(target, new_bases)
+
+
+def _copy_over_network(source: str, target: str, *, overwrite: bool) -> None:
+    """Copy a dataset from a URL, to one, or between two.
+
+    Raises:
+        UnsupportedError: The dataset is a saved view.
+    """
+    if is_readable(source):
+        from jinx._convert.convert import convert
+        from jinx._open import open
+
+        dataset = open(source)
+        if dataset._definition is not None:
+            raise UnsupportedError(f"{source}: {_IS_VIEW}")
+        convert(dataset, target, overwrite=overwrite)
+        return
+    parts = Parts.of(source)
+    if parts.is_view:
+        raise UnsupportedError(f"{source}: {_IS_VIEW}")
+    if not parts.is_directory and not target.endswith(".jinx"):
+        raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
+    parts.require_sidecars()
+    _core.upload(parts.path, target, overwrite, {})
 
 
 def remove(path: str) -> None:

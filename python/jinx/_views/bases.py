@@ -8,6 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from jinx import _core
 from jinx._arguments import encodable
 from jinx._core import Reader
+from jinx._urls import is_url
 from jinx.errors import MismatchError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
@@ -114,6 +115,8 @@ def _files(root: _core.Rows) -> list[_File]:
 
 
 def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
+    if is_url(path):
+        return {"entry": {"location": path, "kind": kind, "id": id_, "num_samples": samples}, "line_offsets": None}
     near, hint = places(path, view)
     for place in (near, hint):
         encodable("the path of a dataset that a view shows,", place)

@@ -12,6 +12,7 @@ from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.summary import path_of, schema, schema_of_all
 from jinx._unpickle import rebuild
+from jinx._urls import is_url, resolved
 from jinx._views.bases import Base, ViewFooter, bases_of, footer_of, read_view
 from jinx.errors import MismatchError
 
@@ -20,7 +21,7 @@ Path = str | os.PathLike[str]
 # The bases are at the paths in the view, at these paths instead, or refused.
 Bases = EllipsisType | Path | Sequence[Path] | None
 # Options of a dataset that also apply to the file of a view over it.
-_VIEW_OPTIONS = frozenset({"lazy", "io", "verify", "max_value_bytes", "encoding"})
+_VIEW_OPTIONS = frozenset({"lazy", "io", "verify", "max_value_bytes", "encoding", "storage"})
 
 
 class OpenFiles(NamedTuple):
@@ -224,15 +225,10 @@ def _identities(bases: Sequence[Base]) -> tuple[tuple[int, str], ...]:
 
 
 def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
-    """The places of bases, one or several. URLs stay as they are."""
+    """The places of bases, one or several."""
     given = [bases] if isinstance(bases, str | bytes | os.PathLike) else bases
-    places = map(os.fsdecode, given)
+    places = [os.fsdecode(place) for place in resolved(list(given))]
     return [place if is_url(place) else os.path.abspath(place) for place in places]  # noqa: PTH100
-
-
-def is_url(place: str) -> bool:
-    """Whether a base is named by a URL, and not by a path."""
-    return "://" in place
 
 
 def open_base(file: D, view: str, i: int, base: Base, places: Sequence[str] | None = None) -> D:

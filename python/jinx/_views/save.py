@@ -11,6 +11,7 @@ from jinx._core import Reader
 from jinx._dataset.columns import column_names, schema_if_empty
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_within
 from jinx._results import WriteResult
+from jinx._urls import is_url
 from jinx._views.bases import Base, bases_of, keep_location
 from jinx._views.meta import kept_meta
 from jinx._writer import shard_bytes as shard_size_of
@@ -30,6 +31,8 @@ def save(
     """See `Dataset.save`. Without `meta`, the view keeps the `meta` of the saved views that it shows."""
     target = output_name(path)
     shard_bytes = shard_size_of(target, shard_size)
+    if is_url(target):
+        raise ValueError(f"{target}: a view is saved on this machine; jinx.convert writes its samples at a URL")
     if dataset._transforms:
         raise TypeError(
             "a file cannot hold the functions given to map or with_transform: add their results as columns, "

@@ -1,11 +1,12 @@
 //! Finds and opens the bases of a saved view: the datasets that it shows.
 
 use crate::mds;
+use crate::remote::shards_at;
 use crate::rows::Rows;
 use crate::shards::ShardRows;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::Cause;
-use jinx_core::io::{Identity, Version};
+use jinx_core::io::{Identity, Version, url_of};
 use jinx_core::{Error, Result};
 use jinx_format::base_url::local_path;
 use jinx_format::bases::hash_bytes;
@@ -13,6 +14,7 @@ use jinx_format::read::open::resolve;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::{Base, BaseKind};
 use jinx_mds::index_json::INDEX_NAME;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::Arc;
 
@@ -76,11 +78,13 @@ impl BaseOpener {
             let mut wrong = None;
             for path in &places {
                 // A dangling link is not a dataset either.
-                if path.metadata().is_err() {
+                let is_url = url_of(path).is_some();
+                if !is_url && path.metadata().is_err() {
                     continue;
                 }
                 match take(base, shard, path) {
                     Ok(taken) => return Ok((path.clone(), taken)),
+                    Err(error) if is_url && error.cause() == Cause::Io(ErrorKind::NotFound) => {}
                     Err(error) if error.cause() == Cause::Mismatch => wrong = wrong.or(Some(error)),
                     Err(error) => return Err(error),
                 }
@@ -117,9 +121,12 @@ impl BaseOpener {
     }
 
     fn json_lines(&self, base: &Base, i: usize, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
-        let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
-        // Before the line offsets are used, which another file would not have.
-        self.require(base, path, base.num_samples, &Version::File(Identity::from(&metadata)).portable())?;
+        if url_of(path).is_none() {
+            let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
+            // Before the line offsets are used, which another file would not have.
+            let version = Version::File(Identity::from(&metadata)).portable();
+            self.require(base, path, base.num_samples, &version)?;
+        }
         let offsets = line_offsets(view, i)?;
         let line_offsets = Some(Arc::from(offsets));
         let options = OpenOptions { markers: base.markers, line_offsets, ..self.options(view) };
@@ -131,7 +138,10 @@ impl BaseOpener {
 
     fn directory(&self, base: &Base, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
         let count = base.shards.unwrap_or_default();
-        let mut shards = resolve(path)?;
+        let mut shards = match url_of(path) {
+            Some(url) => shards_at(url, None, view.options())?,
+            None => resolve(path)?,
+        };
         shards.truncate(usize::try_from(count).unwrap_or(usize::MAX));
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let names: Vec<String> = shards.iter().map(|shard| name(&shard.path)).collect();
@@ -168,6 +178,10 @@ impl BaseOpener {
     /// Refuses what cannot be a dataset of the kind of the base.
     fn require_form(&self, base: &Base, path: &Path) -> Result<()> {
         let is_directory = matches!(base.kind, BaseKind::Mds | BaseKind::Directory);
+        if url_of(path).is_some() {
+            // Opening it tells.
+            return Ok(());
+        }
         if path.is_dir() != is_directory {
             return Err(self.other(base, path, if is_directory { "a file" } else { "a directory" }));
         }
@@ -205,18 +219,19 @@ impl BaseOpener {
     }
 }
 
-/// Refuses a base at a URL that cannot be read.
+/// Refuses a base at a URL that the user did not name.
 ///
 /// # Errors
 /// `Unsupported` for every scheme but `file://`.
 fn require_readable(base: &Base, view: &Path) -> Result<()> {
     let Some(url) = &base.location else { return Ok(()) };
-    let Err(error) = local_path(url) else { return Ok(()) };
+    if local_path(url).is_ok() {
+        return Ok(());
+    }
     let (kind, name) = (name_of(base.kind), view.display());
     let what = format!(
-        "the {kind} that this view shows is at {url}; {} and open the view with jinx.open(view, base=PATH) or run: \
-         jinx rebase {name} PATH",
-        error.what()
+        "the {kind} that this view shows is at {url}; a view opens no URL that you do not name: open it with \
+         jinx.open(view, base=URL), or copy the {kind} to this machine and run: jinx rebase {name} PATH"
     );
     Err(Error::unsupported(what).in_file(view))
 }
@@ -264,7 +279,13 @@ pub fn line_offsets(view: &Shard, base: usize) -> Result<Vec<u8>> {
 
 /// Where a base may be on this machine, in the order of search: from the directory of the view as it is named, from its
 /// real directory, at the absolute path that the base had when the view was saved, and at a `file://` location.
+///
+/// A view at a URL only finds bases in its own bucket: it may not name files of whoever reads it.
 pub fn candidates(base: &Base, view: &Path) -> Vec<PathBuf> {
+    if let Some(url) = url_of(view) {
+        let beside = base.paths().and_then(|(path, _)| beside(url, path));
+        return beside.map(PathBuf::from).into_iter().collect();
+    }
     let view = normal(&absolute(view).unwrap_or_else(|_| view.to_owned()));
     let named = view.parent().unwrap_or(&view);
     let real = named.canonicalize().unwrap_or_else(|_| named.to_owned());
@@ -279,6 +300,23 @@ pub fn candidates(base: &Base, view: &Path) -> Vec<PathBuf> {
         }
     }
     places
+}
+
+/// The URL of a file at a path from the directory of the file at `url`; `None` for one outside its bucket.
+fn beside(url: &str, path: &str) -> Option<String> {
+    let (root, key) = url.split_at(url.find("://")? + 3);
+    let mut parts: Vec<&str> = key.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            // The first part is the bucket.
+            ".." if parts.len() > 1 => drop(parts.pop()),
+            ".." => return None,
+            part => parts.push(part),
+        }
+    }
+    Some(format!("{root}{}", parts.join("/")))
 }
 
 /// The id of the first shards of a directory; it does not change when shards are added.
@@ -318,4 +356,17 @@ fn grouped(number: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bases_beside_a_url_stay_in_its_bucket() {
+        let view = "s3://bucket/views/a.jinx";
+        assert_eq!(beside(view, "../train.jinx").as_deref(), Some("s3://bucket/train.jinx"));
+        assert_eq!(beside(view, "./b//c.jinx").as_deref(), Some("s3://bucket/views/b/c.jinx"));
+        assert_eq!(beside(view, "../../other/train.jinx"), None);
+    }
 }

@@ -39,7 +39,7 @@ impl ConcatRows {
             let files = part.files();
             let end = starts.last().copied().unwrap_or_default().checked_add(files.samples);
             starts.push(end.ok_or_else(|| Error::invalid("more samples than 64 bits count"))?);
-            paths.extend(files.paths.iter().map(|path| files.base.join(path)));
+            paths.extend(files.places());
         }
         let samples = starts.last().copied().unwrap_or_default();
         let files = Arc::new(Files { paths, base: std::path::PathBuf::new(), samples });
@@ -126,6 +126,21 @@ impl Rows for ConcatRows {
             own_names: self.own_names.clone(),
             parts_differ: self.parts_differ,
         }))
+    }
+
+    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+        for (i, part) in self.parts.iter().enumerate() {
+            let (start, end) = (self.starts[i], self.starts[i + 1]);
+            let own = positions.iter().filter(|position| (start..end).contains(position));
+            let own: Vec<u64> = own.map(|position| position - start).collect();
+            if !own.is_empty() {
+                part.will_need(&own, wanted);
+            }
+        }
+    }
+
+    fn fetch_all(&self) -> Result<u64> {
+        self.parts.iter().map(|part| part.fetch_all()).sum()
     }
 
     fn close(&self) {

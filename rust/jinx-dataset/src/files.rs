@@ -1,5 +1,6 @@
 //! The files of a dataset: their paths, and the open files that its views and samples share.
 
+use jinx_core::io::joined;
 use jinx_core::{Error, Result};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,13 @@ pub struct Files {
     pub base: PathBuf,
     /// Number of samples in the files.
     pub samples: u64,
+}
+
+impl Files {
+    /// The absolute paths, and the URLs.
+    pub fn places(&self) -> impl Iterator<Item = PathBuf> {
+        self.paths.iter().map(|path| joined(&self.base, path))
+    }
 }
 
 /// Open files that can be closed.

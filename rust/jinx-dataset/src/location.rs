@@ -1,8 +1,11 @@
 //! The location of a dataset, and its files.
 
+use crate::remote::contents_at;
+use jinx_core::io::url_of;
 use jinx_core::{Error, Result};
 use jinx_format::manifest;
 use jinx_format::read::open::{ShardRef, resolve};
+use jinx_format::read::shard::OpenOptions;
 use jinx_mds::index_json::INDEX_NAME;
 use std::path::{Path, PathBuf};
 
@@ -44,22 +47,22 @@ impl Location {
     ///
     /// # Errors
     /// `Io` for a missing file; `Mismatch` for a directory without data; `Invalid` for files of several kinds.
-    pub fn contents(&self, split: Option<&str>) -> Result<Contents> {
+    pub fn contents(&self, split: Option<&str>, options: &OpenOptions) -> Result<Contents> {
         let paths = match self {
             Self::Path(path) => std::slice::from_ref(path),
             Self::List(paths) => paths,
         };
-        let mut all = paths.iter().map(|path| contents_of(path, split));
+        let mut all = paths.iter().map(|path| contents_of(path, split, options));
         let first =
             all.next().ok_or_else(|| Error::invalid("nothing to open: the list of paths is empty"))??;
         all.try_fold(first, |all, more| all.with(more?))
     }
 
-    /// The manifest of a single directory, whose replacement says that the directory was replaced or grew.
+    /// The manifest of a single local directory, whose replacement says that the directory was replaced or grew.
     pub(crate) fn manifest(&self) -> Option<PathBuf> {
         match self {
-            Self::Path(path) => Some(path.join(manifest::NAME)),
-            Self::List(_) => None,
+            Self::Path(path) if url_of(path).is_none() => Some(path.join(manifest::NAME)),
+            Self::Path(_) | Self::List(_) => None,
         }
     }
 }
@@ -80,7 +83,10 @@ impl Contents {
     }
 }
 
-fn contents_of(path: &Path, split: Option<&str>) -> Result<Contents> {
+fn contents_of(path: &Path, split: Option<&str>, options: &OpenOptions) -> Result<Contents> {
+    if let Some(url) = url_of(path) {
+        return contents_at(url, split, options);
+    }
     if let Some(directory) = mds_directory(path, split) {
         return Ok(Contents::Mds(vec![directory]));
     }
@@ -89,11 +95,16 @@ fn contents_of(path: &Path, split: Option<&str>) -> Result<Contents> {
         let inner = split.map(|split| path.join(split)).filter(|inner| inner.is_dir());
         return resolve(inner.as_deref().unwrap_or(path)).map(Contents::Shards);
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    if PLAIN.iter().any(|ending| name.ends_with(ending)) {
+    if is_plain(path) {
         return Ok(Contents::JsonLines(vec![path.to_owned()]));
     }
     Ok(Contents::Shards(vec![ShardRef::alone(path.to_owned())]))
+}
+
+/// Whether a file has the name of JSON lines.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    PLAIN.iter().any(|ending| name.ends_with(ending))
 }
 
 /// The MDS directory that a path names: itself, its subdirectory of a split, or the directory of an `index.json`.

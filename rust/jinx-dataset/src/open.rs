@@ -14,7 +14,7 @@ use jinx_core::{Error, Result};
 use jinx_format::read::open::ShardRef;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::Base;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Attempts to open a dataset that a writer keeps replacing.
@@ -113,7 +113,7 @@ fn open_once(
     options: &Options,
 ) -> Result<Arc<dyn Rows>> {
     let (split, files) = (options.split.as_deref(), options.files.clone());
-    Ok(match location.contents(split)? {
+    Ok(match location.contents(split, &files)? {
         Contents::Mds(paths) => Arc::new(mds::open(paths, &files)?),
         Contents::JsonLines(paths) => Arc::new(ShardRows::open(paths, None, split, files, true)?),
         Contents::Shards(mut shards) => {
@@ -161,14 +161,16 @@ fn view_file(rows: &Arc<dyn Rows>) -> Option<Arc<ShardRows>> {
 
 /// Whether the file of a view is another one now than the open one.
 fn is_replaced(file: &ShardRows) -> Result<bool> {
-    let options = OpenOptions { views: true, ..OpenOptions::default() };
-    let now = Shard::open(&path_of(file), &options)?;
     let shards = file.shards.get()?;
-    Ok(now.footer().id != shards.shard(0)?.footer().id)
+    let opened = shards.shard(0)?;
+    let options =
+        OpenOptions { views: true, store: opened.options().store.clone(), ..OpenOptions::default() };
+    let now = Shard::open(&path_of(file), &options)?;
+    Ok(now.footer().id != opened.footer().id)
 }
 
 fn path_of(file: &ShardRows) -> PathBuf {
-    file.files.base.join(file.files.paths.first().map_or(Path::new(""), PathBuf::as_path))
+    file.files.places().next().unwrap_or_default()
 }
 
 /// The samples of a saved view; those of a directory follow each other.

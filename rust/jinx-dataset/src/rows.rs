@@ -250,6 +250,18 @@ pub trait Rows: Send + Sync {
         positions.len()
     }
 
+    /// The columns that `wanted` selects of the samples at `positions` will be read soon: what is not on this machine is
+    /// fetched now, with few requests. This does not fail: reading reports the error.
+    fn will_need(&self, _positions: &[u64], _wanted: &dyn Fn(&str) -> bool) {}
+
+    /// Reads all files on other machines once, so that the cache on this machine has them; returns the number of bytes.
+    ///
+    /// # Errors
+    /// Read errors.
+    fn fetch_all(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     /// Returns a reader of all samples in order, if that is faster than locating them one by one.
     fn walk(self: Arc<Self>) -> Option<Box<dyn Walk>> {
         None

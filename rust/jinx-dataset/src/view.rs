@@ -392,6 +392,13 @@ impl Rows for ViewRows {
         base.map_or(positions.len(), |base| self.base.taken_together(&base))
     }
 
+    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+        let base: Result<Vec<u64>> = positions.iter().map(|i| self.positions.get(*i)).collect();
+        if let Ok(base) = base {
+            self.base.will_need(&base, &|name| wanted(name) && self.shows(name));
+        }
+    }
+
     fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
         if !self.base.own_names().is_empty() {
             let is_base = |name: &str| wanted(name) && self.shows(name);

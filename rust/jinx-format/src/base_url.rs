@@ -1,4 +1,4 @@
-//! URLs that name the bases of saved views. This crate reads files only, so it opens none but `file://`.
+//! URLs that name the bases of saved views. None but `file://` is opened unless the user names it.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::io::plain_path;
@@ -68,8 +68,7 @@ pub(crate) fn check_version(version: &str) -> Result<()> {
 pub fn local_path(url: &str) -> Result<PathBuf> {
     let (scheme, _, path) = parse(url)?;
     if scheme != "file" {
-        let what = format!("reading {scheme}:// needs a newer jinx; copy the dataset to this machine");
-        return Err(Error::unsupported(what));
+        return Err(Error::unsupported("only file:// URLs name files of this machine"));
     }
     Ok(PathBuf::from(OsString::from_vec(decoded(path).unwrap_or_default())))
 }
@@ -153,7 +152,7 @@ mod tests {
         assert_eq!(local_path("file:///data/a%20b%25.jinx").unwrap(), Path::new("/data/a b%.jinx"));
         let error = local_path("s3://bucket/a.jinx").unwrap_err();
         assert_eq!(error.cause(), Cause::Unsupported);
-        assert!(error.what().starts_with("reading s3:// needs"), "{error}");
+        assert!(error.what().contains("only file://"), "{error}");
     }
 
     #[test]

@@ -91,10 +91,19 @@ impl Manifest {
         if !path.exists() {
             return Ok(None);
         }
-        let source = Source::open(&path, Access::Pread)?;
-        check_size(source.len()).map_err(|error| error.in_file(&path))?;
-        let text = source.read_vec(0, source.len())?;
-        Self::parse(&text).map(Some).map_err(|error| error.in_file(&path))
+        Self::read_source(&Source::open(&path, Access::Pread)?).map(Some)
+    }
+
+    /// Reads and checks an open manifest.
+    ///
+    /// # Errors
+    /// The errors of [`Manifest::read`].
+    pub fn read_source(source: &Source) -> Result<Self> {
+        let read = || {
+            check_size(source.len())?;
+            Self::parse(&source.read_vec(0, source.len())?)
+        };
+        read().map_err(|error| error.in_file(source.path()))
     }
 
     /// Parses a manifest's text.

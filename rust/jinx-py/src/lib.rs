@@ -84,6 +84,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(convert::copy_mds, module)?)?;
     module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
+    module.add_function(wrap_pyfunction!(files::remote::upload, module)?)?;
+    module.add_function(wrap_pyfunction!(files::remote::io_statistics, module)?)?;
+    module.add_function(wrap_pyfunction!(files::remote::cache_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(files::remote::cache_contents, module)?)?;
+    module.add_function(wrap_pyfunction!(files::remote::cache_clear, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
     module.add("PACKER_VERSION", jinx_pack::VERSION)?;

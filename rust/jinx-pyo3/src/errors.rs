@@ -2,12 +2,14 @@
 
 use jinx_core::{Cause, Error};
 use pyo3::exceptions::{
-    PyException, PyIndexError, PyNotImplementedError, PyOSError, PyRuntimeError, PyValueError,
+    PyException, PyFileExistsError, PyFileNotFoundError, PyIndexError, PyNotImplementedError, PyOSError,
+    PyPermissionError, PyRuntimeError, PyTimeoutError, PyValueError,
 };
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use std::io::ErrorKind;
 
 struct Classes {
     base: Py<PyAny>,
@@ -201,17 +203,20 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(instance))
 }
 
-fn io_error(error: &Error, kind: std::io::ErrorKind) -> PyErr {
+fn io_error(error: &Error, kind: ErrorKind) -> PyErr {
     let path = error.path().map(|path| path.as_os_str().to_owned());
     match (error.errno(), path) {
         (Some(errno), Some(path)) => {
             let what = error.what().split(" (os error").next().unwrap_or_default().to_owned();
             PyOSError::new_err((errno, what, path))
         }
-        _ if kind == std::io::ErrorKind::NotFound => {
-            pyo3::exceptions::PyFileNotFoundError::new_err(error.to_string())
-        }
-        _ => PyOSError::new_err(error.to_string()),
+        _ => match kind {
+            ErrorKind::NotFound => PyFileNotFoundError::new_err(error.to_string()),
+            ErrorKind::AlreadyExists => PyFileExistsError::new_err(error.to_string()),
+            ErrorKind::PermissionDenied => PyPermissionError::new_err(error.to_string()),
+            ErrorKind::TimedOut => PyTimeoutError::new_err(error.to_string()),
+            _ => PyOSError::new_err(error.to_string()),
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 
 /// True when the file system is known to be remote or in user space, where a map may stall, fail late or go stale.
 #[cfg(target_os = "linux")]
-pub(crate) fn is_remote(file: &File) -> bool {
+pub fn is_remote(file: &File) -> bool {
     // The type's width differs between platforms; the magic number is its low 32 bits on all of them.
     rustix::fs::fstatfs(file)
         .ok()
@@ -14,13 +14,13 @@ pub(crate) fn is_remote(file: &File) -> bool {
 
 /// True when the file system does not carry the `MNT_LOCAL` flag.
 #[cfg(target_os = "macos")]
-pub(crate) fn is_remote(file: &File) -> bool {
+pub fn is_remote(file: &File) -> bool {
     const MNT_LOCAL: u32 = 0x1000;
     rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_flags & MNT_LOCAL == 0)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-pub(crate) fn is_remote(_file: &File) -> bool {
+pub fn is_remote(_file: &File) -> bool {
     false
 }
 

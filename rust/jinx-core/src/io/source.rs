@@ -3,6 +3,7 @@
 use super::access::ACCESS_VARIABLE;
 use super::blocks::{Blocks, Version};
 use super::local_file::LocalFile;
+use super::store::url_of;
 use super::{Access, UninitSlice};
 use crate::checked_math::{range_within, to_u64, to_usize};
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf, absolute};
 
 /// The base of relative `paths`: the current working directory, or an empty path if none of them is relative.
 pub fn base_of(paths: &[PathBuf]) -> PathBuf {
-    match paths.iter().all(|path| path.is_absolute()) {
+    match paths.iter().all(|path| path.is_absolute() || url_of(path).is_some()) {
         true => PathBuf::new(),
         // Without a working directory, opening them fails.
         false => std::env::current_dir().unwrap_or_default(),
@@ -28,6 +29,7 @@ pub struct Source {
     path: PathBuf,
     length: u64,
     map: Option<Bytes>,
+    is_remote: bool,
 }
 
 impl Source {
@@ -58,7 +60,8 @@ impl Source {
     /// Bytes from anywhere, with the name to give them in errors.
     pub fn of(blocks: Box<dyn Blocks>, path: impl Into<PathBuf>) -> Self {
         let (length, map) = (blocks.len(), blocks.as_mapped());
-        Self { blocks, path: path.into(), length, map }
+        let is_remote = matches!(blocks.version(), Version::Tag(_));
+        Self { blocks, path: path.into(), length, map, is_remote }
     }
 
     /// Bytes in the file when it was opened.
@@ -82,6 +85,11 @@ impl Source {
 
     pub fn is_mapped(&self) -> bool {
         self.map.is_some()
+    }
+
+    /// Whether it is an object in a store: reading may take a while.
+    pub fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     /// The state at opening, to compare with that of a later opening.

@@ -97,7 +97,7 @@ impl Rows for MdsRows {
 
     fn reopened(&self, options: &OpenOptions) -> Result<Arc<dyn Rows>> {
         let before = self.directory.get()?;
-        let paths = self.files.paths.iter().map(|path| self.files.base.join(path)).collect();
+        let paths = self.files.places().collect();
         let hashes = match before.options.hashes {
             Hashes::All => Hashes::All,
             _ => super::options(options).hashes,

@@ -2,6 +2,7 @@
 
 mod columns;
 mod facts;
+mod fetch;
 mod filter;
 mod footer;
 mod rows;

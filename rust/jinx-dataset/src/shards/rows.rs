@@ -7,7 +7,7 @@ use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
 use crate::shards::facts::Facts;
 use crate::shards::shard_list::Shards;
-use crate::shards::{columns, filter, footer};
+use crate::shards::{columns, fetch, filter, footer};
 use jinx_convert::arrow::{media_of, united_text};
 use jinx_core::Result;
 use jinx_core::events::Sink;
@@ -64,8 +64,7 @@ impl ShardRows {
     pub fn joined(parts: &[Arc<Self>]) -> Result<Self> {
         let shards = parts.iter().map(|part| part.shards.get()).collect::<Result<Vec<_>>>()?;
         let shards = Shards::joined(&shards)?;
-        let paths =
-            parts.iter().flat_map(|part| part.files.paths.iter().map(|path| part.files.base.join(path)));
+        let paths = parts.iter().flat_map(|part| part.files.places());
         let files = Files { paths: paths.collect(), base: PathBuf::new(), samples: shards.len() };
         let plain = parts.iter().any(|part| part.plain);
         let (files, shards, facts) = (Arc::new(files), Closable::new(shards), Arc::default());
@@ -190,6 +189,16 @@ impl Rows for ShardRows {
             shard.measure(i, path, kind)
         };
         positions.map(measure).collect()
+    }
+
+    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+        if let Ok(shards) = self.shards.get() {
+            fetch::expect(&shards, positions, &|name| self.projection.has(name) && wanted(name));
+        }
+    }
+
+    fn fetch_all(&self) -> Result<u64> {
+        fetch::fetch_all(&*self.shards.get()?)
     }
 
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {

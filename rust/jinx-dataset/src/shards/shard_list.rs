@@ -1,5 +1,6 @@
 //! JINX shards as one sequence of samples.
 
+use jinx_core::io::url_of;
 use jinx_core::{Error, Result};
 use jinx_format::read::shard::{OpenOptions, Shard};
 use std::collections::BTreeSet;
@@ -16,11 +17,14 @@ pub struct Shards {
     entries: Vec<Arc<ShardEntry>>,
     /// The first sample of each shard, followed by the total.
     starts: Vec<u64>,
+    has_far: bool,
 }
 
 #[derive(Debug)]
 struct ShardEntry {
     path: PathBuf,
+    /// Whether the path is a URL.
+    is_far: bool,
     expected: Option<(u64, String)>,
     options: Arc<OpenOptions>,
     is_plain: bool,
@@ -47,7 +51,9 @@ impl Shards {
             ShardEntry::new(path, expected, Arc::clone(&options), is_plain)
         };
         let entries: Vec<_> = paths.into_iter().map(entry).collect();
-        let mut shards = Self { entries, starts: vec![0] };
+        let has_far = entries.iter().any(|entry| entry.is_far);
+        let mut shards = Self { entries, starts: vec![0], has_far };
+        shards.expect_open();
         let mut total = 0u64;
         let mut other_splits = BTreeSet::new();
         let mut is_found = split.is_none() || shards.entries.len() <= 1;
@@ -75,6 +81,18 @@ impl Shards {
         Ok(shards)
     }
 
+    /// Begins to open the shards that are opened next, if they are at URLs.
+    fn expect_open(&self) {
+        let is_few = self.count() <= OPENED_AT_ONCE;
+        let opened = self.entries.iter().filter(|entry| is_few || entry.expected.is_none());
+        let urls: Vec<&str> = opened.take(OPENED_AT_ONCE).filter_map(|entry| url_of(&entry.path)).collect();
+        if urls.len() > 1
+            && let Some(store) = self.entries.first().and_then(|entry| entry.options.store.as_ref())
+        {
+            store.will_open(&urls);
+        }
+    }
+
     /// Opens all shards unless there are many. If one cannot be opened, access to its samples reports the error.
     fn open_few(&self) {
         let few = if self.count() <= OPENED_AT_ONCE { self.count() } else { 0 };
@@ -88,7 +106,8 @@ impl Shards {
     /// # Errors
     /// `Corrupt` if the number of samples does not fit into 64 bits.
     pub fn joined(parts: &[Arc<Self>]) -> Result<Self> {
-        let mut joined = Self { entries: Vec::new(), starts: vec![0] };
+        let has_far = parts.iter().any(|part| part.has_far);
+        let mut joined = Self { entries: Vec::new(), starts: vec![0], has_far };
         for part in parts {
             let before = joined.len();
             for end in part.starts.iter().skip(1) {
@@ -106,7 +125,7 @@ impl Shards {
     pub fn one_by_one(&self) -> Result<Vec<Self>> {
         let alone = |i: usize| {
             let starts = vec![0, self.shard(i)?.len()];
-            Ok(Self { entries: vec![Arc::clone(&self.entries[i])], starts })
+            Ok(Self { entries: vec![Arc::clone(&self.entries[i])], starts, has_far: self.has_far })
         };
         (0..self.count()).map(alone).collect()
     }
@@ -143,11 +162,12 @@ impl Shards {
             let samples = entry.shard.get().map_or(samples, |shard| shard.footer().num_samples);
             let (base, views) = (entry.options.base.clone(), entry.options.views);
             let (markers, line_offsets) = (entry.options.markers, entry.options.line_offsets.clone());
-            let options = OpenOptions { base, views, markers, line_offsets, ..options.clone() };
+            let store = entry.options.store.clone();
+            let options = OpenOptions { base, views, markers, line_offsets, store, ..options.clone() };
             Ok(ShardEntry::new(entry.path.clone(), Some((samples, id)), Arc::new(options), entry.is_plain))
         };
         let entries = (0..self.count()).map(reopened).collect::<Result<_>>()?;
-        let shards = Self { entries, starts: self.starts.clone() };
+        let shards = Self { entries, starts: self.starts.clone(), has_far: self.has_far };
         shards.open_few();
         Ok(shards)
     }
@@ -221,9 +241,24 @@ impl Shards {
         Ok((self.shard(at)?, i - self.starts[at]))
     }
 
+    /// Whether the shard of sample `i` is open already.
+    pub fn is_open(&self, i: u64) -> bool {
+        self.entries[self.place(i)].shard.get().is_some()
+    }
+
     /// Returns the index of the shard that contains sample `i`.
     pub fn place(&self, i: u64) -> usize {
         if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 }
+    }
+
+    /// Whether shard `i` is on another machine.
+    pub fn is_far(&self, i: usize) -> bool {
+        self.entries[i].is_far
+    }
+
+    /// Whether any shard is.
+    pub fn has_far(&self) -> bool {
+        self.has_far
     }
 
     /// Returns the positions of the samples of shard `i`.
@@ -240,7 +275,8 @@ impl ShardEntry {
         is_plain: bool,
     ) -> Arc<Self> {
         let (shard, identity) = (OnceLock::new(), OnceLock::new());
-        Arc::new(Self { path, expected, options, is_plain, shard, identity })
+        let is_far = url_of(&path).is_some();
+        Arc::new(Self { path, is_far, expected, options, is_plain, shard, identity })
     }
 }
 

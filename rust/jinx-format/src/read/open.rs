@@ -86,7 +86,7 @@ pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
         let is_view = manifest.is_of_views();
         return Ok(manifest.shards.iter().map(|entry| listed(path, entry, is_view)).collect());
     }
-    let names = main_files(path)?;
+    let names = main_files_in(path)?;
     if names.is_empty() {
         return Err(nothing_in(path)?);
     }
@@ -113,8 +113,17 @@ fn listed(directory: &Path, entry: &ShardEntry, is_view: bool) -> Result<ShardRe
     }
 }
 
-/// Names of the main files in a directory, in natural order: `shard-*.jinx`, or all `*.jinx` if there is none.
-fn main_files(directory: &Path) -> Result<Vec<String>> {
+/// The names of the main files of a dataset among `names`, in natural order: `shard-*.jinx`, or all if there is none.
+pub fn main_files(mut names: Vec<String>) -> Vec<String> {
+    if names.iter().any(|name| name.starts_with("shard-")) {
+        names.retain(|name| name.starts_with("shard-"));
+    }
+    names.sort_by(|a, b| natural(a, b));
+    names
+}
+
+/// Names of the main files in a directory, as [`main_files`] has them.
+fn main_files_in(directory: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
         let entry = entry.map_err(|error| Error::io(directory, &error))?;
@@ -130,11 +139,7 @@ fn main_files(directory: &Path) -> Result<Vec<String>> {
             Err(error) => return Err(Error::io(entry.path(), &error)),
         }
     }
-    if names.iter().any(|name| name.starts_with("shard-")) {
-        names.retain(|name| name.starts_with("shard-"));
-    }
-    names.sort_by(|a, b| natural(a, b));
-    Ok(names)
+    Ok(main_files(names))
 }
 
 /// The error for a directory in which there is no main file.
@@ -143,7 +148,7 @@ fn nothing_in(directory: &Path) -> Result<Error> {
     for entry in std::fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
         let path = entry.map_err(|error| Error::io(directory, &error))?.path();
         let is_dataset = |path: &Path| {
-            path.join(manifest::NAME).exists() || main_files(path).is_ok_and(|names| !names.is_empty())
+            path.join(manifest::NAME).exists() || main_files_in(path).is_ok_and(|names| !names.is_empty())
         };
         // Hidden ones are the work of writers.
         let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));

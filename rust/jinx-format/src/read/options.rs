@@ -1,8 +1,8 @@
 //! How a dataset is opened.
 
 use jinx_core::codec::TextEncoding;
-use jinx_core::error::Result;
-use jinx_core::io::{Access, Source};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::{Access, Source, Store, url_of};
 use jinx_core::limits::Limits;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,10 +39,24 @@ pub struct OpenOptions {
     pub value_head: Option<u64>,
     /// Open saved views too, as the rows of their own columns; the caller opens their bases.
     pub views: bool,
+    /// Opens the files that URLs name; without one, they are refused.
+    pub store: Option<Arc<dyn Store>>,
 }
 
 impl OpenOptions {
     pub(crate) fn source(&self, path: impl AsRef<Path>) -> Result<Source> {
-        Source::open_from(&self.base, path, self.access)
+        let path = path.as_ref();
+        let Some(url) = url_of(path) else { return Source::open_from(&self.base, path, self.access) };
+        let blocks = self.store(url)?.open(url).map_err(|error| error.in_file(path))?;
+        Ok(Source::of(blocks, path))
+    }
+
+    /// What opens URLs.
+    ///
+    /// # Errors
+    /// `Unsupported` when these options open local files only.
+    pub fn store(&self, url: &str) -> Result<&dyn Store> {
+        let refused = || Error::unsupported("this is a URL; only local files are read here").in_file(url);
+        self.store.as_deref().ok_or_else(refused)
     }
 }

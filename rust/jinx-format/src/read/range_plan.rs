@@ -74,6 +74,13 @@ impl RangePlan<'_> {
         self.shard.main().will_need(&self.lines());
     }
 
+    /// Starts fetching what the second round needs, once the lines are there.
+    pub fn expect_values(&self, wanted: &dyn Fn(&str) -> bool) {
+        if let Some(sidecar) = self.shard.sidecar() {
+            sidecar.will_need(&self.values(wanted));
+        }
+    }
+
     /// Whether the lines are in memory, or so likely that planning them is not worthwhile.
     pub fn has_lines(&self) -> bool {
         self.lines().iter().all(|line| self.shard.main().is_cached(line.start))

@@ -26,8 +26,7 @@ impl RowsHandle {
     /// The absolute paths of the files.
     #[getter]
     fn paths(&self) -> Vec<OsString> {
-        let files = self.0.files();
-        files.paths.iter().map(|path| files.base.join(path).into()).collect()
+        self.0.files().places().map(OsString::from).collect()
     }
 
     #[getter]
@@ -62,6 +61,11 @@ impl RowsHandle {
 
     fn column_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         py.detach(|| self.0.column_names()).into_py_result()
+    }
+
+    /// Reads all files at URLs once, so that the cache on this machine has them; returns the number of bytes.
+    fn fetch_all(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.0.fetch_all()).into_py_result()
     }
 
     /// For JSON lines: the start of each line of a file, and the end of the last line, as little-endian u64.

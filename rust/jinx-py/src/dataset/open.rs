@@ -2,14 +2,16 @@
 
 use crate::errors::IntoPy;
 use jinx_core::codec::TextEncoding;
-use jinx_core::io::Access;
+use jinx_core::io::{Access, Store};
 use jinx_core::limits::Limits;
 use jinx_dataset::shards::ShardRows;
 use jinx_dataset::{Location, Options, Rows, open_files};
 use jinx_format::read::shard::{OpenOptions, Verify};
+use jinx_remote::{RemoteStore, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub struct OpenArguments<'a, 'py> {
     pub location: Option<Place>,
     /// If set, the paths are MDS directories to open with these options.
     pub mds: Option<&'a Bound<'py, PyDict>>,
+    /// How URLs are reached: options by their names.
+    pub storage: Option<BTreeMap<String, String>>,
 }
 
 impl OpenArguments<'_, '_> {
@@ -77,6 +81,9 @@ impl OpenArguments<'_, '_> {
         options.set_item("markers", self.markers)?;
         options.set_item("max_value_bytes", self.max_value_bytes)?;
         options.set_item("mds", self.mds)?;
+        if let Some(storage) = &self.storage {
+            options.set_item("storage", storage)?;
+        }
         if let Some(head) = self.value_head {
             options.set_item("value_head", head)?;
         }
@@ -104,6 +111,7 @@ impl OpenArguments<'_, '_> {
             value_head: number("value_head")?,
             location: None,
             mds: None,
+            storage: member("storage")?.map(|value| value.extract()).transpose()?,
         };
         arguments.options()
     }
@@ -132,7 +140,17 @@ impl OpenArguments<'_, '_> {
         let access = Access::from_name(self.io).into_py_result()?;
         let markers = self.markers;
         let value_head = self.value_head;
+        let store = Some(self.store()?);
         let rest = OpenOptions::default();
-        Ok(OpenOptions { access, verify, limits, encoding, markers, value_head, ..rest })
+        Ok(OpenOptions { access, verify, limits, encoding, markers, value_head, store, ..rest })
+    }
+
+    /// Opens URLs. This connects to nothing until there is one.
+    fn store(&self) -> PyResult<Arc<dyn Store>> {
+        let mut settings = Settings::default();
+        for (name, value) in self.storage.iter().flatten() {
+            settings.set(name, value).into_py_result()?;
+        }
+        Ok(Arc::new(RemoteStore::new(settings)))
     }
 }

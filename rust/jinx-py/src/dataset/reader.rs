@@ -16,6 +16,7 @@ use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError}
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -172,7 +173,7 @@ impl Reader {
     #[new]
     #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "full", lazy = true, encoding = None, split = None,
                         plain = false, markers = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
-                        location = None, value_head = None, _base = None, _changes = None))]
+                        location = None, value_head = None, storage = None, _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -190,6 +191,7 @@ impl Reader {
         mds: Option<&Bound<'_, PyDict>>,
         location: Option<Place>,
         value_head: Option<u64>,
+        storage: Option<BTreeMap<String, String>>,
         _base: Option<&Bound<'_, Self>>,
         _changes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -210,6 +212,7 @@ impl Reader {
             value_head,
             location,
             mds,
+            storage,
         };
         let options = arguments.to_dict(py, lazy)?;
         let rows = arguments.open(py, shards)?;
@@ -346,8 +349,7 @@ impl Reader {
     #[getter]
     fn _shard_paths(&self) -> PyResult<Vec<OsString>> {
         self.check_open()?;
-        let files = self.view.rows.files();
-        Ok(files.paths.iter().map(|path| files.base.join(path).into()).collect())
+        Ok(self.view.rows.files().places().map(OsString::from).collect())
     }
 
     /// The paths as they were given.

@@ -89,6 +89,7 @@ pub fn prepare(
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_unstable_by_key(|i| positions[*i]);
     let wanted = wanted(columns);
+    py.detach(|| rows.will_need(positions, &wanted));
     // Release the GIL once for each part.
     let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
     let mut work = Vec::new();

@@ -6,4 +6,5 @@ pub mod detect;
 pub mod directory;
 pub mod json_text;
 pub mod merge_clean;
+pub mod remote;
 pub mod views;

@@ -55,7 +55,10 @@ impl JinxSample {
     }
 
     fn place<'s>(&'s self, py: Python<'_>, shards: &'s Shards) -> Result<ShardRow<'s>> {
-        let (shard, i) = shards.locate(self.position)?;
+        // Opening the shard may wait, too.
+        let is_open = shards.is_open(self.position);
+        let locate = || shards.locate(self.position);
+        let (shard, i) = if is_open { locate() } else { py.detach(locate) }?;
         if let Some(row) = self.row.get() {
             return Ok(ShardRow { shard, i, row });
         }

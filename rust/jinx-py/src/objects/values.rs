@@ -43,7 +43,8 @@ pub fn stored_blob<'py>(
     };
     let object = UninitBytes::new(py, container_of(payload), length)?;
     let fill = || object.fill(|out| shard.load_into(stored, out));
-    if length < DETACH_BYTES { fill() } else { py.detach(fill) }.into_py_result()?;
+    let is_quick = length < DETACH_BYTES && shard.sidecar().is_none_or(|side| !side.is_remote());
+    if is_quick { fill() } else { py.detach(fill) }.into_py_result()?;
     let object =
         object.object(py).ok_or_else(|| to_py(&Error::corrupt("a value that was not read to its end")))?;
     filled(py, payload, object)

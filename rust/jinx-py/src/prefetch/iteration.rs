@@ -91,10 +91,16 @@ fn plan(
         planned.clear();
     }
     let start = planned.back().map_or(range.start, |(at, _)| at + 1);
+    let wanted = |name: &str| names.iter().any(|wanted| wanted == name);
+    if start < range.end && view.positions.is_some() {
+        // Without positions, they are read in order, and stores read ahead.
+        let positions: Vec<u64> = (start..range.end).map(|at| view.position(at)).collect();
+        view.rows.will_need(&positions, &wanted);
+    }
     for at in start..range.end {
         // If a sample cannot be opened, the iterator reports the error when it reaches the sample.
         let Ok(mut sample) = view.rows.sample(view.position(at)) else { return };
-        sample.plan(&|name| names.iter().any(|wanted| wanted == name));
+        sample.plan(&wanted);
         planned.push_back((at, sample));
     }
 }

@@ -1,0 +1,38 @@
+"""What datasets in object stores have in addition: their chunks on this machine, and counts of what was read."""
+
+from typing import TYPE_CHECKING, Any
+
+from jinx import _core
+
+if TYPE_CHECKING:
+    from torch.utils.data import Dataset as TorchDataset
+
+    # Torch requires its own base class for datasets, whatever their methods are. Only type checkers see this base.
+    class Base(_core.Reader, TorchDataset[Any]):
+        """The base class of datasets for PyTorch."""
+
+
+else:
+    Base = _core.Reader
+
+
+class RemoteReading(Base):
+    """Methods of `Dataset` for data in object stores."""
+
+    def prefetch(self) -> int:
+        """Read all files at URLs once, so that the cache on this machine holds what it has room for.
+
+        Returns:
+            The number of bytes; 0 for files of this machine.
+        """
+        roots, _, _ = self._roots()
+        return sum(root.fetch_all() for root in roots)
+
+    def io_stats(self) -> dict[str, int]:
+        """What this process has read from object stores, for all datasets together.
+
+        Returns:
+            `requests` sent, repeated ones included; `failures` among them; `fetched_bytes` from stores, `cached_bytes`
+            from the cache on disk, and `read_bytes` that readers asked for.
+        """
+        return _core.io_statistics()

@@ -1,0 +1,52 @@
+//! Fetches what samples in other places than this machine need, with few requests.
+
+use crate::shards::shard_list::Shards;
+use jinx_core::Result;
+use jinx_core::io::Source;
+use jinx_format::read::range_plan::RangePlan;
+use std::collections::BTreeMap;
+
+/// The columns that `wanted` selects of the samples at `positions` will be read soon.
+pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+    if !shards.has_far() {
+        return;
+    }
+    let mut rows: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for position in positions {
+        let at = shards.place(*position);
+        if shards.is_far(at) {
+            rows.entry(at).or_default().push(position - shards.range(at).start);
+        }
+    }
+    let far = rows.iter().filter_map(|(at, rows)| shards.shard(*at).ok().map(|shard| shard.plan(rows)));
+    let plans: Vec<RangePlan<'_>> = far.collect();
+    // The requests of all shards are on their way before the answer to one is read.
+    plans.iter().for_each(RangePlan::expect_lines);
+    plans.iter().for_each(|plan| plan.expect_values(wanted));
+}
+
+/// Bytes that are read at once.
+const CHUNK_BYTES: u64 = 8 << 20;
+
+/// Reads all files on other machines once, and returns the number of bytes.
+pub(crate) fn fetch_all(shards: &Shards) -> Result<u64> {
+    let mut bytes = 0;
+    for i in (0..shards.count()).filter(|i| shards.is_far(*i)) {
+        let shard = shards.shard(i)?;
+        for file in [Some(shard.main()), shard.sidecar()].into_iter().flatten() {
+            read_all(file)?;
+            bytes += file.len();
+        }
+    }
+    Ok(bytes)
+}
+
+fn read_all(file: &Source) -> Result<()> {
+    let mut start = 0;
+    while start < file.len() {
+        let length = CHUNK_BYTES.min(file.len() - start);
+        file.read(start, length)?;
+        start += length;
+    }
+    Ok(())
+}

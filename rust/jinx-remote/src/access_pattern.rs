@@ -1,0 +1,113 @@
+//! Guesses from the reads of an object what will be read next.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that are fetched at once from objects that are read in order. One connection needs about a tenth of a second.
+pub(crate) const CHUNK_BYTES: u64 = 8 << 20;
+/// A gap that takes less time to read over than another request does.
+pub(crate) const GAP_BYTES: u64 = 128 << 10;
+/// Reads of at most this many bytes are entries of an array, whose neighbours are wanted next.
+const ENTRY_BYTES: u64 = 64;
+/// The part of an array that is fetched for one entry.
+const PAGE_BYTES: u64 = 64 << 10;
+/// Threads that read ahead are this much out of order.
+const DISORDER_BYTES: u64 = 1 << 20;
+/// After this many reads in order, more of the same are expected.
+const FEW_READS: u64 = 4;
+const FIRST_WINDOW_BYTES: u64 = 512 << 10;
+/// After this many reads in order, the rest of the object is expected.
+const MANY_READS: u64 = 16;
+/// Chunks that are fetched before they are read.
+const MAX_CHUNKS_AHEAD: u64 = 8;
+
+/// The last reads of an object. It is only a guess, so threads update it without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct AccessPattern {
+    end: AtomicU64,
+    in_order: AtomicU64,
+}
+
+/// What to fetch for a read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Expected {
+    /// Covers the read.
+    pub(crate) range: Range<u64>,
+    /// The reads after it.
+    pub(crate) ahead: Vec<Range<u64>>,
+}
+
+impl AccessPattern {
+    /// Takes note of a read of an object with `length` bytes, and says what to fetch.
+    pub(crate) fn see(&self, read: &Range<u64>, length: u64) -> Expected {
+        if read.end - read.start <= ENTRY_BYTES {
+            return Expected { range: page(read, length), ahead: Vec::new() };
+        }
+        let end = self.end.load(Ordering::Relaxed);
+        let is_next = read.start <= end.saturating_add(GAP_BYTES) && end <= read.start + DISORDER_BYTES;
+        let reads = if is_next { self.in_order.load(Ordering::Relaxed) + 1 } else { 1 };
+        self.in_order.store(reads, Ordering::Relaxed);
+        self.end.store(if is_next { end.max(read.end) } else { read.end }, Ordering::Relaxed);
+        if reads < FEW_READS {
+            return Expected { range: read.clone(), ahead: Vec::new() };
+        }
+        if reads < MANY_READS {
+            let window = read.end.max(read.start + FIRST_WINDOW_BYTES).min(length);
+            return Expected { range: read.start..window, ahead: Vec::new() };
+        }
+        let chunk = |number: u64| number * CHUNK_BYTES..((number + 1) * CHUNK_BYTES).min(length);
+        let (first, last) = (read.start / CHUNK_BYTES, (read.end - 1) / CHUNK_BYTES);
+        let ahead = (reads / MANY_READS).min(MAX_CHUNKS_AHEAD);
+        Expected {
+            range: chunk(first).start..chunk(last).end,
+            ahead: (last + 1..=last + ahead).map(chunk).filter(|chunk| chunk.start < chunk.end).collect(),
+        }
+    }
+}
+
+/// What to fetch for a planned read.
+pub(crate) fn planned(read: &Range<u64>, length: u64) -> Range<u64> {
+    if read.end - read.start <= ENTRY_BYTES { page(read, length) } else { read.clone() }
+}
+
+fn page(read: &Range<u64>, length: u64) -> Range<u64> {
+    let start = read.start / PAGE_BYTES * PAGE_BYTES;
+    start..read.end.max(start + PAGE_BYTES).min(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: u64 = 100 << 20;
+
+    #[test]
+    fn single_reads_fetch_what_they_need() {
+        let pattern = AccessPattern::default();
+        for start in [50 << 20, 3 << 20, 70 << 20, 20 << 20, 60 << 20] {
+            let read = start..start + 47_000;
+            assert_eq!(pattern.see(&read, LENGTH), Expected { range: read.clone(), ahead: vec![] });
+        }
+        let entry = 70_000..70_016;
+        assert_eq!(pattern.see(&entry, LENGTH).range, 65_536..131_072);
+        assert_eq!(pattern.see(&(65_530..65_546), LENGTH).range, 0..65_546);
+        assert_eq!(planned(&(LENGTH - 8..LENGTH), LENGTH).end, LENGTH);
+    }
+
+    #[test]
+    fn reads_in_order_fetch_ahead() {
+        let pattern = AccessPattern::default();
+        let mut bytes = 0;
+        for i in 0..400_u64 {
+            let read = i * 47_000..(i + 1) * 47_000;
+            let expected = pattern.see(&read, LENGTH);
+            assert!(expected.range.start <= read.start && expected.range.end >= read.end);
+            bytes = expected.range.end - expected.range.start;
+        }
+        assert_eq!(bytes, CHUNK_BYTES);
+        let last = pattern.see(&(400 * 47_000..401 * 47_000), LENGTH);
+        assert_eq!(last.ahead.len() as u64, MAX_CHUNKS_AHEAD);
+        let end = pattern.see(&(LENGTH - 100..LENGTH), LENGTH);
+        assert!(end.ahead.is_empty() && end.range == (LENGTH - 100..LENGTH));
+    }
+}

@@ -1,0 +1,286 @@
+//! The cache of a node: chunks of objects as files, shared by all processes.
+//!
+//! ```text
+//! DIR/v1/size                      bytes of all chunks, a little-endian u64
+//! DIR/v1/<object>/lock             locked (shared) by the processes that have the object open
+//! DIR/v1/<object>/00000012         a chunk, its length and its checksum
+//! DIR/v1/<object>/.00000012.tmp    being written; locked by its writer, so a dead one keeps nobody waiting
+//! ```
+//! An object is named by the hash of its URL and version, so a replaced object is another one. A chunk that was damaged,
+//! or lost half of its bytes in a power cut, is fetched again. So nothing is synced.
+
+use crate::cache_size::Size;
+use crate::spans::ObjectId;
+use bytes::Bytes;
+use jinx_core::checked_math::to_u64;
+use jinx_core::io::is_on_remote_disk;
+use jinx_core::{Error, Result};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_64;
+
+const VERSION: &str = "v1";
+/// Length and checksum at the end of a chunk.
+const TRAILER_BYTES: usize = 16;
+
+/// A directory with chunks.
+#[derive(Debug)]
+pub struct Cache {
+    /// With the version.
+    root: PathBuf,
+    size: Size,
+}
+
+/// What a cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheContents {
+    pub objects: u64,
+    pub chunks: u64,
+    pub bytes: u64,
+    /// The most bytes it may hold.
+    pub limit: u64,
+}
+
+/// A chunk that this process writes.
+pub(crate) struct Claim {
+    file: File,
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+/// The answer to a process that wants to fetch a chunk.
+pub(crate) enum Claimed {
+    Ours(Claim),
+    /// Another process writes it.
+    Busy,
+    /// There is no room, or the disk refuses: fetch it without keeping it.
+    Refused,
+}
+
+impl Cache {
+    /// Opens the cache in a directory, which is created.
+    ///
+    /// # Errors
+    /// `Invalid` for a directory of another user, or on a disk of another machine; `Io`.
+    pub fn open(directory: &Path, limit: Option<u64>) -> Result<Self> {
+        let root = directory.join(VERSION);
+        let named = |error: io::Error| Error::io(directory, &error);
+        DirBuilder::new().recursive(true).mode(0o700).create(&root).map_err(named)?;
+        let handle = File::open(&root).map_err(named)?;
+        let metadata = handle.metadata().map_err(named)?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+            let what = "other users may write into this cache directory; choose one of your own";
+            return Err(Error::invalid(what).in_file(directory));
+        }
+        if is_on_remote_disk(&handle) {
+            let what =
+                "the cache must be on a disk of this machine; set JINX_CACHE or cache= to a local directory";
+            return Err(Error::invalid(what).in_file(directory));
+        }
+        let size = Size::open(&root, limit).map_err(named)?;
+        Ok(Self { root, size })
+    }
+
+    fn object(&self, object: ObjectId) -> PathBuf {
+        self.root.join(format!("{object:032x}"))
+    }
+
+    fn chunk(&self, object: ObjectId, number: u64) -> PathBuf {
+        self.object(object).join(format!("{number:08}"))
+    }
+
+    /// Says that this process reads an object, so that its chunks stay: as long as the file is open.
+    pub(crate) fn keep(&self, object: ObjectId) -> io::Result<File> {
+        let directory = self.object(object);
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        let lock = private().create(true).truncate(false).open(directory.join("lock"))?;
+        flock(&lock, FlockOperation::NonBlockingLockShared)?;
+        // Its time says when the object was last used.
+        lock.set_modified(std::time::SystemTime::now())?;
+        Ok(lock)
+    }
+
+    /// The chunk with `length` bytes; `None` if it is not there, or damaged: then it is removed.
+    pub(crate) fn find(&self, object: ObjectId, number: u64, length: u64) -> Option<Bytes> {
+        let path = self.chunk(object, number);
+        let mut file = File::open(&path).ok()?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(usize::try_from(length).ok()? + TRAILER_BYTES).ok()?;
+        let whole = file.read_to_end(&mut bytes).is_ok() && is_whole(&bytes, length);
+        if !whole {
+            self.remove(object, number);
+            return None;
+        }
+        bytes.truncate(bytes.len() - TRAILER_BYTES);
+        Some(Bytes::from(bytes))
+    }
+
+    /// Removes a chunk.
+    pub(crate) fn remove(&self, object: ObjectId, number: u64) {
+        let path = self.chunk(object, number);
+        let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        if fs::remove_file(&path).is_ok() {
+            self.size.subtract(bytes);
+        }
+    }
+
+    /// A part of a chunk that was compared with its checksum before.
+    pub(crate) fn part(&self, object: ObjectId, number: u64, range: Range<u64>) -> Option<Bytes> {
+        let file = File::open(self.chunk(object, number)).ok()?;
+        let mut bytes = vec![0; usize::try_from(range.end - range.start).ok()?];
+        file.read_exact_at(&mut bytes, range.start).ok()?;
+        Some(Bytes::from(bytes))
+    }
+
+    /// Whether there is a chunk, perhaps a damaged one.
+    pub(crate) fn has(&self, object: ObjectId, number: u64) -> bool {
+        self.chunk(object, number).exists()
+    }
+
+    /// Claims a chunk, to write it.
+    pub(crate) fn claim(&self, object: ObjectId, number: u64) -> Claimed {
+        let target = self.chunk(object, number);
+        let temporary = self.object(object).join(format!(".{number:08}.tmp"));
+        let Ok(file) = private().create(true).truncate(false).open(&temporary) else {
+            return Claimed::Refused;
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Claimed::Busy,
+            Err(_) => return Claimed::Refused,
+        }
+        // Its last holder may have renamed it before we locked it.
+        let is_ours = match (file.metadata(), fs::metadata(&temporary)) {
+            (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
+            _ => false,
+        };
+        match is_ours {
+            true => Claimed::Ours(Claim { file, temporary, target }),
+            false => Claimed::Busy,
+        }
+    }
+
+    /// Writes a claimed chunk. On any failure, it is not kept.
+    pub(crate) fn write(&self, claim: Claim, bytes: &[u8]) {
+        let total = to_u64(bytes.len() + TRAILER_BYTES);
+        if !self.size.reserve(total) {
+            return claim.release();
+        }
+        if claim.write(bytes).is_err() {
+            self.size.subtract(total);
+            claim.release();
+        }
+    }
+
+    /// What it holds.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn contents(&self) -> Result<CacheContents> {
+        let named = |error: io::Error| Error::io(&self.root, &error);
+        let (mut objects, mut chunks, mut bytes) = (0, 0, 0);
+        for object in objects_in(&self.root).map_err(named)? {
+            objects += 1;
+            for chunk in chunks_in(&object).map_err(named)? {
+                chunks += 1;
+                bytes += chunk.metadata().map_or(0, |metadata| metadata.len());
+            }
+        }
+        Ok(CacheContents { objects, chunks, bytes, limit: self.size.limit() })
+    }
+
+    /// Removes all chunks that no process uses, and returns the bytes that became free.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn clear(&self) -> Result<u64> {
+        let named = |error: io::Error| Error::io(&self.root, &error);
+        let mut freed = 0;
+        for object in objects_in(&self.root).map_err(named)? {
+            freed += remove_unused(&object);
+        }
+        self.size.count_again().map_err(named)?;
+        Ok(freed)
+    }
+}
+
+impl Claim {
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let length = to_u64(bytes.len());
+        let mut trailer = [0; TRAILER_BYTES];
+        trailer[..8].copy_from_slice(&length.to_le_bytes());
+        trailer[8..].copy_from_slice(&XxHash3_64::oneshot(bytes).to_le_bytes());
+        // A dead writer may have left more.
+        self.file.set_len(0)?;
+        let mut file = &self.file;
+        file.write_all(bytes)?;
+        self.file.write_all_at(&trailer, length)?;
+        fs::rename(&self.temporary, &self.target)
+    }
+
+    /// Gives the chunk up, for others to fetch.
+    pub(crate) fn release(self) {
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
+fn is_whole(bytes: &[u8], length: u64) -> bool {
+    let Some((bytes, trailer)) = bytes.split_last_chunk::<TRAILER_BYTES>() else { return false };
+    to_u64(bytes.len()) == length
+        && trailer[..8] == length.to_le_bytes()
+        && trailer[8..] == XxHash3_64::oneshot(bytes).to_le_bytes()
+}
+
+/// The directories of objects, the one that was used longest ago first.
+pub(crate) fn objects_in(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut objects = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            let used = fs::metadata(path.join("lock")).and_then(|metadata| metadata.modified());
+            objects.push((used.unwrap_or(std::time::UNIX_EPOCH), path));
+        }
+    }
+    objects.sort();
+    Ok(objects.into_iter().map(|(_, path)| path).collect())
+}
+
+pub(crate) fn chunks_in(object: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut chunks = Vec::new();
+    for entry in fs::read_dir(object)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| name != "lock") {
+            chunks.push(path);
+        }
+    }
+    Ok(chunks)
+}
+
+/// Removes the chunks of an object unless a process has it open, and returns their bytes.
+pub(crate) fn remove_unused(object: &Path) -> u64 {
+    let Ok(lock) = private().open(object.join("lock")) else { return 0 };
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return 0;
+    }
+    let mut freed = 0;
+    for chunk in chunks_in(object).unwrap_or_default() {
+        let bytes = chunk.metadata().map_or(0, |metadata| metadata.len());
+        if fs::remove_file(&chunk).is_ok() {
+            freed += bytes;
+        }
+    }
+    // A process that opens the object now makes both again.
+    let _ = fs::remove_file(object.join("lock"));
+    let _ = fs::remove_dir(object);
+    freed
+}

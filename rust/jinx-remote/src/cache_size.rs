@@ -1,0 +1,118 @@
+//! How many bytes a cache holds, agreed between its processes.
+
+use crate::cache::{chunks_in, objects_in, remove_unused};
+use rustix::fs::{FlockOperation, flock, statvfs};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// This part of the disk stays free.
+const FREE_PART: u64 = 20;
+/// A full cache is counted again at most this often: a process that was killed has left a wrong sum.
+const COUNT_AGAIN: Duration = Duration::from_secs(10);
+
+/// The sum of the sizes of all chunks, in a file that one process at a time changes.
+#[derive(Debug)]
+pub(crate) struct Size {
+    /// The directory of the cache.
+    root: PathBuf,
+    limit: u64,
+    counted: Mutex<Option<Instant>>,
+}
+
+impl Size {
+    /// With a limit of half of the free space, including what the cache holds, unless one is given.
+    pub(crate) fn open(root: &Path, limit: Option<u64>) -> io::Result<Self> {
+        let mut size = Self { root: root.to_owned(), limit: 0, counted: Mutex::new(None) };
+        size.limit = match limit {
+            Some(limit) => limit,
+            None => (size.free()?.0 + size.locked(|used| (used, used))?) / 2,
+        };
+        Ok(size)
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Takes bytes that were removed from the sum.
+    pub(crate) fn subtract(&self, bytes: u64) {
+        let _ = self.locked(|used| ((), used.saturating_sub(bytes)));
+    }
+
+    /// Makes room for a chunk and counts it; `false` if there is none.
+    ///
+    /// Only objects that no process has open make room. A dataset in use keeps the chunks that came first: an epoch reads
+    /// each once, so whatever were removed for a new one would be wanted before it.
+    pub(crate) fn reserve(&self, bytes: u64) -> bool {
+        if self.try_reserve(bytes) {
+            return true;
+        }
+        // Another thread makes room already, or one did a moment ago.
+        let Ok(mut counted) = self.counted.try_lock() else { return false };
+        if counted.is_some_and(|last| last.elapsed() < COUNT_AGAIN) {
+            return false;
+        }
+        *counted = Some(Instant::now());
+        self.count_again().is_ok() && (self.try_reserve(bytes) || self.make_room(bytes))
+    }
+
+    fn try_reserve(&self, bytes: u64) -> bool {
+        let is_free = self.free().is_ok_and(|(free, total)| free > bytes + total / FREE_PART);
+        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        is_free && self.locked(|used| (fits(used).is_some(), fits(used).unwrap_or(used))).unwrap_or(false)
+    }
+
+    fn make_room(&self, bytes: u64) -> bool {
+        for object in objects_in(&self.root).unwrap_or_default() {
+            let freed = remove_unused(&object);
+            self.subtract(freed);
+            if freed > 0 && self.try_reserve(bytes) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sets the sum to what is there.
+    pub(crate) fn count_again(&self) -> io::Result<()> {
+        let count = || {
+            let mut sum = 0;
+            for object in objects_in(&self.root)? {
+                for chunk in chunks_in(&object).unwrap_or_default() {
+                    sum += chunk.metadata().map_or(0, |metadata| metadata.len());
+                }
+            }
+            io::Result::Ok(sum)
+        };
+        self.locked(|used| ((), count().unwrap_or(used)))
+    }
+
+    /// Opens the file each time: threads and forked processes that share a descriptor share its lock, too.
+    fn locked<T>(&self, change: impl FnOnce(u64) -> (T, u64)) -> io::Result<T> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(self.root.join("size"))?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        let before = read(&file);
+        let (answer, after) = change(before);
+        if after != before {
+            file.write_all_at(&after.to_le_bytes(), 0)?;
+        }
+        Ok(answer)
+    }
+
+    /// Free bytes of the disk, and all of them.
+    fn free(&self) -> io::Result<(u64, u64)> {
+        let disk = statvfs(&self.root)?;
+        Ok((disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize)))
+    }
+}
+
+fn read(file: &File) -> u64 {
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 0).map_or(0, |()| u64::from_le_bytes(bytes))
+}

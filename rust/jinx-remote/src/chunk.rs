@@ -1,0 +1,137 @@
+//! Chunks of objects that go through the cache on disk.
+
+use crate::access_pattern::CHUNK_BYTES;
+use crate::cache::{Cache, Claim, Claimed};
+use crate::fetcher::Origin;
+use crate::process::{Process, locked};
+use crate::spans::ObjectId;
+use crate::statistics::{COUNTERS, Counters};
+use bytes::Bytes;
+use jinx_core::checked_math::to_u64;
+use jinx_core::{Error, Result};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Pause between two looks at a chunk that another process fetches.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Looks at such a chunk before this process fetches it itself: about half a minute.
+const LOOKS: usize = 6_000;
+/// A chunk of which this part was read is fetched whole.
+const PROMOTED_PART: u64 = 4;
+
+/// What this process knows about the chunks of objects.
+#[derive(Debug, Default)]
+pub(crate) struct ChunksSeen {
+    /// Those in the cache that were compared with their checksums.
+    whole: HashSet<(ObjectId, u64)>,
+    /// Bytes that were read of others.
+    read: HashMap<(ObjectId, u64), u64>,
+}
+
+/// One chunk, and the cache that keeps it.
+pub(crate) struct CachedChunk {
+    pub(crate) process: &'static Process,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) object: ObjectId,
+    pub(crate) range: Range<u64>,
+}
+
+/// What a look at the cache found.
+enum Found {
+    Bytes(Bytes),
+    Claim(Claimed),
+}
+
+impl CachedChunk {
+    pub(crate) fn number(range: &Range<u64>) -> u64 {
+        range.start / CHUNK_BYTES
+    }
+
+    /// Whether a range of an object of `size` bytes is one chunk.
+    pub(crate) fn is_one(range: &Range<u64>, size: u64) -> bool {
+        range.start.is_multiple_of(CHUNK_BYTES) && range.end == (range.start + CHUNK_BYTES).min(size)
+    }
+
+    /// The bytes of the chunk: from the cache; from `origin` into the cache; or, while another process does that, when
+    /// it has.
+    pub(crate) async fn get(self, origin: Origin) -> Result<Bytes> {
+        for _ in 0..LOOKS {
+            match self.look().await? {
+                Found::Bytes(bytes) => return Ok(bytes),
+                Found::Claim(Claimed::Ours(claim)) => return self.fetch_into(claim, origin).await,
+                Found::Claim(Claimed::Busy) => tokio::time::sleep(PAUSE).await,
+                Found::Claim(Claimed::Refused) => break,
+            }
+        }
+        origin.fetch(self.range).await
+    }
+
+    /// Files are read and written by other threads than the one for the network.
+    async fn look(&self) -> Result<Found> {
+        let (process, cache, object) = (self.process, Arc::clone(&self.cache), self.object);
+        let (number, length) = (Self::number(&self.range), self.range.end - self.range.start);
+        let look = move || {
+            let find = || {
+                let bytes = cache.find(object, number, length)?;
+                locked(&process.chunks).whole.insert((object, number));
+                Counters::add(&COUNTERS.cached_bytes, to_u64(bytes.len()));
+                Some(bytes)
+            };
+            if let Some(bytes) = find() {
+                return Found::Bytes(bytes);
+            }
+            match cache.claim(object, number) {
+                // Its last owner may have finished just before.
+                Claimed::Ours(claim) => match find() {
+                    Some(bytes) => {
+                        claim.release();
+                        Found::Bytes(bytes)
+                    }
+                    None => Found::Claim(Claimed::Ours(claim)),
+                },
+                other => Found::Claim(other),
+            }
+        };
+        let ended = |_| Error::new(jinx_core::Cause::Internal, "a thread for the cache has ended");
+        tokio::task::spawn_blocking(look).await.map_err(ended)
+    }
+
+    async fn fetch_into(self, claim: Claim, origin: Origin) -> Result<Bytes> {
+        let bytes = match origin.fetch(self.range).await {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                claim.release();
+                return Err(error);
+            }
+        };
+        let (cache, copy) = (self.cache, bytes.clone());
+        // Nobody waits for it: a chunk that is not written is fetched again.
+        tokio::task::spawn_blocking(move || cache.write(claim, &copy));
+        Ok(bytes)
+    }
+}
+
+impl ChunksSeen {
+    /// Whether a chunk in the cache was compared with its checksum.
+    pub(crate) fn is_whole(&self, object: ObjectId, number: u64) -> bool {
+        self.whole.contains(&(object, number))
+    }
+
+    /// Forgets a chunk that is not in the cache any more.
+    pub(crate) fn forget(&mut self, object: ObjectId, number: u64) {
+        self.whole.remove(&(object, number));
+    }
+
+    /// Counts a read of a part of a chunk; `true` when so much was read that the rest is worth fetching.
+    pub(crate) fn is_promoted(&mut self, object: ObjectId, number: u64, bytes: u64, length: u64) -> bool {
+        let read = self.read.entry((object, number)).or_default();
+        *read += bytes;
+        let is_promoted = *read >= length / PROMOTED_PART;
+        if is_promoted {
+            self.read.remove(&(object, number));
+        }
+        is_promoted
+    }
+}

@@ -1,0 +1,204 @@
+//! Asks stores for ranges of objects, and compares every answer with the version that was opened.
+
+use crate::chunk::CachedChunk;
+use crate::client::connect;
+use crate::failure::{failure, replaced};
+use crate::location::{ObjectUrl, Scheme};
+use crate::process::{Process, locked};
+use crate::settings::Settings;
+use crate::spans::{ObjectId, Span};
+use crate::statistics::{COUNTERS, Counters};
+use bytes::Bytes;
+use jinx_core::checked_math::to_u64;
+use jinx_core::{Error, Result};
+use object_store::path::Path as Key;
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
+use std::ops::Range;
+use std::sync::Arc;
+use twox_hash::XxHash3_128;
+
+/// One object of a store.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) url: ObjectUrl,
+    pub(crate) key: Key,
+    pub(crate) settings: Arc<Settings>,
+    /// Objects with the same key share connections.
+    connections: u128,
+}
+
+impl Target {
+    pub(crate) fn new(url: &str, settings: &Arc<Settings>) -> Result<Self> {
+        let url = ObjectUrl::parse(url)?;
+        let invalid = |_| Error::invalid("the URL has a part that no object can have");
+        // Keys of stores are text; those of web servers are parts of URLs already.
+        let key = match url.scheme {
+            Scheme::Http => Key::from_url_path(&url.key),
+            _ => Key::parse(&url.key),
+        };
+        let connections = format!("{} {} {}", url.root, settings.key(), environment());
+        let connections = XxHash3_128::oneshot(connections.as_bytes());
+        Ok(Self { key: key.map_err(invalid)?, url, settings: Arc::clone(settings), connections })
+    }
+
+    /// The connections of this process to the store.
+    pub(crate) fn client(&self, process: &Process) -> Result<Arc<dyn ObjectStore>> {
+        if let Some(client) = locked(&process.clients).get(&self.connections) {
+            return Ok(Arc::clone(client));
+        }
+        let client = connect(&self.url, &self.settings)?;
+        Ok(Arc::clone(locked(&process.clients).entry(self.connections).or_insert(client)))
+    }
+}
+
+/// The variables that say how stores are reached: a program may change them between two datasets.
+fn environment() -> String {
+    let is_ours =
+        |name: &str| ["AWS_", "AZURE_", "GOOGLE_", "HF_"].iter().any(|start| name.starts_with(start));
+    let variables = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_ours));
+    let mut lines: Vec<String> = variables.map(|(name, value)| format!("{name:?}={value:?}")).collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+/// The state of an object when it was opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Pinned {
+    pub(crate) size: u64,
+    tag: Option<String>,
+    meta: ObjectMeta,
+}
+
+impl Pinned {
+    pub(crate) fn new(meta: ObjectMeta) -> Self {
+        Self { size: meta.size, tag: meta.e_tag.clone(), meta }
+    }
+
+    /// The tag, or what stands for it.
+    pub(crate) fn version(&self) -> String {
+        let modified = || self.meta.last_modified.timestamp_millis();
+        self.tag.clone().unwrap_or_else(|| format!("{}-{}", self.size, modified()))
+    }
+
+    pub(crate) fn id(&self, url: &ObjectUrl) -> ObjectId {
+        let text = format!("{}/{}\n{}\n{}", url.root, url.key, self.version(), self.size);
+        XxHash3_128::oneshot(text.as_bytes())
+    }
+
+    /// The tag, if it tells each state from every other: a weak one does not, and never matches.
+    fn strong_tag(&self) -> Option<&String> {
+        self.tag.as_ref().filter(|tag| !tag.is_empty() && !tag.starts_with("W/"))
+    }
+
+    fn options(&self, range: Range<u64>) -> GetOptions {
+        let mut options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
+        match self.strong_tag() {
+            Some(tag) => options.if_match = Some(tag.clone()),
+            None if self.meta.last_modified.timestamp() > 0 => {
+                options.if_unmodified_since = Some(self.meta.last_modified);
+            }
+            None => {}
+        }
+        options
+    }
+
+    /// # Errors
+    /// `Mismatch` for another state, which servers report that ignore the conditions of a request.
+    pub(crate) fn check(&self, meta: &ObjectMeta) -> Result<()> {
+        let is_same = meta.size == self.size
+            && meta.e_tag == self.tag
+            && (self.strong_tag().is_some() || meta.last_modified == self.meta.last_modified);
+        if is_same { Ok(()) } else { Err(replaced()) }
+    }
+}
+
+/// Fetches a range of a pinned object.
+pub(crate) async fn fetch(
+    client: Arc<dyn ObjectStore>,
+    key: Key,
+    pinned: &Pinned,
+    range: Range<u64>,
+) -> Result<Bytes> {
+    let length = range.end - range.start;
+    let answer =
+        client.get_opts(&key, pinned.options(range.clone())).await.map_err(|error| failure(&error))?;
+    pinned.check(&answer.meta)?;
+    let bytes = answer.bytes().await.map_err(|error| failure(&error))?;
+    Counters::add(&COUNTERS.fetched_bytes, to_u64(bytes.len()));
+    if to_u64(bytes.len()) != length {
+        let what = format!("the store sent {} of {length} bytes", bytes.len());
+        return Err(Error::truncated(what).at_byte(range.start));
+    }
+    Ok(bytes)
+}
+
+/// What a span is fetched from.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    process: &'static Process,
+    client: Arc<dyn ObjectStore>,
+    key: Key,
+    pinned: Arc<Pinned>,
+}
+
+impl Origin {
+    pub(crate) fn new(process: &'static Process, target: &Target, pinned: &Arc<Pinned>) -> Result<Self> {
+        let (client, key, pinned) = (target.client(process)?, target.key.clone(), Arc::clone(pinned));
+        Ok(Self { process, client, key, pinned })
+    }
+
+    /// Fetches a range, when it is its turn.
+    pub(crate) async fn fetch(self, range: Range<u64>) -> Result<Bytes> {
+        let _turn = Arc::clone(&self.process.requests).acquire_owned().await;
+        fetch(self.client, self.key, &self.pinned, range).await
+    }
+}
+
+/// Fetches a span in the background; who waits for it gets the bytes or the error. A span that is a chunk goes through
+/// the cache.
+pub(crate) fn fetch_span(origin: Origin, span: Arc<Span>, cached: Option<CachedChunk>) {
+    origin.process.runtime.clone().spawn(async move {
+        let answer = match cached {
+            Some(chunk) => chunk.get(origin).await,
+            None => origin.fetch(span.range.clone()).await,
+        };
+        span.finish(answer);
+    });
+}
+
+/// The last bytes of an object, and its state.
+pub(crate) async fn fetch_end(
+    client: Arc<dyn ObjectStore>,
+    key: Key,
+    most: u64,
+    has_suffix_ranges: bool,
+) -> Result<(Pinned, Range<u64>, Bytes)> {
+    let suffix = GetOptions { range: Some(GetRange::Suffix(most)), ..GetOptions::default() };
+    if has_suffix_ranges {
+        match client.get_opts(&key, suffix).await {
+            Ok(answer) => {
+                let (range, pinned) = (answer.range.clone(), Pinned::new(answer.meta.clone()));
+                let bytes = answer.bytes().await.map_err(|error| failure(&error))?;
+                Counters::add(&COUNTERS.fetched_bytes, to_u64(bytes.len()));
+                return whole(pinned, range, bytes);
+            }
+            // The empty object has no last byte.
+            Err(error) if error.to_string().contains("416") => {}
+            Err(error) => return Err(failure(&error)),
+        }
+    }
+    let pinned = Pinned::new(client.head(&key).await.map_err(|error| failure(&error))?);
+    let range = pinned.size.saturating_sub(most)..pinned.size;
+    if range.is_empty() {
+        return Ok((pinned, range, Bytes::new()));
+    }
+    let bytes = fetch(client, key, &pinned, range.clone()).await?;
+    whole(pinned, range, bytes)
+}
+
+fn whole(pinned: Pinned, range: Range<u64>, bytes: Bytes) -> Result<(Pinned, Range<u64>, Bytes)> {
+    if to_u64(bytes.len()) == range.end - range.start && range.end == pinned.size {
+        return Ok((pinned, range, bytes));
+    }
+    Err(Error::truncated(format!("the store sent {} of {} bytes", bytes.len(), range.end - range.start)))
+}

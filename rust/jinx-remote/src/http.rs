@@ -1,0 +1,139 @@
+//! The HTTP client of all stores: bounded waits, safe redirects, counted requests.
+
+use crate::settings::Settings;
+use crate::statistics::{COUNTERS, Counters};
+use async_trait::async_trait;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
+use std::net::IpAddr;
+use std::time::Duration;
+
+const MAX_REDIRECTS: usize = 5;
+/// Machines of a cloud have their credentials here; elsewhere nobody answers.
+const METADATA_HOST: &str = "169.254.169.254";
+const METADATA_TIME: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Connector {
+    stall_time: Duration,
+    /// What the `Authorization` header of all requests says. It is not sent to the hosts of redirects.
+    authorization: Option<HeaderValue>,
+}
+
+impl Connector {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self { stall_time: settings.stall_time, authorization: None }
+    }
+
+    /// Sends a token with every request.
+    #[must_use]
+    pub(crate) fn with_token(mut self, token: Option<String>) -> Self {
+        self.authorization = token.and_then(|token| HeaderValue::from_str(&format!("Bearer {token}")).ok());
+        if let Some(value) = &mut self.authorization {
+            value.set_sensitive(true);
+        }
+        self
+    }
+
+    fn client(&self) -> reqwest::Result<reqwest::Client> {
+        // Fails if another part of the program has chosen a provider, which is then used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        reqwest::Client::builder()
+            .http1_only()
+            .connect_timeout(self.stall_time)
+            // There is no limit on the whole body, which may be long: only on waiting for its next part.
+            .read_timeout(self.stall_time)
+            .redirect(Policy::custom(followed))
+            .default_headers(self.authorization.iter().map(|value| (AUTHORIZATION, value.clone())).collect())
+            .user_agent(concat!("jinx/", env!("CARGO_PKG_VERSION")))
+            .build()
+    }
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        let generic = |source| object_store::Error::Generic { store: "HTTP", source };
+        self.client().map(|client| HttpClient::new(Counting(client))).map_err(|error| generic(error.into()))
+    }
+}
+
+/// Follows a redirect unless it leads to an unencrypted connection, or from a public host to a private one.
+fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let Some(from) = attempt.previous().last() else { return attempt.follow() };
+    if attempt.previous().len() > MAX_REDIRECTS {
+        return attempt.error("too many redirects");
+    }
+    if from.scheme() == "https" && attempt.url().scheme() != "https" {
+        return attempt.error("a redirect to an unencrypted connection is refused");
+    }
+    let is_private = |host: Option<&str>| host.is_some_and(is_private);
+    if is_private(attempt.url().host_str()) && !is_private(from.host_str()) {
+        return attempt.error("a redirect from a public to a private host is refused");
+    }
+    attempt.follow()
+}
+
+/// Whether a host is this machine or one of a private network, by its name alone.
+pub(crate) fn is_private(host: &str) -> bool {
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) => {
+            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
+        }
+        Ok(IpAddr::V6(ip)) => {
+            ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified()
+        }
+        Err(_) => is_this_machine(host) || host.ends_with(".internal") || host.ends_with(".local"),
+    }
+}
+
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[derive(Debug)]
+struct Counting(reqwest::Client);
+
+#[async_trait]
+impl HttpService for Counting {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        Counters::add(&COUNTERS.requests, 1);
+        let answer = if request.uri().host() == Some(METADATA_HOST) {
+            let silent = || std::io::Error::other("no metadata endpoint answers here");
+            tokio::time::timeout(METADATA_TIME, self.0.call(request))
+                .await
+                // A kind that is not tried again.
+                .unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Unknown, silent())))
+        } else {
+            self.0.call(request).await
+        };
+        if answer
+            .as_ref()
+            .map_or(true, |answer| answer.status().is_client_error() || answer.status().is_server_error())
+        {
+            Counters::add(&COUNTERS.failures, 1);
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_hosts_are_known_by_their_names() {
+        for host in
+            ["localhost", "127.0.0.1", "[::1]", "10.1.2.3", "192.168.0.1", "169.254.169.254", "a.internal"]
+        {
+            assert!(is_private(host), "{host}");
+        }
+        for host in ["example.com", "8.8.8.8", "[2606:4700::1]", "localhost.example.com"] {
+            assert!(!is_private(host), "{host}");
+        }
+        assert!(is_this_machine("127.0.0.2") && !is_this_machine("10.0.0.1"));
+    }
+}

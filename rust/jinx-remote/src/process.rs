@@ -1,0 +1,78 @@
+//! What this process shares: the thread that talks to the network, its connections, and the bytes in memory.
+//!
+//! After a fork, the child has neither the thread nor its connections, and locks may be held by threads that do not exist
+//! there. So every process makes its own, and leaves those of its parent alone.
+
+use crate::chunk::ChunksSeen;
+use crate::failure::no_thread;
+use crate::spans::Spans;
+use jinx_core::Result;
+use object_store::ObjectStore;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Semaphore, oneshot};
+
+/// Requests under way at once.
+const REQUESTS: usize = 64;
+
+pub(crate) struct Process {
+    id: u32,
+    pub(crate) runtime: Handle,
+    /// By what they depend on, hashed.
+    pub(crate) clients: Mutex<HashMap<u128, Arc<dyn ObjectStore>>>,
+    pub(crate) spans: Spans,
+    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) chunks: Mutex<ChunksSeen>,
+    /// The process that was forked from this one.
+    child: OnceLock<Box<Self>>,
+    _alive: oneshot::Sender<()>,
+}
+
+impl Process {
+    /// The one of this process.
+    ///
+    /// # Errors
+    /// `Io` if the system refuses a thread.
+    pub(crate) fn here() -> Result<&'static Self> {
+        static FIRST: OnceLock<Box<Process>> = OnceLock::new();
+        let id = std::process::id();
+        let mut slot = &FIRST;
+        loop {
+            match slot.get() {
+                Some(process) if process.id == id => return Ok(process),
+                Some(parent) => slot = &parent.child,
+                // Another thread may have been faster: then its own is used, and ours ends.
+                None => drop(slot.set(Box::new(Self::start(id)?))),
+            }
+        }
+    }
+
+    fn start(id: u32) -> Result<Self> {
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|error| no_thread(&error))?;
+        let handle = runtime.handle().clone();
+        let (alive, ended) = oneshot::channel::<()>();
+        // It serves requests until the process ends, or the other end of the channel is dropped.
+        let serve = move || drop(runtime.block_on(ended));
+        std::thread::Builder::new()
+            .name("jinx-remote".into())
+            .spawn(serve)
+            .map_err(|error| no_thread(&error))?;
+        Ok(Self {
+            id,
+            runtime: handle,
+            clients: Mutex::default(),
+            spans: Spans::default(),
+            requests: Arc::new(Semaphore::new(REQUESTS)),
+            chunks: Mutex::default(),
+            child: OnceLock::new(),
+            _alive: alive,
+        })
+    }
+}
+
+/// The content of a mutex. A panic leaves nothing half done in ours.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

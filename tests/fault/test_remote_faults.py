@@ -1,0 +1,248 @@
+"""Each fault of a store ends in the right bytes or in one named error, in bounded time, and shows no secret."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bucket
+import jinx
+from jinx.errors import CorruptFileError, JinxError, MismatchError, UnsupportedError
+
+COUNT = 150
+IMAGE = 30_000
+# A fault that never ends is given up after three tries of half a second.
+OPTIONS: dict[str, Any] = {"retries": 2, "stall_time": 0.5, "retry_time": 5}
+Answer = Callable[[bucket.Handler, bucket.Request], bool]
+
+
+def image(i: int) -> bytes:
+    return np.random.default_rng(i).bytes(IMAGE)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("faults")
+    with jinx.Writer(root / "a.jinx") as writer:
+        writer.write_many({"n": i, "image": image(i)} for i in range(COUNT))
+    return root
+
+
+@pytest.fixture
+def store(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[bucket.Bucket]:
+    with bucket.served(root) as store:
+        for name, value in {**store.environment, "JINX_CACHE": "off"}.items():
+            monkeypatch.setenv(name, value)
+        yield store
+
+
+def status(code: int, name: str) -> Answer:
+    def answer(handler: bucket.Handler, request: bucket.Request) -> bool:
+        handler.refuse(request, code, name, **({"Retry_After": "0"} if code in {429, 503} else {}))
+        return True
+
+    return answer
+
+
+def stalled(handler: bucket.Handler, request: bucket.Request) -> bool:
+    time.sleep(1.5)
+    handler.close_connection = True
+    return True
+
+
+def truncated(handler: bucket.Handler, request: bucket.Request) -> bool:
+    """Half of the body, then the connection is closed."""
+    return partly(handler, request, wait=0)
+
+
+def stalled_body(handler: bucket.Handler, request: bucket.Request) -> bool:
+    return partly(handler, request, wait=1.5)
+
+
+def partly(handler: bucket.Handler, request: bucket.Request, wait: float) -> bool:
+    head, body = whole_answer(handler, request)
+    handler.wfile.write(head + body[: len(body) // 2])
+    handler.wfile.flush()
+    time.sleep(wait)
+    handler.close_connection = True
+    handler.connection.close()
+    return True
+
+
+def slow(handler: bucket.Handler, request: bucket.Request) -> bool:
+    """All of it, in pieces."""
+    head, body = whole_answer(handler, request)
+    handler.wfile.write(head)
+    step = len(body) // 8 + 1
+    for start in range(0, len(body), step):
+        handler.wfile.write(body[start : start + step])
+        handler.wfile.flush()
+        time.sleep(0.02)
+    return True
+
+
+def whole_answer(handler: bucket.Handler, request: bucket.Request) -> tuple[bytes, bytes]:
+    """The bytes that the answer would have."""
+    real = handler.wfile
+
+    class Caught:
+        def __init__(self) -> None:
+            self.data = b""
+
+        def write(self, data: bytes) -> int:
+            self.data += data
+            return len(data)
+
+        def flush(self) -> None:
+            pass
+
+    caught: Any = Caught()
+    handler.wfile = caught
+    handler._get(request)
+    handler.flush_headers()
+    handler.wfile = real
+    head, _, body = caught.data.partition(b"\r\n\r\n")
+    return head + b"\r\n\r\n", body
+
+
+def another_range(handler: bucket.Handler, request: bucket.Request) -> bool:
+    """Bytes from elsewhere, as the answer says."""
+    path = handler.path_of(request.key)
+    size = path.stat().st_size
+    body = path.read_bytes()[1:11]
+    tag = handler.tag_of(request.key)
+    handler.answer(request, 206, body, ETag=tag, Content_Range=f"bytes 1-10/{size}")
+    return True
+
+
+def whole_object(handler: bucket.Handler, request: bucket.Request) -> bool:
+    handler.answer(request, 200, handler.path_of(request.key).read_bytes(), ETag=handler.tag_of(request.key))
+    return True
+
+
+def damaged(handler: bucket.Handler, request: bucket.Request) -> bool:
+    """The right number of wrong bytes."""
+    head, body = whole_answer(handler, request)
+    handler.wfile.write(head + bytes(byte ^ 0x55 for byte in body))
+    return True
+
+
+def endless_redirect(handler: bucket.Handler, request: bucket.Request) -> bool:
+    handler.answer(request, 302, b"", Location=handler.path)
+    return True
+
+
+def closed(handler: bucket.Handler, request: bucket.Request) -> bool:
+    handler.close_connection = True
+    handler.connection.close()
+    return True
+
+
+def only(fault: Answer, times: int) -> Answer:
+    """The fault, for the first `times` requests of a value in the sidecar."""
+    left = [times]
+
+    def answer(handler: bucket.Handler, request: bucket.Request) -> bool:
+        if left[0] <= 0 or not request.key.endswith(".binx"):
+            return False
+        left[0] -= 1
+        return fault(handler, request)
+
+    return answer
+
+
+PASSING = {
+    "429": status(429, "SlowDown"),
+    "500": status(500, "InternalError"),
+    "503": status(503, "SlowDown"),
+    "stalled": stalled,
+    "truncated": truncated,
+    "stalled body": stalled_body,
+    "slow": slow,
+    "closed": closed,
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_fault_that_passes_changes_nothing(store, name):
+    dataset = jinx.open(store.url("a.jinx"), storage=OPTIONS)
+    store.faults.append(only(PASSING[name], 1))
+    began = time.monotonic()
+    assert dataset[5]["image"] == image(5)
+    assert [sample["image"] for sample in dataset.take([9, 70, 30])] == [image(9), image(70), image(30)]
+    assert time.monotonic() - began < 6
+
+
+LASTING: dict[str, tuple[Answer, type[BaseException], str]] = {
+    "403": (status(403, "AccessDenied"), PermissionError, "403 Forbidden AccessDenied, request R77"),
+    "expired": (status(400, "ExpiredToken"), OSError, "ExpiredToken"),
+    "404": (status(404, "NoSuchKey"), FileNotFoundError, "no such object"),
+    "412": (status(412, "PreconditionFailed"), MismatchError, "was replaced"),
+    "429": (status(429, "SlowDown"), OSError, "SlowDown"),
+    "500": (status(500, "InternalError"), OSError, "InternalError"),
+    "503": (status(503, "SlowDown"), OSError, "SlowDown"),
+    "stalled": (stalled, OSError, "the store failed"),
+    "truncated": (truncated, (OSError, JinxError), ""),  # type: ignore[dict-item]
+    "closed": (closed, OSError, "the store failed"),
+    "another range": (another_range, CorruptFileError, "another range"),
+    "whole object": (whole_object, UnsupportedError, "ignores ranges"),
+    "damaged": (damaged, CorruptFileError, "checksum"),
+    "redirects": (endless_redirect, OSError, "the store failed"),
+}
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_fault_that_stays_is_one_named_error(store, name):
+    fault, expected, message = LASTING[name]
+    dataset = jinx.open(store.url("a.jinx"), storage=OPTIONS)
+    store.faults.append(only(fault, 10**9))
+    began = time.monotonic()
+    with pytest.raises(expected) as caught:
+        dataset[5]["image"]
+    assert time.monotonic() - began < 8
+    text = str(caught.value)
+    assert message in text
+    assert text.startswith(store.url("a."))
+    assert "\n" not in text
+    assert bucket.SECRET not in text
+    assert "Signature" not in text
+    # Once it passes, the same dataset goes on; wrong bytes, which only checksums tell, are read by a new one.
+    store.faults.clear()
+    if name != "damaged":
+        assert dataset[5]["image"] == image(5)
+
+
+@pytest.mark.parametrize("name", [*PASSING, "403", "another range", "whole object"])
+def test_faults_while_opening(store, name):
+    fault = PASSING.get(name) or LASTING[name][0]
+    store.faults.append(fault if name not in PASSING else only(fault, 1))
+    began = time.monotonic()
+    if name in PASSING:
+        assert len(jinx.open(store.url("a.jinx"), storage=OPTIONS)) == COUNT
+    else:
+        with pytest.raises((OSError, JinxError)):
+            jinx.open(store.url("a.jinx"), storage=OPTIONS)
+    assert time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize("tag", ["kept", "weak", "none"])
+def test_an_object_that_is_replaced_while_it_is_read(tmp_path, store, monkeypatch, tag):
+    """Whether the store compares tags or not: never a mix of both states."""
+    for name in ("a.jinx", "a.binx"):
+        (tmp_path / name).write_bytes((store.directory / name).read_bytes())
+    store.directory = tmp_path
+    if tag != "kept":
+        tags = {"weak": 'W/"1"', "none": ""}[tag]
+        store.tags = {"a.jinx": tags, "a.binx": tags}
+    dataset = jinx.open(store.url("a.jinx"), storage=OPTIONS)
+    assert dataset[3]["image"] == image(3)
+    with jinx.Writer(tmp_path / "a.jinx", overwrite=True) as writer:
+        writer.write_many({"n": -i, "image": image(i + 1000)} for i in range(COUNT))
+    os.utime(tmp_path / "a.binx", ns=(0, time.time_ns() + 5_000_000_000))
+    with pytest.raises((MismatchError, CorruptFileError)):
+        dataset[90]["image"]
+    assert jinx.open(store.url("a.jinx"))[90]["image"] == image(1090)
