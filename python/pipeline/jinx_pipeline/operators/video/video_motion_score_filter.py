@@ -33,7 +33,7 @@ class VideoMotionScoreFilter(MediaFilter):
 
     The score is the mean length of the optical flow (Farneback's method) over all pixels and all pairs of neighbouring
     frames, `sampling_fps` of which are taken from a second; -1 for a video of one frame. Key frames are sought, and
-    frames that no other frame needs are not decoded.
+    frames that no other frame needs are not decoded. (Data-Juicer also compares the first frame with the second.)
 
         create("video_motion_score_filter", min_score=0.5, size=224)
 
@@ -96,7 +96,9 @@ class VideoMotionScoreFilter(MediaFilter):
         # Half a frame earlier, so that rounded times do not miss their frame.
         times = [max(0.0, (number - 0.5) / rate) for number in range(0, max(count, 1), step)]
         with opened(medium, self.name) as container:
-            planes = (frame.to_ndarray(format="gray") for frame, _ in frames_at(container, times))
+            cv2 = require("cv2", extra="opencv", what=self.name)
+            pictures = (frame.to_ndarray(format="bgr24") for frame, _ in frames_at(container, times))
+            planes = (cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY) for picture in pictures)
             return {"video_motion_score": self._score(planes)}
 
     def _planes_of(self, frames: Sequence[Any], batch: Batch) -> Iterator["Plane"]:
