@@ -8,6 +8,7 @@ import click
 
 from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.run import RunResult
 
 
 @click.command(
@@ -26,6 +27,7 @@ from jinx_pipeline.recipe.model import Recipe
 @click.option("--from-stats", type=click.Path(), help="Use the statistics of this output of analyze.")
 @click.option("--trace", type=click.IntRange(0), help="Keep so many examples of what each operator changed or dropped.")
 @click.option("--report", type=click.Path(), help="Write a report on the run, one HTML file.")
+@click.option("--metrics", type=click.Path(), help="Write the counts of the run for Prometheus, one text file.")
 @run_options
 def run(
     recipe: str | None,
@@ -35,6 +37,7 @@ def run(
     progress: str,
     *,
     report: str | None,
+    metrics: str | None,
     source: str | None,
     overwrite: bool,
     restart: bool,
@@ -49,9 +52,7 @@ def run(
     """
     from jinx_pipeline.publish.destination import refuse_folder_of
     from jinx_pipeline.recipe.shipped import shipped
-    from jinx_pipeline.report.page import run_page
     from jinx_pipeline.run import Run
-    from jinx_pipeline.runlog.work_dir import publish_text
 
     if recipe is None:
         for name, purpose in shipped().items():
@@ -72,12 +73,11 @@ def run(
         loaded = use_stats(loaded, from_stats)
     if overwrite:
         loaded = loaded.with_exports([replace(export, overwrite=True) for export in loaded.exports])
-    if report is not None:
-        refuse_folder_of(Path(report))
+    for file in filter(None, (report, metrics)):
+        refuse_folder_of(Path(file))
     run = Run(loaded, progress="none" if as_json else progress, restart=restart)
     result = result_of(run)
-    if report is not None:
-        publish_text(Path(report).absolute(), run_page(run.recipe, result))
+    _write_files(run.recipe, result, report, metrics)
     return print_result(result, as_json=as_json)
 
 
@@ -93,3 +93,15 @@ def _with_output(loaded: Recipe, name: str, out: str) -> Recipe:
     # A single file has no shards.
     shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
     return loaded.with_exports([replace(export, path=out, kind=kind, shard_size=shards)])
+
+
+def _write_files(recipe: Recipe, result: RunResult, report: str | None, metrics: str | None) -> None:
+    """Write the files about a run that the user named."""
+    from jinx_pipeline.report.metrics import metrics_text
+    from jinx_pipeline.report.page import run_page
+    from jinx_pipeline.runlog.work_dir import publish_text
+
+    if report is not None:
+        publish_text(Path(report).absolute(), run_page(recipe, result))
+    if metrics is not None:
+        publish_text(Path(metrics).absolute(), metrics_text(result))

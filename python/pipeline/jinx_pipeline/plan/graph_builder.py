@@ -83,7 +83,7 @@ class _Builder:
         self._memory = memory
         self._versions = versions
         self._pools = places_by_pool(recipe)
-        read = [*_all_inputs(recipe), *_all_after(recipe)]
+        read = [*_all_inputs(recipe), *(reader.after for reader in (*recipe.steps, *recipe.all_outputs))]
         self._readers = Counter(_plain(port) for ports in read for port in ports)
         self._ends: dict[StepPort, _Chain | Stream] = {}
         # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source. All
@@ -405,10 +405,6 @@ def _plain(port: StepPort) -> StepPort:
 
 def _all_inputs(recipe: Recipe) -> list[tuple[StepPort, ...]]:
     return [*recipe.step_inputs, *(output.inputs for output in recipe.all_outputs)]
-
-
-def _all_after(recipe: Recipe) -> list[tuple[StepPort, ...]]:
-    return [*(step.after for step in recipe.steps), *(output.after for output in recipe.all_outputs)]
 
 
 def _reordered(recipe: Recipe, chain: Sequence[int], findings: Findings) -> list[int]:

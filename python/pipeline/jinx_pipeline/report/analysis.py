@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx_pipeline.operators.api.batch import STATS
-from jinx_pipeline.operators.api.filter import Filter
+from jinx_pipeline.operators.api.filter import Filter, as_arrow
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.report.insight import Change, changes
+from jinx_pipeline.report.tags import tag_counts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,22 +68,34 @@ class Analysis:
         statistics: The statistics.
         names: The names of the correlated statistics: numbers with one value per sample.
         correlation: Pearson correlation coefficients, of shape (n, n); NaN if a statistic does not vary.
+        changes: What the filters do to the statistics, the clearest changes first.
+        tags: The most frequent values of each statistic of strings, with their counts.
     """
 
     samples: int
     statistics: list[Statistic]
     names: list[str]
     correlation: "npt.NDArray[np.float64]"
+    changes: list[Change] = field(default_factory=list[Change])
+    tags: dict[str, list[tuple[str, int]]] = field(default_factory=dict[str, list[tuple[str, int]]])
 
 
 def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Analysis:
     """Analyze the statistics that the filters of a recipe added to a dataset."""
     statistics: list[Statistic] = []
     columns: dict[str, npt.NDArray[np.float64]] = {}
+    filters: list[tuple[str, npt.NDArray[np.bool_]]] = []
+    tags: dict[str, list[tuple[str, int]]] = {}
     for step in recipe.steps if len(dataset) else ():  # without samples there are no columns
         operator = step.operator
         if not isinstance(operator, Filter):
             continue
+        filters.append((operator.name, _kept(dataset, operator)))
+        tags |= {
+            name: tag_counts(dataset.column(f"{STATS}.{name}"))
+            for name, kind in operator.stats.items()
+            if "string" in kind
+        }
         for name, kind in operator.stats.items():
             if "string" in kind or kind == "bool":
                 continue
@@ -97,7 +111,18 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
                     _statistic(name, operator.name, owners, values, missing, bounds=bounds, extremes=extremes)
                 )
     names = list(columns)
-    return Analysis(len(dataset), statistics, names, _correlation(list(columns.values())))
+    correlation = _correlation(list(columns.values()))
+    return Analysis(len(dataset), statistics, names, correlation, changes(columns, filters), tags)
+
+
+def _kept(dataset: "jinx.Dataset", operator: Filter) -> "npt.NDArray[np.bool_]":
+    """The samples that a filter keeps."""
+    stats = {name: as_arrow(_listed(dataset.column(f"{STATS}.{name}")), kind) for name, kind in operator.stats.items()}
+    return np.asarray(operator.keep(stats), dtype=np.bool_)
+
+
+def _listed(column: Any) -> list[Any]:
+    return column if isinstance(column, list) else column.tolist()
 
 
 def _values(

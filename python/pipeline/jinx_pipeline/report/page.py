@@ -14,6 +14,7 @@ from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
 from jinx_pipeline.report.graph_picture import picture_of
 from jinx_pipeline.report.graph_svg import STYLE as GRAPH_STYLE
 from jinx_pipeline.report.graph_svg import svg
+from jinx_pipeline.report.tags import bars, cloud
 from jinx_pipeline.worker.row_examples import shown
 
 if TYPE_CHECKING:
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 480, 150
 _THUMBNAIL = 160
 _MAX_BAD = 100
+_MAX_CHANGES = 30
+# The probability above which a change may be chance.
+_CHANCE = 0.05
+_INSIGHT = (
+    "Samples that each filter keeps, compared with those that reach it: the effect is the difference of kept and "
+    "dropped samples in standard deviations (Cohen's d), the distance that of their distributions "
+    "(Kolmogorov-Smirnov); the "
+    "probabilities of chance (Welch's t-test, Kolmogorov-Smirnov test) are corrected for all comparisons (Holm)."
+)
 _LEGEND = "Darker bars lie within the thresholds of the recipe. One percent of the values, at the ends, is not drawn."
 
 _STYLE = """
@@ -87,6 +97,8 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         *(_histogram(statistic) for statistic in figures.statistics),
         "</div>",
         _heat(figures),
+        _insight(figures),
+        _tags(figures),
         "<h2>Extremes</h2>",
         *(_extremes(dataset, recipe, statistic) for statistic in figures.statistics),
         "<h2>Operators</h2>",
@@ -221,6 +233,40 @@ def _heat(figures: Analysis) -> str:
         ]
         rows.append([escape(name), *cells])
     return "<h2>Correlation</h2>" + _table(["", *map(escape, figures.names)], rows, "heat")
+
+
+def _insight(figures: Analysis) -> str:
+    """What the filters do to the statistics, apart from what may be chance."""
+    rows = [
+        [
+            escape(change.operator),
+            escape(change.statistic),
+            f"{number(change.mean_before)} → {number(change.mean_after)}",
+            f"{change.effect:+.2f}",
+            f"{change.distance:.2f}",
+            _probability(change.p_mean),
+            _probability(change.p_shape),
+        ]
+        for change in figures.changes
+        if min(change.p_mean, change.p_shape) <= _CHANCE
+    ][:_MAX_CHANGES]
+    if not rows:
+        return ""
+    head = ["filter", "statistic", "mean", "effect", "distance", "p of mean", "p of shape"]
+    return f'<h2>What the filters change</h2><p class="soft">{_INSIGHT}</p>{_table(head, rows)}'
+
+
+def _probability(value: float) -> str:
+    return "&lt; 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - three digits
+
+
+def _tags(figures: Analysis) -> str:
+    cards = [
+        f'<div class="card"><h3>{escape(name)}</h3>{bars(tags)}{cloud(tags)}</div>'
+        for name, tags in figures.tags.items()
+        if tags
+    ]
+    return f'<h2>Values</h2><div class="grid">{"".join(cards)}</div>' if cards else ""
 
 
 def _extremes(dataset: "jinx.Dataset", recipe: Recipe, statistic: Statistic) -> str:

@@ -79,7 +79,7 @@ class Filter(Operator):
         missing = [name for name in self.stats if name not in stats]
         if missing:
             raise ValueError(f"compute_stats did not return {', '.join(missing)}, which `stats` names")
-        return batch.with_stats({name: _as_arrow(stats[name], kind) for name, kind in self.stats.items()}, digest)
+        return batch.with_stats({name: as_arrow(stats[name], kind) for name, kind in self.stats.items()}, digest)
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         measured = self.measure(batch, ctx)
@@ -114,7 +114,8 @@ _TYPES = {
 }
 
 
-def _as_arrow(values: Any, kind: str) -> pa.Array:
+def as_arrow(values: Any, kind: str) -> pa.Array:
+    """Statistics as an Arrow array of a kind, as `Filter.stats` names it."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return values.cast(_TYPES[kind]) if isinstance(values, pa.Array) else pa.array(values, _TYPES[kind])
