@@ -13,6 +13,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+DEFAULT_SHARD_BYTES = 1_000_000_000
+
+
 def parse_size(size: int | str) -> int:
     """Bytes of `512MB` (powers of 1000), `512MiB` (powers of 1024) or a plain number.
 
@@ -42,3 +45,10 @@ def natural_size(size: float) -> str:
         size /= _STEP
         power += 1
     return f"{size:.{1 if power else 0}f} {units[power]}"
+
+
+def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
+    """The size in bytes at which shards of `path` are closed; None for a single file."""
+    if shard_size is not None:
+        return parse_size(shard_size)
+    return None if path.endswith(".jinx") else DEFAULT_SHARD_BYTES

@@ -9,13 +9,12 @@ from jinx._arguments import encodable, size_number
 from jinx._files.merge import parse_part, part_directory
 from jinx._outputs import refuse_existing, writable_name
 from jinx._results import WriteResult
-from jinx._sizes import parse_size
+from jinx._sizes import shard_bytes
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
 
 DEFAULT_LEVEL = 3
-DEFAULT_SHARD_BYTES = 1_000_000_000
 # More threads only cost memory: each compressor has its own tables.
 MAX_THREADS = 256
 
@@ -32,13 +31,6 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
     if codec not in {"zstd", "zst"} or not (level or "3").isdigit() or not 1 <= int(level or "3") <= 22:  # noqa: PLR2004
         raise ValueError(f"compression {compression!r} is not written; use 'zstd', 'zstd:1' to 'zstd:22', or None")
     return "zstd", int(level or DEFAULT_LEVEL)
-
-
-def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
-    """The size in bytes at which shards of `path` are closed; None for a single file."""
-    if shard_size is not None:
-        return parse_size(shard_size)
-    return None if path.endswith(".jinx") else DEFAULT_SHARD_BYTES
 
 
 def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 from jinx._arguments import encodable
 from jinx._convert.formats import FormatName, OutputFormatName, output_format
 from jinx._files.merge import parse_part
-from jinx._sizes import parse_size
+from jinx._sizes import parse_size, shard_bytes
 from jinx._suggest import hint
-from jinx._writer import checked_meta, shard_bytes
+from jinx._writer import checked_meta
 
 Path = str | os.PathLike[str]
 Progress = Callable[[int, int, int | None], None]

@@ -19,7 +19,7 @@ from jinx._order.memory_limit import memory_bound
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_stdout, refuse_within
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
-from jinx._writer import shard_bytes
+from jinx._sizes import shard_bytes
 from jinx.errors import JinxError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset
