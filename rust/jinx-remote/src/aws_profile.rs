@@ -11,7 +11,7 @@ pub(crate) fn options() -> BTreeMap<String, String> {
     let profile = env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
     let others =
         ["AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"];
-    if profile.is_none() && others.iter().any(|name| is_set(&name)) {
+    if profile.is_none() && others.iter().any(is_set) {
         return BTreeMap::new();
     }
     let profile = profile.as_deref().unwrap_or("default");

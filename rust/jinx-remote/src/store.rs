@@ -50,9 +50,12 @@ pub struct RemoteStore {
     cache: OnceLock<Option<Arc<Cache>>>,
 }
 
-/// Objects that are being opened, in one process.
+/// Objects that are being opened, by their URLs.
+type Opening = HashMap<String, Receiver<Result<Opened>>>;
+
+/// Objects that are being opened in the process with this number.
 #[derive(Default)]
-struct Early(Mutex<(u32, HashMap<String, Receiver<Result<Opened>>>)>);
+struct Early(Mutex<(u32, Opening)>);
 
 impl std::fmt::Debug for Early {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
