@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from jinx import _core
 from jinx._dataset import columns, selection
+from jinx._dataset.browsing import Browsing
 from jinx._dataset.columns import is_encodable
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
@@ -15,7 +15,6 @@ from jinx._unpickle import reopen_dataset, reopen_view
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-    from torch.utils.data import Dataset as TorchDataset
 
     from jinx._core import LazyDict
     from jinx._dataset.added_columns import Missing
@@ -23,16 +22,8 @@ if TYPE_CHECKING:
     from jinx._dataset.export import Format, Mixed
     from jinx._results import DatasetInfo, WriteResult
 
-    # Torch requires its own base class for datasets, whatever their methods are. Only type checkers see this base.
-    class Base(_core.Reader, TorchDataset[Any]):
-        """The base class of datasets for PyTorch."""
 
-
-else:
-    Base = _core.Reader
-
-
-class Dataset(Base):
+class Dataset(Browsing):
     """Samples in files, read on access. `jinx.open` returns one; views share its files.
 
     `ds[42]` is a sample (a `LazyDict`); `ds[10:20]`, `ds[[3, 1, 2]]` and `ds[mask]` are views; `ds["score"]` is a
@@ -476,19 +467,6 @@ class Dataset(Base):
                 return object.__getattribute__(self, name)
             advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""
             raise AttributeError(f"a Dataset has no attribute {name!r}{advice}", name=name, obj=self)
-
-    def __repr__(self) -> str:
-        from jinx._dataset.display import dataset_text
-
-        return dataset_text(self)
-
-    def _repr_html_(self) -> str:
-        from jinx._dataset.display import dataset_html
-
-        return dataset_html(self)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return self.column_names
 
     def _select(self, key: Any) -> Any:
         """`ds[key]` for any key except an int: a column, some columns, or a view."""
