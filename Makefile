@@ -41,7 +41,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-views soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-view bench-views soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,13 +96,18 @@ demo: develop ## generate a dataset, convert it, open it, train on it, run a pip
 	$(PY) examples/demo.py --samples $(SAMPLES)
 	$(PY) examples/demo_pipeline.py
 
-test: lint test-rust docs test-streaming test-python test-cluster ## every check
+test: lint test-rust docs test-streaming test-python test-view test-cluster ## every check
 
 test-rust: need-cargo
 	cargo test --quiet --locked $(CRATES)
 
 test-python: need-cargo $(STAMPS)/test develop
-	$(PY) -m pytest -n 2 --dist loadfile -m "not cluster" $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile -m "not cluster" --ignore tests/view $(PYTEST_ARGS)
+
+# The distribution's browser; where there is none, it is installed by the system's packages if that is allowed.
+test-view: need-cargo $(STAMPS)/test develop ## the viewer in Chromium, which the system's packages install: two minutes
+	tools/find_chromium.sh || true
+	$(PY) -m pytest --timeout 180 tests/view $(PYTEST_ARGS)
 
 # Ten examples of each property, and nothing that takes long or needs an environment of its own.
 test-quick: need-cargo $(STAMPS)/test develop ## the tests to run while you work: two minutes at most
@@ -188,6 +193,9 @@ bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data and Dat
 
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page
 	$(PY) -m bench.views --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-view: develop $(STAMPS)/test ## the viewer on ten million samples, in Chromium: minutes, and a page
+	$(PY) -m bench.view --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-pipeline: develop $(STAMPS)/test ## the pipeline next to Data-Juicer: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.pipeline --save $(BENCH_OUT) $(BENCH_ARGS)

@@ -555,6 +555,49 @@ def move_pair(main: str, target: str, overwrite: bool) -> None: ...
 def move_directory(source: str, target: str, overwrite: bool) -> None: ...
 def remove_pair(main: str) -> None: ...
 def remove_directory(directory: str) -> None: ...
+
+@final
+class ViewNumbers:
+    """The numbers of a column in the order of a view."""
+
+    @staticmethod
+    def read(reader: Reader, path: Sequence[str], kind: str) -> ViewNumbers | None:
+        """The numbers ("value") or lengths ("length") at a path; None if the values are not numbers."""
+    def __len__(self) -> int: ...
+    def range(self) -> tuple[tuple[float, float] | None, int, bool]:
+        """The smallest and largest finite number, or None; the samples without a number; whether all are integers."""
+    def codes(self, edges: Sequence[float]) -> bytes:
+        """For each sample the number of its bin, 255 without a number; `edges` are the lower edges of all bins but the
+        first."""
+
+@final
+class SortedPages:
+    """Pages of the samples in the order of their numbers. Equal ones keep their order; missing numbers come last."""
+
+    def __new__(cls, numbers: ViewNumbers, chosen: bytes | None, is_descending: bool) -> Self:
+        """`chosen`: only these samples, as little-endian u32."""
+    def page(self, start: int, count: int, numbers: ViewNumbers | None = None) -> bytes | None:
+        """The samples of a page as little-endian u32; None if `numbers` are needed, because it is not sorted yet."""
+
+def view_categories(reader: Reader, path: Sequence[str], most: int) -> tuple[list[str], bytes] | None:
+    """The different strings at a path and a code for each sample, 255 without a string; None if there are more than
+    `most`, or other values."""
+
+def view_counts(
+    columns: Sequence[tuple[bytes, bytes]], among: bytes | None, samples: int
+) -> tuple[list[list[int]], int]:
+    """For each column the samples of each code that all other columns keep, and how many samples all columns keep.
+
+    `columns` are codes, and 256 bytes of which those of kept codes are 1. `among`: only samples whose byte is 1.
+    """
+
+def view_kept(columns: Sequence[tuple[bytes, bytes]], among: bytes | None, samples: int) -> bytes:
+    """The samples that all columns keep, as little-endian u32; see `view_counts`."""
+
+def view_search(reader: Reader, word: str, start: int, stop: int, limit: int) -> list[int]:
+    """The first `limit` samples of the view in start..stop that have a string with `word` in it. ASCII letters match in
+    both cases."""
+
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], lengths: str | None) -> Rows:
     """Datasets as one sequence, with columns from Python (`column[i]`, `column.numbers()`) that hide stored columns
     of the same name. `lengths` is JSON text with the settings of the lengths among these columns."""

@@ -12,6 +12,8 @@ COMMANDS = {
     "cat": ("jinx._cli.head_cat", "Print all samples as JSON lines."),
     "get": ("jinx._cli.get_extract", "Write one column of one sample to standard output."),
     "extract": ("jinx._cli.get_extract", "Write one column of every sample to files."),
+    "view": ("jinx._cli.view", "Look at samples in the browser."),
+    "notes": ("jinx._cli.notes", "Read, compare and save what people noted in the viewer."),
     "info": ("jinx._cli.info", "Say what is in a file."),
     "verify": ("jinx._cli.verify_repair_clean", "Compare everything with its checksums."),
     "repair": ("jinx._cli.verify_repair_clean", "Save the intact samples of a damaged file."),

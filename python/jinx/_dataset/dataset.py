@@ -471,19 +471,6 @@ class Dataset(RemoteReading):
             advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""
             raise AttributeError(f"a Dataset has no attribute {name!r}{advice}", name=name, obj=self)
 
-    def __repr__(self) -> str:
-        from jinx._dataset.display import dataset_text
-
-        return dataset_text(self)
-
-    def _repr_html_(self) -> str:
-        from jinx._dataset.display import dataset_html
-
-        return dataset_html(self)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return self.column_names
-
     def _select(self, key: Any) -> Any:
         """`ds[key]` for any key except an int: a column, some columns, or a view."""
         return selection.index(self, key)

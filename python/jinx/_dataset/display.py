@@ -168,13 +168,13 @@ def _thumbnail(data: Any) -> _Thumbnail | None:
             width, height = image.size
             image.thumbnail((_THUMBNAIL_PIXELS, _THUMBNAIL_PIXELS))
             out = io.BytesIO()
-            _on_white(image).save(out, "JPEG", quality=75)
+            on_white(image).save(out, "JPEG", quality=75)
     except Exception:  # noqa: BLE001 - Pillow's parsers raise anything, and a thumbnail is optional
         return None
     return _Thumbnail(base64.b64encode(out.getvalue()).decode(), width, height)
 
 
-def _on_white(image: Any) -> Any:
+def on_white(image: Any) -> Any:
     """The image on white, because JPEG has no transparency."""
     from PIL import Image
 

@@ -1,22 +1,10 @@
 """What datasets in object stores have in addition: their chunks on this machine, and counts of what was read."""
 
-from typing import TYPE_CHECKING, Any
-
 from jinx import _core
-
-if TYPE_CHECKING:
-    from torch.utils.data import Dataset as TorchDataset
-
-    # Torch requires its own base class for datasets, whatever their methods are. Only type checkers see this base.
-    class Base(_core.Reader, TorchDataset[Any]):
-        """The base class of datasets for PyTorch."""
+from jinx._dataset.browsing import Browsing
 
 
-else:
-    Base = _core.Reader
-
-
-class RemoteReading(Base):
+class RemoteReading(Browsing):
     """Methods of `Dataset` for data in object stores."""
 
     def prefetch(self) -> int:

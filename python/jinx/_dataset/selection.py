@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from jinx import _core
-from jinx._arguments import whole_number
+from jinx._arguments import encodable, whole_number
 from jinx._core import Reader
 from jinx._dataset.columns import column, column_names, from_index, measured_lengths, packed, parse_name
 from jinx._dataset.expression import matching
@@ -13,6 +13,7 @@ from jinx._dataset.positions import positions, scalar
 from jinx._dataset.sort_order import Key, parse_key, stable_order
 from jinx._suggest import unknown_column
 from jinx._unpickle import open_again
+from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -183,6 +184,17 @@ def keep(dataset: D, condition: Any) -> D:
     if mask.dtype != np.bool_:
         raise TypeError(f"filter takes an expression, a function or a boolean mask, not {mask.dtype} values")
     return at(dataset, positions(mask, len(dataset)))
+
+
+def containing(dataset: D, word: str) -> D:
+    """See `Dataset.search`."""
+    if dataset._transforms:
+        raise InvalidError("map and with_transform change the samples; search first")
+    import numpy as np
+
+    word = encodable("the word", word)
+    hits = _core.view_search(dataset, word, 0, len(dataset), len(dataset))
+    return at(dataset, np.array(hits, dtype=np.int64))
 
 
 def shard(dataset: D, num_shards: int, index: int, remainder: Remainder) -> D:

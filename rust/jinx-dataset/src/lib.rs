@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bases;
+pub mod browse;
 mod column_data;
 mod concat;
 mod dataset;

@@ -79,6 +79,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<files::directory::NewDirectory>()?;
     module.add_class::<files::directory::NewFile>()?;
     module.add_class::<dataset::measures::SeenFingerprints>()?;
+    module.add_class::<dataset::browse::ViewNumbers>()?;
+    module.add_class::<dataset::browse::SortedPages>()?;
+    module.add_function(wrap_pyfunction!(dataset::browse::view_categories, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::browse::view_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::browse::view_kept, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::browse::view_search, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(convert::copy_mds, module)?)?;

@@ -1,5 +1,7 @@
 """The command `jinx-pipeline analyze`: computes statistics for every sample."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,19 @@ from jinx_pipeline.cli.running import examples, print_result, result_of, run_opt
     "--report", type=click.Path(), default="report.html", show_default=True, help="The report, one HTML file."
 )
 @click.option("--restart", is_flag=True, help="Forget an earlier analysis.")
+@click.option("--view", "is_viewed", is_flag=True, help="Show the samples with their statistics in jinx view.")
 @run_options
-def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool, as_json: bool, **options: Any) -> int:
+def analyze(
+    recipe: str,
+    out: str,
+    report: str,
+    progress: str,
+    *,
+    restart: bool,
+    is_viewed: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
     """Measure the dataset of RECIPE with its filters; nothing is dropped.
 
     OUT is a view of the dataset with the statistics of every sample: jinx-pipeline run --from-stats OUT tries other
@@ -44,4 +57,7 @@ def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool,
     publish_text(Path(report).absolute(), page(dataset, checked, result, analysis(dataset, checked)))
     code = print_result(result, as_json=as_json)
     click.echo(f"report: {report}", err=True)
+    if is_viewed:
+        # As a command of its own, which ends with Ctrl-C.
+        subprocess.run([sys.executable, "-m", "jinx", "view", out], check=False)  # noqa: S603
     return code

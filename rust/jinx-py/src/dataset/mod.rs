@@ -2,6 +2,7 @@
 
 pub mod arrow_stream;
 pub mod batches;
+pub mod browse;
 pub mod columns;
 pub mod handle;
 pub mod iterator;

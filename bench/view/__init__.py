@@ -1,0 +1,1 @@
+"""How fast `jinx view` is on ten million samples, in the browser."""

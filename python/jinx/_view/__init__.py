@@ -1,0 +1,1 @@
+"""`jinx view`: a local web server that shows datasets, and its page."""

@@ -1,0 +1,38 @@
+/** Asks the server. All addresses are relative, so that the page works behind any proxy. */
+
+export class Problem extends Error {}
+
+/**
+ * @param {string} address
+ * @param {{signal?: AbortSignal, method?: string, body?: string, headers?: Record<string, string>}} [how]
+ */
+export async function ask(address, how = {}) {
+  let response;
+  try {
+    response = await fetch(address, how);
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === "AbortError") throw error;
+    throw new Problem("The viewer has ended. Run `jinx view` again.");
+  }
+  const answer = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
+  if (!response.ok) throw new Problem(answer.error ?? `The server answered ${response.status}.`);
+  return answer;
+}
+
+/** @param {unknown} error */
+export function isAbort(error) {
+  return error instanceof Error && error.name === "AbortError";
+}
+
+/**
+ * The address of a binary value.
+ * @param {string} dataset
+ * @param {number} sample
+ * @param {(string | number)[]} path
+ * @param {boolean} isSmall
+ */
+export function mediaAddress(dataset, sample, path, isSmall = false) {
+  const asked = new URLSearchParams({ path: JSON.stringify(path) });
+  if (isSmall) asked.set("small", "1");
+  return `${dataset}/media/${sample}?${asked}`;
+}

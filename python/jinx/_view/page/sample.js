@@ -1,0 +1,146 @@
+/** The page of one sample: its conversation, its media and its other columns; the stored line. */
+import { ask, isAbort } from "./api.js";
+import { conversation, messagesOf } from "./chat.js";
+import { count, h, icon, iconButton } from "./dom.js";
+import { entriesOf, itemsOf, mediaIn, mediaKind, player, valueElement } from "./value.js";
+import { wordDifference } from "./difference.js";
+
+const BEFORE_AFTER = [["before", "after"], ["original", "cleaned"], ["text_before", "text_after"]];
+
+export class SamplePage {
+  /**
+   * @param {HTMLElement} place
+   * @param {{dataset: () => string, columns: () => string[], move: (step: number) => void, close: () => void, isOwn: (name: string) => boolean, alike: (name: string, value: string | number | boolean) => void, extras: (sample: number) => HTMLElement[], tabs: () => [string, string][]}} source
+   */
+  constructor(place, source) {
+    this.place = place;
+    this.source = source;
+    this.tab = "sample";
+    /** @type {number | null} */
+    this.shown = null;
+    /** @type {AbortController | null} */
+    this.asked = null;
+    /** @type {any} */
+    this.answer = null;
+    this.title = h("h2", {});
+    this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the sample" });
+    this.body = h("div", { class: "sample-body", role: "tabpanel", tabindex: "0" });
+    this.extras = h("div", { class: "sample-extras" });
+    const head = h(
+      "div",
+      { class: "sample-head" },
+      iconButton("Back to all samples", "close", () => source.close()),
+      this.title,
+      this.tabs,
+      h("div", { class: "steps" }, iconButton("Previous sample", "left", () => source.move(-1)), iconButton("Next sample", "right", () => source.move(1))),
+    );
+    place.append(h("section", { class: "sample", "aria-label": "Sample" }, head, this.extras, this.body));
+  }
+
+  /** @param {number | null} sample */
+  async show(sample) {
+    this.asked?.abort();
+    this.shown = sample;
+    this.place.hidden = sample === null;
+    document.body.classList.toggle("sample-open", sample !== null);
+    if (sample === null) {
+      this.body.replaceChildren(); // ends what plays
+      return;
+    }
+    const controller = (this.asked = new AbortController());
+    this.title.replaceChildren("Sample ", h("span", { class: "id" }, count(sample)));
+    this.body.classList.add("stale");
+    try {
+      this.answer = await ask(`${this.source.dataset()}/sample/${sample}`, { signal: controller.signal });
+      this.draw();
+    } catch (error) {
+      if (isAbort(error)) return;
+      this.answer = null;
+      this.tabs.replaceChildren();
+      this.body.replaceChildren(h("div", { class: "empty" }, h("h3", {}, "This sample cannot be read"), h("p", {}, String(/** @type {Error} */ (error).message))));
+    }
+    this.body.classList.remove("stale");
+    this.body.scrollTop = 0;
+  }
+
+  draw() {
+    if (!this.answer) return;
+    const names = [["sample", "Sample"], ["raw", "Stored line"], ...this.source.tabs()];
+    this.tabs.replaceChildren(...names.map(([key, name]) => {
+      const press = () => {
+        this.tab = key;
+        this.draw();
+      };
+      return h("button", { type: "button", role: "tab", "aria-selected": this.tab === key ? "true" : "false", class: "tab", on: { click: press } }, name);
+    }));
+    this.drawExtras();
+    if (this.tab === "raw") this.body.replaceChildren(h("pre", { class: "raw" }, this.answer.raw));
+    else if (this.tab === "tokens") this.drawTokens();
+    else this.body.replaceChildren(this.content());
+  }
+
+  drawExtras() {
+    if (this.answer) this.extras.replaceChildren(...this.source.extras(this.answer.sample));
+  }
+
+  content() {
+    const { row, sample } = this.answer;
+    const place = { dataset: this.source.dataset(), sample };
+    const columns = this.source.columns();
+    /** @type {[string, any][]} */
+    const entries = entriesOf(row) ?? [];
+    entries.sort(([a], [b]) => order(columns, a) - order(columns, b));
+    const chats = entries.map(([name, value]) => /** @type {const} */ ([name, messagesOf(value)])).filter(([, messages]) => messages);
+    const inChats = new Set(chats.map(([name]) => name));
+    const media = entries.filter(([name]) => !inChats.has(name)).flatMap(([, value]) => (mediaKind(value) || itemsOf(value)?.every(mediaKind) ? mediaIn(value) : []));
+    const used = new Set();
+    const main = chats.map(([name, messages]) => {
+      const drawn = conversation(place, messages ?? [], media);
+      drawn.used.forEach((one) => used.add(one));
+      return h("section", { class: "block" }, h("h3", {}, name), drawn.element);
+    });
+    const left = media.filter((one) => !used.has(one));
+    if (left.length) main.unshift(h("section", { class: "block" }, h("div", { class: "gallery" }, ...left.map((one) => h("figure", { class: "media" }, player(place, one, one.path.join(".")), h("figcaption", {}, one.name ?? one.path.join(".")))))));
+    const members = Object.fromEntries(entries);
+    for (const [before, after] of BEFORE_AFTER) {
+      if (typeof members[before] === "string" && typeof members[after] === "string") {
+        main.push(h("section", { class: "block" }, h("h3", {}, `${before} → ${after}`), wordDifference(members[before], members[after])));
+        inChats.add(before).add(after);
+      }
+    }
+    const others = entries.filter(([name, value]) => !inChats.has(name) && !mediaKind(value) && !(itemsOf(value)?.length && itemsOf(value)?.every(mediaKind)));
+    const fields = h("dl", { class: "fields" }, ...others.map(([name, value]) => h("div", { class: ["field-row", this.source.isOwn(name) && "own"] }, h("dt", {}, name), h("dd", {}, valueElement(place, value, name), this.alike(name, value)))));
+    return h("div", { class: ["sample-content", main.length && others.length && "split"] }, main.length ? h("div", { class: "sample-main" }, ...main) : null, others.length ? h("div", { class: "sample-side" }, h("h3", {}, main.length ? "Other columns" : "Columns"), fields) : null);
+  }
+
+  /**
+   * A press shows the samples with the same value: those of a cluster, side by side.
+   * @param {string} name
+   * @param {any} value
+   */
+  alike(name, value) {
+    const isKey = typeof value === "number" || typeof value === "boolean" || (typeof value === "string" && value.length <= 64);
+    if (!isKey || !/^[A-Za-z_]\w*$/.test(name)) return null;
+    return h("button", { type: "button", class: "alike", title: `Show the samples with this ${name}`, "aria-label": `Show the samples with this ${name}`, on: { click: () => this.source.alike(name, value) } }, icon("grid"));
+  }
+
+  async drawTokens() {
+    this.body.replaceChildren(h("p", { class: "hint" }, "Counting tokens…"));
+    try {
+      const answer = await ask(`${this.source.dataset()}/tokens/${this.answer.sample}`);
+      const parts = answer.columns.map((/** @type {any} */ column) => {
+        const tokens = column.tokens.map((/** @type {[string, number]} */ [text, id], /** @type {number} */ i) => h("span", { class: `token token-${i % 4}`, title: `id ${id}` }, text));
+        return h("section", { class: "block" }, h("h3", {}, column.name, " ", h("span", { class: "none" }, `${count(column.count)} tokens`)), h("div", { class: "tokens" }, ...tokens));
+      });
+      this.body.replaceChildren(h("div", { class: "sample-content" }, h("p", { class: "hint" }, `Tokenizer: ${answer.tokenizer}`), ...parts));
+    } catch (error) {
+      this.body.replaceChildren(h("div", { class: "empty" }, h("h3", {}, "No tokens"), h("p", {}, String(/** @type {Error} */ (error).message))));
+    }
+  }
+}
+
+/** @param {string[]} columns @param {string} name */
+function order(columns, name) {
+  const place = columns.indexOf(name);
+  return place < 0 ? columns.length : place;
+}

@@ -1,0 +1,225 @@
+"""The samples that a query shows, in its order: computed once, and searched for in the background."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx import _core
+from jinx._core import Reader
+from jinx._dataset.added_columns import with_columns
+from jinx._dataset.columns import column, column_names, parse_name
+from jinx._dataset.expression import matching
+from jinx._dataset.selection import at, sort
+from jinx._view.charts import Charts
+from jinx._view.query import Brush, Query, SortKey
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Samples = npt.NDArray[np.uint32]
+
+# A selection of 10 million samples takes 40 MB.
+_KEPT_SELECTIONS = 3
+# The first block of a search gives its hits at once; later ones are larger, to use all cores.
+_FIRST_BLOCK = 1 << 14
+_LARGEST_BLOCK = 1 << 18
+
+
+class Search:
+    """A word search that runs in its own thread and can be cancelled.
+
+    Args:
+        dataset: Where to search.
+        word: The word.
+    """
+
+    def __init__(self, dataset: Reader, word: str) -> None:
+        self._dataset = dataset
+        self._word = word
+        self._parts: list[Samples] = []
+        self._cancelled = threading.Event()
+        self.searched = 0
+        self.done = threading.Event()
+        self.error: Exception | None = None
+        threading.Thread(target=self._run, name="jinx view search", daemon=True).start()
+
+    def _run(self) -> None:
+        block, start, samples = _FIRST_BLOCK, 0, len(self._dataset)
+        try:
+            while start < samples and not self._cancelled.is_set():
+                stop = min(start + block, samples)
+                hits = _core.view_search(self._dataset, self._word, start, stop, stop - start)
+                if hits:
+                    self._parts.append(np.array(hits, dtype=np.uint32))
+                self.searched = start = stop
+                block = min(block * 2, _LARGEST_BLOCK)
+        except Exception as error:  # noqa: BLE001 - it is raised where the hits are asked for
+            self.error = error
+        self.done.set()
+
+    @property
+    def hits(self) -> "Samples":
+        """The samples found so far, in order."""
+        if self.error is not None:
+            raise self.error
+        parts = list(self._parts)
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
+
+    def cancel(self) -> None:
+        """Stop after the present block."""
+        self._cancelled.set()
+
+
+class Selections:
+    """The selections of one dataset.
+
+    Args:
+        dataset: The dataset.
+        charts: Its charts, whose codes answer brushes.
+    """
+
+    def __init__(self, dataset: Reader, charts: Charts) -> None:
+        self._dataset = dataset
+        self._charts = charts
+        self._lock = threading.RLock()
+        self._cache: OrderedDict[Any, Any] = OrderedDict()
+        self._search: tuple[Any, Search] | None = None
+
+    def page(self, query: Query, start: int, count: int) -> tuple["list[int] | range", int, bool]:
+        """The samples of a page, how many the query has, and whether it is complete."""
+        kept, is_complete = self.kept(query)
+        total = len(self._dataset) if kept is None else len(kept)
+        stop = min(start + count, total)
+        if query.sort and is_complete:
+            return self._sorted_page(query, kept, start, count), total, True
+        page = range(start, stop) if kept is None else kept[start:stop].tolist()
+        return page, total, is_complete
+
+    def place_of(self, query: Query, sample: int) -> int | None:
+        """Where a sample is in a query without an order; None if it is not there or the query is sorted."""
+        kept, _ = self.kept(query)
+        if query.sort:
+            return None
+        if kept is None:
+            return sample
+        place = int(np.searchsorted(kept, sample))
+        return place if place < len(kept) and kept[place] == sample else None
+
+    def kept(self, query: Query) -> tuple["Samples | None", bool]:
+        """The samples of a query in the dataset's order (None: all), and whether the search for its word is done."""
+        coded, others = self._divided(query)
+        kept, is_complete = self._found(others)
+        if not coded:
+            return kept, is_complete
+        key = ("kept", others, tuple(coded.items()))
+        if not is_complete:
+            return self._brushed(coded, kept), False
+        return self._cached(key, lambda: self._brushed(coded, kept)), True
+
+    def counts(self, query: Query, names: list[str]) -> tuple[list[Any], int, bool]:
+        """For each column the samples of each code under the other choices; how many are kept; if that is final."""
+        coded, others = self._divided(query)
+        kept, is_complete = self._found(others)
+        counts, total = self._charts.counts(names, coded, self._mask(others, kept, is_complete=is_complete))
+        return counts, total, is_complete
+
+    def _divided(self, query: Query) -> tuple[dict[str, Brush], Query]:
+        """The brushes that codes answer, and the query of everything else."""
+        coded: dict[str, Brush] = {}
+        conditions = [f"({query.where})"] if query.where else []
+        for brush in query.brushes:
+            column = self._charts.coded(brush.column)
+            if column is not None and column.kept(brush) is not None:
+                coded[brush.column] = brush
+            else:
+                conditions.append(brush.expression)
+        where = query.where if len(conditions) < 2 and query.where else " and ".join(conditions)  # noqa: PLR2004
+        return coded, replace(query, where=where, brushes=(), sort="")
+
+    def _found(self, query: Query) -> tuple["Samples | None", bool]:
+        """The samples of a filter and a word."""
+        filtered = self._cached(("where", query.where), lambda: self._filtered(query.where)) if query.where else None
+        if not query.find:
+            return filtered, True
+        search = self._searching(query, filtered)
+        is_done = search.done.is_set()
+        hits = search.hits
+        return (hits if filtered is None else filtered[hits]), is_done
+
+    def _filtered(self, where: str) -> "Samples":
+        found = matching(self._dataset, where)._indices
+        positions = np.arange(len(self._dataset)) if found is None else np.frombuffer(found, dtype="<u8")
+        own = self._dataset._indices
+        if own is None:
+            return positions.astype(np.uint32)
+        # A condition depends on the sample alone, so that a sample shown twice is kept twice.
+        return np.flatnonzero(np.isin(np.frombuffer(own, dtype="<u8"), positions)).astype(np.uint32)
+
+    def _searching(self, query: Query, filtered: "Samples | None") -> Search:
+        with self._lock:
+            if self._search is None or self._search[0] != query:
+                if self._search is not None:
+                    self._search[1].cancel()
+                among: Any = self._dataset if filtered is None else at(self._dataset, filtered.astype(np.int64))
+                self._search = (query, Search(among, query.find))
+            return self._search[1]
+
+    def _brushed(self, coded: dict[str, Brush], kept: "Samples | None") -> "Samples":
+        columns = [(self._charts.coded(name), brush) for name, brush in coded.items()]
+        pairs = [(column.codes, column.kept(brush) or b"\0" * 256) for column, brush in columns if column]
+        among = None if kept is None else self._bytes(kept)
+        return np.frombuffer(_core.view_kept(pairs, among, len(self._dataset)), dtype="<u4")
+
+    def _mask(self, query: Query, kept: "Samples | None", *, is_complete: bool) -> bytes | None:
+        if kept is None:
+            return None
+        if not is_complete:
+            return self._bytes(kept)
+        return self._cached(("mask", query), lambda: self._bytes(kept))
+
+    def _bytes(self, kept: "Samples") -> bytes:
+        mask = np.zeros(len(self._dataset), dtype=np.uint8)
+        mask[kept] = 1
+        return mask.tobytes()
+
+    def _sorted_page(self, query: Query, kept: "Samples | None", start: int, count: int) -> list[int]:
+        pages = self._cached(("sort", query), lambda: self._pages(query, kept))
+        if isinstance(pages, np.ndarray):
+            return pages[start : start + count].tolist()
+        found = pages.page(start, count)
+        if found is None:
+            found = pages.page(start, count, self._numbers(query.sort))
+        return np.frombuffer(found, dtype="<u4").tolist()
+
+    def _pages(self, query: Query, kept: "Samples | None") -> Any:
+        numbers = self._numbers(query.sort)
+        if numbers is not None:
+            key = SortKey.parse(query.sort, column_names(self._dataset))
+            return _core.SortedPages(numbers, None if kept is None else kept.tobytes(), key.descending)
+        # Not numbers: sorted at once. The own positions of a dataset say which of its samples come where.
+        plain = self._dataset if kept is None else at(self._dataset, kept.astype(np.int64))
+        places = np.arange(len(plain), dtype=np.int64)
+        tagged = sort(with_columns(plain, {_PLACE: places}, None, "null"), query.sort, reverse=False)
+        order = np.asarray(column(tagged, _PLACE), dtype=np.int64)
+        return (order if kept is None else kept[order]).astype(np.uint32)
+
+    def _numbers(self, sort: str) -> Any:
+        key = SortKey.parse(sort, column_names(self._dataset))
+        path = parse_name(self._dataset, key.name)
+        return _core.ViewNumbers.read(self._dataset, path, "length" if key.by_length else "value")
+
+    def _cached(self, key: Any, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key not in self._cache:
+                self._cache[key] = make()
+                if len(self._cache) > _KEPT_SELECTIONS:
+                    self._cache.popitem(last=False)
+            self._cache.move_to_end(key)
+            return self._cache[key]
+
+
+_PLACE = "\0place"

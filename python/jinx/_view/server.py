@@ -1,0 +1,149 @@
+"""Runs the viewer: a socket, a secret address, and an end when nobody has used it for long."""
+
+import asyncio
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from jinx._view.app import Viewer
+from jinx._view.guard import MAX_REQUESTS, Guard
+
+LOCAL = "127.0.0.1"
+_LOCAL_NAMES = frozenset({LOCAL, "localhost", "[::1]"})
+_SECRET_BYTES = 16
+_HEADER_SECONDS = 30.0
+_KEEP_ALIVE_SECONDS = 30
+_STARTING_SECONDS = 10.0
+_CHECK_SECONDS = 1.0
+
+
+class TimedProtocol(H11Protocol):
+    """HTTP for clients that send a whole request in time; others lose their connection."""
+
+    def connection_made(self, transport: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Start the clock with the connection."""
+        super().connection_made(transport)
+        self.loop.call_later(_HEADER_SECONDS, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        if self.cycle is None:  # pyright: ignore[reportUnnecessaryComparison]
+            self.transport.close()
+
+
+class ViewServer:
+    """A running viewer.
+
+    Args:
+        viewer: The application.
+        host: The interface to listen on.
+        port: The port; 0 takes a free one.
+        secret: The first part of the address; a random one by default.
+        idle_seconds: The server ends after so long without a request.
+        any_host: Whether requests may use any name of the server, as behind a proxy.
+    """
+
+    def __init__(
+        self,
+        viewer: Viewer,
+        *,
+        host: str = LOCAL,
+        port: int = 0,
+        secret: str | None = None,
+        idle_seconds: float | None = None,
+        any_host: bool = False,
+    ) -> None:
+        self.secret = secret or secrets.token_urlsafe(_SECRET_BYTES)
+        self._viewer = viewer
+        self._idle_seconds = idle_seconds
+        self._touched = time.monotonic()
+        self._socket = _bound(host, port)
+        self.port: int = self._socket.getsockname()[1]
+        hosts = None if any_host else _LOCAL_NAMES | {host}
+        config = uvicorn.Config(
+            Guard(viewer.application(), self.secret, hosts, self._touch),
+            http=TimedProtocol,
+            ws="none",
+            lifespan="off",
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=1,
+            # Beyond these, also a connection is refused; the guard refuses requests before.
+            limit_concurrency=4 * MAX_REQUESTS,
+        )
+        self._server = uvicorn.Server(config)
+        self._host = host
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{self._host}:{self.port}/{self.secret}/"
+
+    def run(self) -> None:
+        """Serve until `stop`, Ctrl-C or the idle time."""
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._viewer.thumbnails.close()
+            self._socket.close()
+
+    def start(self) -> threading.Thread:
+        """Serve in a thread, and return when the server answers."""
+        thread = threading.Thread(target=self.run, name="jinx view", daemon=True)
+        thread.start()
+        limit = time.monotonic() + _STARTING_SECONDS
+        while not self._server.started and thread.is_alive() and time.monotonic() < limit:
+            time.sleep(0.01)
+        return thread
+
+    def stop(self) -> None:
+        """End the server; open requests have a second."""
+        self._server.should_exit = True
+
+    def _touch(self) -> None:
+        self._touched = time.monotonic()
+
+    async def _serve(self) -> None:
+        watch = asyncio.create_task(self._end_when_idle())
+        await self._server.serve([self._socket])
+        watch.cancel()
+
+    async def _end_when_idle(self) -> None:
+        while self._idle_seconds is not None:
+            await asyncio.sleep(_CHECK_SECONDS)
+            if time.monotonic() - self._touched > self._idle_seconds:
+                self.stop()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
+    return listener
+
+
+def ssh_line(port: int, environment: Callable[[str], str | None] = os.environ.get) -> str | None:
+    """The command that forwards the port to the machine of someone who came over ssh; None for anyone else."""
+    if not environment("SSH_CONNECTION"):
+        return None
+    user, host = environment("USER") or "USER", socket.gethostname()
+    return f"ssh -N -L {port}:{LOCAL}:{port} {user}@{host}"

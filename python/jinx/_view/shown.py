@@ -1,0 +1,168 @@
+"""One dataset of the command line as the page sees it: columns, rows, samples and values."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jinx import _core
+from jinx._core import Reader
+from jinx._dataset.columns import column_names
+from jinx._view.charts import MISSING, Charts
+from jinx._view.media import Binary, BytesCache
+from jinx._view.media_type import HEAD_BYTES
+from jinx._view.query import Query
+from jinx._view.rows import CARD, SAMPLE, Path, row_of, value_at
+from jinx._view.selection import Selections
+from jinx.errors import JinxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+MAX_PAGE = 240
+_LOOKED_AT = 8
+_RAW_CHARACTERS = 200_000
+
+
+class ShownDataset:
+    """A dataset with everything that was computed for the page.
+
+    Args:
+        dataset: The dataset.
+        path: What `jinx.open` takes to open it again.
+    """
+
+    def __init__(self, dataset: Reader, path: str) -> None:
+        self.path = path
+        self._stored = dataset._derive(decoders=None, lazy=True)
+        self._heads = _with_heads(self._stored)
+        self.charts = Charts(self._stored)
+        self.selections = Selections(self._stored, self.charts)
+        self._values = BytesCache()
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def about(self) -> dict[str, Any]:
+        """What the page needs to know before it asks for samples."""
+        names = column_names(self._stored)
+        return {
+            "path": self.path,
+            "name": self.path.rstrip("/").rpartition("/")[2] or self.path,
+            "samples": len(self),
+            "columns": names,
+            "own": self._stored._roots()[2],
+            "media": self._has_media(),
+            "charts": [{"name": column.name, "kind": column.kind} for column in self.charts.columns.values()],
+        }
+
+    def _has_media(self) -> bool:
+        """Whether the first samples have pictures, sound or video, so that a grid shows more than a table."""
+        rows = [json.dumps(self._row(index)) for index in range(min(_LOOKED_AT, len(self)))]
+        return any('"$": "bytes", "type": "' in row for row in rows)
+
+    def page(self, query: Query, start: int, count: int) -> dict[str, Any]:
+        """Rows of a query, how many it has, and whether the search for its word is done."""
+        samples, total, is_complete = self.selections.page(query, max(0, start), max(0, min(count, MAX_PAGE)))
+        rows = [self._row(sample) for sample in samples]
+        return {"rows": rows, "total": total, "complete": is_complete}
+
+    def _row(self, index: int) -> dict[str, Any]:
+        try:
+            return {"sample": index, "row": row_of(self._heads[index], CARD)}
+        except (JinxError, OSError) as error:
+            return {"sample": index, "error": str(error)[:500]}
+
+    def sample(self, index: int) -> dict[str, Any]:
+        """All of a sample but its binary values.
+
+        Raises:
+            IndexError: The sample does not exist.
+        """
+        sample = self._heads[index]
+        return {"sample": index, "row": row_of(sample, SAMPLE), "raw": self._raw(index)}
+
+    def _raw(self, index: int) -> str:
+        """The stored line, or what `jinx cat` would print for a sample that has none."""
+        try:
+            text = self._stored[index].raw()
+        except (TypeError, AttributeError):
+            text = _core.row_json(self._heads, index, index + 1, False)  # noqa: FBT003
+        return text[: 4 * _RAW_CHARACTERS].decode(errors="replace").rstrip("\n")[:_RAW_CHARACTERS]
+
+    def texts(self, index: int) -> "Mapping[str, Any]":
+        """A sample of which binary values are only their first bytes.
+
+        Raises:
+            IndexError: The sample does not exist.
+        """
+        return self._heads[index]
+
+    def value(self, index: int, path: Path) -> Any:
+        """The value at a path of a sample.
+
+        Raises:
+            KeyError: There is no such value.
+        """
+        name = path[0] if path else None
+        if not isinstance(name, str) or not 0 <= index < len(self):
+            raise KeyError("no such value")
+        only = self._stored if self._stored._transforms else self._stored._derive(columns=[name])
+        return value_at(only[index].get(name), path[1:])
+
+    def binary(self, index: int, path: Path) -> Binary:
+        """The bytes at a path of a sample; the last ones stay in memory, as videos are read in parts.
+
+        Raises:
+            KeyError: There are no bytes there.
+        """
+        kept = self._values.get((index, path))
+        if kept is not None:
+            return kept
+        data = self.value(index, path)
+        if not isinstance(data, bytes):
+            raise KeyError(f"{'.'.join(map(str, path))} is not bytes")
+        self._values.put((index, path), data)
+        return data
+
+    def chart_counts(self, query: Query, names: list[str]) -> dict[str, Any]:
+        """The charts of columns under a query."""
+        is_ready = self.charts.prepare(names)
+        coded = {name: found for name in names if (found := self.charts.coded(name)) is not None}
+        counts, kept, is_complete = self.selections.counts(query, list(coded))
+        charts: list[dict[str, Any]] = []
+        for (name, column), counted in zip(coded.items(), counts, strict=True):
+            charts.append(
+                {
+                    "name": name,
+                    "edges": column.edges,
+                    "names": column.names,
+                    "all": column.counts[: column.bars],
+                    "kept": counted[: column.bars],
+                    "missing": counted[MISSING],
+                }
+            )
+        return {"charts": charts, "kept": kept, "complete": is_complete and is_ready, "waiting": not is_ready}
+
+
+def path_of(text: str) -> Path:
+    """A path in an address: a JSON list of names and numbers.
+
+    Raises:
+        KeyError: It is something else.
+    """
+    try:
+        steps = json.loads(text)
+    except ValueError:
+        steps = None
+    listed: list[Any] = [*steps] if isinstance(steps, list) else [None]
+    if not all(type(step) in {str, int} for step in listed):
+        raise KeyError(f"{text[:100]} is not a path")
+    return tuple(listed)
+
+
+def _with_heads(dataset: Reader) -> Reader:
+    """The samples with only the first bytes of each binary value, which say what it is."""
+    try:
+        return dataset._derive(rows=dataset._reopened(value_head=HEAD_BYTES))
+    except (JinxError, TypeError, OSError):  # columns in memory, or files that were replaced
+        return dataset

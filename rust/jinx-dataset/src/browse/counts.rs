@@ -1,0 +1,147 @@
+//! Counts the samples with each code, under the choices made in other columns.
+
+use jinx_core::checked_math::to_u64;
+use jinx_core::cores::usable_cores;
+use jinx_core::threads;
+use jinx_core::{Error, Result};
+
+/// Samples that a thread counts before it takes the next ones.
+const BLOCK: usize = 1 << 18;
+
+/// The codes of a column, one byte for each sample, and which codes are chosen.
+#[derive(Clone, Copy)]
+pub struct KeptCodes<'c> {
+    pub codes: &'c [u8],
+    pub is_kept: &'c [bool; 256],
+}
+
+/// How many samples have each code.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// For each column, the samples that every *other* column keeps.
+    pub by_column: Vec<[u64; 256]>,
+    /// The samples that all columns keep.
+    pub kept: u64,
+}
+
+/// Counts codes in each column, among the samples that the other columns keep and whose
+/// byte in `among` is not 0.
+///
+/// # Errors
+/// `Invalid` if a column has another length.
+pub fn linked_counts(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: usize) -> Result<Counts> {
+    check(columns, among, samples)?;
+    let blocks = (0..samples).step_by(BLOCK).map(|start| start..samples.min(start + BLOCK));
+    let count = |block: std::ops::Range<usize>, _| {
+        let mut counts = Counts { by_column: vec![[0; 256]; columns.len()], kept: 0 };
+        for i in block {
+            if among.is_some_and(|among| among[i] == 0) {
+                continue;
+            }
+            // A sample that exactly one column leaves out counts in this column only.
+            let (mut refusals, mut refusing) = (0, 0);
+            for (at, column) in columns.iter().enumerate() {
+                let is_refused = !column.is_kept[usize::from(column.codes[i])];
+                refusals += usize::from(is_refused);
+                refusing = if is_refused { at } else { refusing };
+            }
+            match refusals {
+                0 => {
+                    counts.kept += 1;
+                    for (column, counts) in columns.iter().zip(&mut counts.by_column) {
+                        counts[usize::from(column.codes[i])] += 1;
+                    }
+                }
+                1 => counts.by_column[refusing][usize::from(columns[refusing].codes[i])] += 1,
+                _ => {}
+            }
+        }
+        Ok(counts)
+    };
+    let mut sum = Counts { by_column: vec![[0; 256]; columns.len()], kept: 0 };
+    for part in threads::map(usable_cores(), blocks, "a counting thread", count) {
+        let part = part?;
+        sum.kept += part.kept;
+        let cells = sum.by_column.iter_mut().flatten().zip(part.by_column.iter().flatten());
+        cells.for_each(|(sum, count)| *sum += count);
+    }
+    Ok(sum)
+}
+
+/// The samples that all columns keep, in order.
+///
+/// # Errors
+/// `Invalid` if a column has another length, or there are more samples than 32 bits count.
+pub fn kept_samples(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: usize) -> Result<Vec<u32>> {
+    check(columns, among, samples)?;
+    let last = u32::try_from(samples).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
+    let is_kept = |i: usize| {
+        among.is_none_or(|among| among[i] != 0)
+            && columns.iter().all(|column| column.is_kept[usize::from(column.codes[i])])
+    };
+    Ok((0..samples).zip(0..last).filter(|(i, _)| is_kept(*i)).map(|(_, number)| number).collect())
+}
+
+fn check(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: usize) -> Result<()> {
+    let lengths = columns.iter().map(|column| column.codes.len()).chain(among.map(<[u8]>::len));
+    match lengths.into_iter().find(|length| *length != samples) {
+        Some(length) => {
+            Err(Error::invalid(format!("{} codes for {} samples", to_u64(length), to_u64(samples))))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_a_plain_loop() {
+        let samples = BLOCK + 1000;
+        let first: Vec<u8> = (0..samples).map(|i| u8::try_from(i % 7).unwrap()).collect();
+        let second: Vec<u8> = (0..samples).map(|i| u8::try_from(i * 31 % 11).unwrap()).collect();
+        let third: Vec<u8> = (0..samples).map(|i| if i % 5 == 0 { u8::MAX } else { 1 }).collect();
+        let among: Vec<u8> = (0..samples).map(|i| u8::from(i % 13 != 0)).collect();
+        let keeps = [[0, 3, 4], [1, 2, 10]].map(|codes: [usize; 3]| {
+            let mut kept = [false; 256];
+            codes.into_iter().for_each(|code| kept[code] = true);
+            kept
+        });
+        let all = [true; 256];
+        let columns = [
+            KeptCodes { codes: &first, is_kept: &keeps[0] },
+            KeptCodes { codes: &second, is_kept: &keeps[1] },
+            KeptCodes { codes: &third, is_kept: &all },
+        ];
+        for among in [None, Some(&among[..])] {
+            let counts = linked_counts(&columns, among, samples).unwrap();
+            for at in 0..columns.len() {
+                let mut expected = [0u64; 256];
+                for i in 0..samples {
+                    let others = columns.iter().enumerate().filter(|(other, _)| *other != at);
+                    let is_kept = among.is_none_or(|among| among[i] != 0)
+                        && others.into_iter().all(|(_, c)| c.is_kept[usize::from(c.codes[i])]);
+                    expected[usize::from(columns[at].codes[i])] += u64::from(is_kept);
+                }
+                assert_eq!(counts.by_column[at], expected);
+            }
+            let kept = kept_samples(&columns, among, samples).unwrap();
+            assert_eq!(to_u64(kept.len()), counts.kept);
+            let is_right = |i: &u32| {
+                let i = usize::try_from(*i).unwrap();
+                keeps[0][usize::from(first[i])] && keeps[1][usize::from(second[i])]
+            };
+            assert!(kept.iter().all(is_right) && kept.is_sorted());
+        }
+    }
+
+    #[test]
+    fn columns_of_another_length_are_refused() {
+        let column = KeptCodes { codes: &[1, 2], is_kept: &[true; 256] };
+        assert!(linked_counts(&[column], None, 3).is_err());
+        assert!(kept_samples(&[], Some(&[1]), 3).is_err());
+        assert_eq!(kept_samples(&[], None, 3).unwrap(), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Pages of a sorted dataset: samples are distributed over buckets, and only the buckets of a page are sorted.
+
+use crate::browse::numbers::Numbers;
+use jinx_core::{Error, Result};
+
+const BUCKETS: usize = 1 << 16;
+
+/// Samples in the order of their numbers; equal ones keep their order, and samples without a number come last.
+pub struct SortedPages {
+    /// The samples bucket by bucket.
+    samples: Vec<u32>,
+    /// Where each bucket starts, and the end of the last one.
+    starts: Vec<u32>,
+    is_sorted: Vec<bool>,
+    is_descending: bool,
+}
+
+impl SortedPages {
+    /// Distributes `chosen` samples, or all.
+    ///
+    /// # Errors
+    /// `Limit` for more samples than 32 bits count; `Invalid` for a sample without a cell in the column.
+    pub fn new(numbers: &Numbers, chosen: Option<&[u32]>, is_descending: bool) -> Result<Self> {
+        let count = chosen.map_or(numbers.len(), <[u32]>::len);
+        let total = u32::try_from(count).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
+        let sample = |i: usize| match chosen {
+            Some(chosen) => chosen[i],
+            None => u32::try_from(i).unwrap_or(u32::MAX),
+        };
+        let place = Place::new(numbers);
+        let bucket = |sample: u32| {
+            let at = usize::try_from(sample).unwrap_or(usize::MAX);
+            numbers.key(at).map_or(BUCKETS, |key| {
+                let bucket = place.bucket(numbers.number(key));
+                if is_descending { BUCKETS - 1 - bucket } else { bucket }
+            })
+        };
+        if chosen.is_some_and(|chosen| {
+            chosen.iter().any(|i| usize::try_from(*i).is_ok_and(|i| i >= numbers.len()))
+        }) {
+            return Err(Error::invalid("a sample past the end of the column"));
+        }
+        let mut starts = vec![0u32; BUCKETS + 2];
+        (0..count).for_each(|i| starts[bucket(sample(i)) + 1] += 1);
+        for at in 0..=BUCKETS {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        let mut samples = vec![0u32; usize::try_from(total).unwrap_or_default()];
+        for i in 0..count {
+            let sample = sample(i);
+            let next = &mut next[bucket(sample)];
+            if let Some(cell) = samples.get_mut(usize::try_from(*next).unwrap_or(usize::MAX)) {
+                *cell = sample;
+            }
+            *next += 1;
+        }
+        // The order of samples without a number is final.
+        let mut is_sorted = vec![false; BUCKETS + 1];
+        is_sorted[BUCKETS] = true;
+        Ok(Self { samples, starts, is_sorted, is_descending })
+    }
+
+    pub fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// Whether the samples from `start` on are in order already, so that the page needs no numbers.
+    pub fn is_ready(&self, start: usize, count: usize) -> bool {
+        self.buckets(start, count).all(|bucket| self.is_sorted[bucket])
+    }
+
+    /// The samples at `start` and after it.
+    pub fn page(&self, start: usize, count: usize) -> &[u32] {
+        let start = start.min(self.len());
+        &self.samples[start..self.len().min(start.saturating_add(count))]
+    }
+
+    /// Sorts what a page shows, by the numbers from which this was made.
+    pub fn sort_page(&mut self, numbers: &Numbers, start: usize, count: usize) {
+        for bucket in self.buckets(start, count) {
+            if !std::mem::replace(&mut self.is_sorted[bucket], true) {
+                let (start, end) = (self.start_of(bucket), self.start_of(bucket + 1));
+                let key = |sample: &u32| {
+                    let key = usize::try_from(*sample).ok().and_then(|i| numbers.key(i)).unwrap_or_default();
+                    if self.is_descending { !key } else { key }
+                };
+                self.samples[start..end].sort_by_key(key);
+            }
+        }
+    }
+
+    fn start_of(&self, bucket: usize) -> usize {
+        usize::try_from(self.starts[bucket]).unwrap_or(usize::MAX)
+    }
+
+    /// The buckets that hold a page.
+    fn buckets(&self, start: usize, count: usize) -> std::ops::Range<usize> {
+        let end = start.saturating_add(count).min(self.len());
+        if start >= end {
+            return 0..0;
+        }
+        let of = |place: usize| {
+            self.starts.partition_point(|start| usize::try_from(*start).is_ok_and(|start| start <= place)) - 1
+        };
+        of(start)..of(end - 1) + 1
+    }
+}
+
+/// Places numbers in buckets, in ascending order.
+struct Place {
+    least: f64,
+    /// Buckets per unit.
+    scale: f64,
+}
+
+impl Place {
+    fn new(numbers: &Numbers) -> Self {
+        let (least, largest) = numbers.range().unwrap_or_default();
+        #[allow(clippy::cast_precision_loss)]
+        let scale = (BUCKETS - 1) as f64 / (largest - least);
+        // A range over the largest float, or of one number.
+        Self { least, scale: if scale.is_finite() { scale } else { 0.0 } }
+    }
+
+    fn bucket(&self, number: f64) -> usize {
+        if number.is_infinite() {
+            return if number > 0.0 { BUCKETS - 1 } else { 0 };
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a cast of a float saturates
+        let bucket = ((number - self.least) * self.scale) as usize;
+        bucket.min(BUCKETS - 1)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::browse::numbers::tests::floats;
+
+    fn check(values: &[f64], chosen: Option<&[u32]>) {
+        let numbers = floats(values);
+        let all: Vec<u32> = (0..u32::try_from(values.len()).unwrap()).collect();
+        for is_descending in [false, true] {
+            let mut expected = chosen.unwrap_or(&all).to_vec();
+            let value = |i: &u32| values[usize::try_from(*i).unwrap()] + 0.0;
+            expected.sort_by(|a, b| {
+                let (a, b) = (value(a), value(b));
+                let order = if is_descending { b.total_cmp(&a) } else { a.total_cmp(&b) };
+                a.is_nan().cmp(&b.is_nan()).then(order)
+            });
+            let mut pages = SortedPages::new(&numbers, chosen, is_descending).unwrap();
+            assert_eq!(pages.len(), expected.len());
+            // From the end, in pages that cut buckets.
+            let mut found: Vec<u32> = Vec::new();
+            for start in (0..expected.len()).step_by(37).rev() {
+                pages.sort_page(&numbers, start, 37);
+                assert!(pages.is_ready(start, 37));
+                found.splice(0..0, pages.page(start, 37).iter().copied());
+            }
+            assert_eq!(found, expected, "{is_descending}");
+        }
+    }
+
+    #[test]
+    fn pages_are_those_of_a_stable_sort() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            f64::from(u32::try_from(state >> 40).unwrap())
+        };
+        let mut values: Vec<f64> = (0..1000).map(|_| random()).collect();
+        values.extend([
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            0.0,
+            1e300,
+            -1e300,
+            f64::MAX,
+            f64::MIN,
+        ]);
+        check(&values, None);
+        let chosen: Vec<u32> = (0..1000).filter(|i| i % 3 != 0).collect();
+        check(&values, Some(&chosen));
+        let small: Vec<f64> = (0..500).map(|i| f64::from(i % 3)).collect();
+        check(&small, None);
+        check(&[], None);
+        check(&[f64::NAN, f64::NAN], None);
+        check(&[7.0; 90], None);
+    }
+
+    #[test]
+    fn samples_past_the_column_are_refused() {
+        assert!(SortedPages::new(&floats(&[1.0]), Some(&[1]), false).is_err());
+    }
+}

@@ -1,0 +1,202 @@
+"""Tags and notes: on disk before they are acknowledged, a file for each person, and views of what was annotated."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+import jinx
+from jinx._dataset.identity import identity_of
+from jinx._notes.agreement import cohen_kappa, krippendorff_alpha, percent
+from jinx._notes.journal import Journal, Note, NotesFile
+from jinx._notes.merge import agreement, annotated
+from view_data import until
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "a.jinx"
+    with jinx.Writer(path) as writer:
+        for i in range(50):
+            writer.write({"id": f"s{i}", "text": f"text {i}"})
+    return path
+
+
+def journal(path: Path, small: Path, by: str = "anna") -> Journal:
+    return Journal(str(path), dataset=str(small), identity=identity_of(jinx.open(small)), by=by)
+
+
+def test_notes_come_back(tmp_path: Path, small: Path) -> None:
+    written = journal(tmp_path / "anna.notes", small)
+    written.set(3, Note(("good",), ""))
+    written.set(7, Note(("bad", "blurry"), "why?\n"))
+    written.set(3, Note((), ""))
+    written.set(9, Note(("good",), ""))
+    with pytest.raises(jinx.InvalidError, match="another viewer"):
+        journal(tmp_path / "anna.notes", small)
+    written.close()
+    again = journal(tmp_path / "anna.notes", small)
+    assert again.content.given == {7: Note(("bad", "blurry"), "why?\n"), 9: Note(("good",), "")}
+    again.close()
+
+
+def test_a_line_that_was_cut_is_not_there(tmp_path: Path, small: Path) -> None:
+    path = tmp_path / "anna.notes"
+    written = journal(path, small)
+    for i in range(5):
+        written.set(i, Note(("good",), f"note {i}"))
+    written.close()
+    data = path.read_bytes()
+    head = data.index(b"\n") + 1
+    for cut in range(head, len(data) + 1, 7):
+        path.write_bytes(data[:cut])
+        whole = data[:cut].count(b"\n") - 1
+        assert len(NotesFile.read(str(path)).notes) == whole
+        with_more = journal(path, small)
+        with_more.set(40, Note((), "after"))
+        with_more.close()
+        assert sorted(NotesFile.read(str(path)).notes) == [*range(whole), 40]
+    path.write_bytes(data[: head // 2])
+    journal(path, small).close()
+    assert NotesFile.read(str(path)).notes == {}
+
+
+def test_other_files_are_refused(tmp_path: Path, small: Path) -> None:
+    other = tmp_path / "b.jinx"
+    with jinx.Writer(other) as writer:
+        writer.write({"id": "x"})
+    journal(tmp_path / "anna.notes", small).close()
+    with pytest.raises(jinx.MismatchError, match="is for 50 samples"):
+        journal(tmp_path / "anna.notes", other)
+    (tmp_path / "odd").write_text("hello\n")
+    with pytest.raises(jinx.CorruptFileError, match="not a file of notes"):
+        NotesFile.read(str(tmp_path / "odd"))
+
+
+def test_annotated_samples_are_a_view(tmp_path: Path, small: Path) -> None:
+    for by, given in {"anna": {3: "good", 8: "bad"}, "ben": {8: "bad", 9: "good", 3: "bad"}}.items():
+        written = journal(tmp_path / f"{by}.notes", small, by)
+        for sample, tag in given.items():
+            written.set(sample, Note((tag,), f"by {by}"))
+        written.close()
+    files = [NotesFile.read(str(tmp_path / f"{by}.notes")) for by in ("anna", "ben")]
+    one = annotated(files[:1])
+    assert (one["id"], [list(tags) for tags in one["tags"]]) == (["s3", "s8"], [["good"], ["bad"]])
+    both = annotated(files)
+    assert both["id"] == ["s3", "s8", "s9"]
+    assert both["agreed"].tolist() == [False, True, True]
+    assert both["note_anna"] == ["by anna", "by anna", None]
+    both.save(tmp_path / "both.jinx")
+    assert jinx.open(tmp_path / "both.jinx")[0]["tags_ben"] == ["bad"]
+    facts = agreement(files)
+    assert (facts["samples"], facts["shared"], facts["percent"]) == (3, 2, 0.5)
+    with pytest.raises(jinx.InvalidError, match="two files are by anna"):
+        annotated([files[0], files[0]])
+
+
+def test_the_command_saves_and_compares(tmp_path: Path, small: Path) -> None:
+    from jinx._cli.program import run
+
+    for by in ("anna", "ben"):
+        written = journal(tmp_path / f"{by}.notes", small, by)
+        written.set(5, Note(("good",), ""))
+        written.close()
+    out = tmp_path / "annotated.jinx"
+    assert run(["notes", str(tmp_path / "anna.notes"), str(tmp_path / "ben.notes"), "--save", str(out)]) == 0
+    assert jinx.open(out)["id"] == ["s5"]
+    assert run(["notes", str(small)]) == 1
+
+
+def test_agreement_is_that_of_published_examples() -> None:
+    # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), C: four observers, twelve units.
+    table = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+    ]
+    alpha = krippendorff_alpha(list(zip(*table, strict=True)))
+    assert alpha == pytest.approx(0.743, abs=5e-4)
+    # Cohen's kappa in Wikipedia's example: 20 times yes from both, 15 times no, 5 and 10 apart.
+    first = ["y"] * 20 + ["y"] * 5 + ["n"] * 10 + ["n"] * 15
+    second = ["y"] * 20 + ["n"] * 5 + ["y"] * 10 + ["n"] * 15
+    assert cohen_kappa(first, second) == pytest.approx(0.4)
+    assert percent(list(zip(first, second, strict=True))) == pytest.approx(0.7)
+    assert percent([]) is None
+    assert cohen_kappa([1], [None]) is None
+    assert krippendorff_alpha([[1, 1], [1, 1]]) is None
+
+
+def post(url: str, sample: int, tags: list[str]) -> None:
+    body = json.dumps({"sample": sample, "tags": tags, "note": ""}).encode()
+    request = Request(f"{url}notes", data=body, headers={"Content-Type": "application/json"})
+    with urlopen(request, timeout=60) as answer:
+        assert answer.status == 200
+
+
+def test_a_killed_viewer_loses_nothing_acknowledged(tmp_path: Path, small: Path) -> None:
+    notes = tmp_path / "anna.notes"
+    command = [sys.executable, "-m", "jinx", "view", str(small), "--no-open", "--notes", str(notes)]
+    viewer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert viewer.stdout is not None
+    url = viewer.stdout.readline().strip()
+    acknowledged: list[int] = []
+
+    def annotate(first: int) -> None:
+        try:
+            for sample in range(first, 50, 4):
+                post(url, sample, ["good"])
+                acknowledged.append(sample)
+        except OSError:
+            return
+
+    writers = [threading.Thread(target=annotate, args=(first,)) for first in range(4)]
+    for writer in writers:
+        writer.start()
+    while len(acknowledged) < 12 and any(writer.is_alive() for writer in writers):
+        time.sleep(0.005)
+    assert len(acknowledged) >= 12
+    viewer.send_signal(signal.SIGKILL)
+    viewer.wait(10)
+    for writer in writers:
+        writer.join(70)
+    viewer.stdout.close()
+    kept = NotesFile.read(str(notes)).given
+    assert set(acknowledged) <= set(kept)
+
+
+def test_tags_by_keys(page: Any, small: Path, tmp_path: Path) -> None:
+    from jinx._view.app import Viewer
+    from jinx._view.server import ViewServer
+    from jinx._view.shown import ShownDataset
+
+    kept = journal(tmp_path / "anna.notes", small)
+    server = ViewServer(Viewer([ShownDataset(jinx.open(small), str(small))], {}, notes=kept, tags=["good", "bad"]))
+    thread = server.start()
+    page.goto(f"{server.url}?layout=grid")
+    page.wait_for_selector(".card .id")
+    page.keyboard.press("j")
+    page.keyboard.press("2")
+    page.wait_for_selector(".card[data-index='0'] .tag")
+    page.keyboard.press("j")
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    page.keyboard.press("u")
+    until(page, "() => document.querySelectorAll(\".card[data-index='1'] .tag\").length === 1")
+    page.keyboard.press("n")
+    page.wait_for_selector("#note")
+    page.keyboard.type("a note")
+    page.keyboard.press("Escape")
+    until(page, "() => document.querySelector('.notes [role=status]').textContent === 'saved'")
+    server.stop()
+    thread.join(60)
+    kept.close()
+    given = NotesFile.read(str(tmp_path / "anna.notes")).given
+    assert given == {0: Note(("bad",), ""), 1: Note(("good",), "a note")}
