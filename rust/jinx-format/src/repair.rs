@@ -372,7 +372,8 @@ impl LineHashes {
                 else {
                     return Err(error);
                 };
-                if damaged.is_empty() || damaged == [0..*length] {
+                let is_all = damaged.len() == 1 && damaged[0] == (0..*length);
+                if damaged.is_empty() || is_all {
                     return Err(error);
                 }
                 (shard.sidecar_bytes(*offset, *length)?, damaged, Some(error))

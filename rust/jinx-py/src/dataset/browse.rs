@@ -117,8 +117,7 @@ pub fn view_counts(
     samples: usize,
 ) -> PyResult<(Vec<Vec<u64>>, u64)> {
     let kept = kept_of(&columns)?;
-    let counts =
-        py.detach(|| browse::linked_counts(&kept_codes(&columns, &kept), among.as_deref(), samples));
+    let counts = py.detach(|| browse::linked_counts(&kept_codes(&columns, &kept), among.as_deref(), samples));
     let counts = counts.into_py_result()?;
     Ok((counts.by_column.iter().map(|column| column.to_vec()).collect(), counts.kept))
 }
@@ -142,7 +141,8 @@ pub fn view_kept<'py>(
 /// Which codes of each column are kept.
 fn kept_of(columns: &[(PyBackedBytes, PyBackedBytes)]) -> PyResult<Vec<[bool; 256]>> {
     let kept = |(_, kept): &(PyBackedBytes, PyBackedBytes)| {
-        let kept: &[u8; 256] = kept[..].try_into().map_err(|_| to_py(&Error::invalid("give 256 bytes for a column")))?;
+        let kept: &[u8; 256] =
+            kept[..].try_into().map_err(|_| to_py(&Error::invalid("give 256 bytes for a column")))?;
         Ok(kept.map(|kept| kept != 0))
     };
     columns.iter().map(kept).collect()
