@@ -24,7 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx import errors, mds, torch
     from jinx._annotate.annotate import annotate
-    from jinx._convert.convert import convert, stream
+    from jinx._convert.convert import convert
+    from jinx._convert.stream import stream
     from jinx._dataset.dataset import Dataset
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
@@ -137,7 +138,7 @@ _LAZY = {
     "sort": "jinx._order.sort",
     "select": "jinx._rewrite.select",
     "split": "jinx._rewrite.split",
-    "stream": "jinx._convert.convert",
+    "stream": "jinx._convert.stream",
     "verify": "jinx._files.verify",
 }
 

@@ -2,19 +2,18 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
-from jinx._arguments import encodable
 from jinx._convert.inputs import Inputs, find_inputs, in_place, is_paths, paths_of
 from jinx._convert.mds_copy import copy_mds, may_copy
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.part_inputs import require_same_inputs
-from jinx._convert.remote import fetched, is_url
+from jinx._convert.remote import fetched
 from jinx._convert.splits import file_name, splits_of
 from jinx._dataset.columns import schema_if_empty
 from jinx._dataset.reopen_with import reopen_with
@@ -32,7 +31,6 @@ from jinx._views.bases import is_view
 from jinx._writer_copy import copy_all
 
 if TYPE_CHECKING:
-    from jinx._convert.formats import FormatName
     from jinx._convert.kept_lengths import KeptLengths
     from jinx._dataset.dataset import Dataset
     from jinx._writer import Writer
@@ -100,45 +98,6 @@ def _convert_to_url(source: Any, url: str, progress: Progress | None, options: C
     with local_output(url, overwrite=settings.core["overwrite"]) as path:
         result = convert(source, path, progress=progress, **options)
     return replace(result, path=url)
-
-
-def stream(
-    path: Path | Sequence[Path],
-    columns: str | Iterable[str] | None = None,
-    *,
-    input_format: "FormatName | None" = None,
-    where: str | None = None,
-    markers: bool = False,
-) -> Iterator[dict[str, Any]]:
-    """The samples of any input format as plain dicts, one after another.
-
-    Args:
-        path: A file, a directory, a pattern, a URL, or a list of these.
-        columns: Only these columns.
-        input_format: The format, if the suffix does not show it.
-        where: Only the samples that this expression selects; see `Dataset.filter`.
-        markers: Read markers also in rows that do not begin with `"$jinx": 1`; see `convert`.
-    """
-    names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
-    if where is not None:
-        encodable("the expression", where)
-    paths = paths_of(path)
-
-    def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
-        inputs = find_inputs(files, input_format)
-        if not inputs.files:
-            return iter(())
-        # Files are opened one after another; the working directory may have changed by then.
-        if inputs.format == "jinx" and any(is_view(file) for file in inputs.files):
-            return _of_views(inputs.files, names, where)
-        absolute = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
-        return _core.stream(absolute, input_format=inputs.format, columns=names, where=where, markers=markers)
-
-    def download() -> Iterator[dict[str, Any]]:
-        with fetched(paths, tempfile.gettempdir()) as local:
-            yield from read(local)
-
-    return download() if any(is_url(name) for name in paths) else read(paths)
 
 
 def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progress: Progress | None) -> WriteResult:
@@ -486,15 +445,6 @@ class Conversion:
             return sample
         names = sample if columns is None else [name for name in columns if name in sample]
         return {rename.get(name, name): sample[name] for name in names if name not in dropped}
-
-
-def _of_views(files: Sequence[str], columns: list[str] | None, where: str | None) -> Iterator[dict[str, Any]]:
-    from jinx._dataset.dataset import Dataset
-    from jinx._open import open
-
-    whole = Dataset.concat([open(file) for file in files])
-    chosen = whole if where is None else whole.filter(where)
-    return map(dict, chosen if columns is None else chosen.select_columns(columns))
 
 
 def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, Any]) -> str:

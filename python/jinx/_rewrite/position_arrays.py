@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from jinx._convert.convert import stream
 from jinx._convert.inputs import find_inputs
+from jinx._convert.stream import stream
 from jinx._rewrite.inputs import openable
 from jinx._rewrite.positions_file import Origin
 

@@ -460,10 +460,8 @@ impl Reader {
         measures::sizes(py, &self.view)
     }
 
-    /// The samples of the view that an expression selects, at most `limit`, as positions over all shards; and for each
-    /// path whether it was looked up and no sample has it.
-    ///
-    /// `paths` are the paths of the expression as lists of names. `kinds` are the kinds of their values in the files.
+    /// Positions (over all shards) of at most `limit` samples that an expression selects; and for each of its `paths`,
+    /// whether it was looked up and no sample has it. `kinds` are the kinds of their values in the files.
     #[pyo3(signature = (expression, paths, kinds, limit = None))]
     fn _filter(
         &self,
