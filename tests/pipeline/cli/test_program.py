@@ -193,7 +193,7 @@ def test_dialogs_are_never_converted_onto_their_input(folder, capsys):
     line = '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n'
     (folder / "m.jsonl").write_text(line)
     words = ["m.jsonl", "--from", "messages", "--to", "alpaca", "--overwrite"]
-    assert run(["convert-dialog", "m.jsonl", *words]) == 2
+    assert run(["convert-schema", "m.jsonl", *words]) == 2
     assert "is also an input" in capsys.readouterr().err
     assert (folder / "m.jsonl").read_text() == line
 
@@ -274,22 +274,22 @@ def test_the_error_of_a_row_is_one_line(folder, capsys):
     assert "row 0: python_file_mapper: ValueError: one two\n" in capsys.readouterr().err
 
 
-def test_convert_dialog_there_and_back(folder, capsys):
+def test_convert_schema_there_and_back(folder, capsys):
     turns = [{"from": "human", "value": "What is it?"}, {"from": "gpt", "value": "A cat."}]
     records = [{"id": str(n), "conversations": turns} for n in range(3)]
     (folder / "llava.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert run(["convert-dialog", "llava.jsonl", "chat.jinx", "--from", "llava", "--to", "messages"]) == 0
+    assert run(["convert-schema", "llava.jsonl", "chat.jinx", "--from", "llava", "--to", "messages"]) == 0
     assert "3 samples" in capsys.readouterr().err
     assert rows_of(folder / "chat.jinx")[0]["messages"] == [
         {"role": "user", "content": "What is it?"},
         {"role": "assistant", "content": "A cat."},
     ]
-    assert run(["convert-dialog", "chat.jinx", "back.jsonl", "--from", "messages", "--to", "llava"]) == 0
+    assert run(["convert-schema", "chat.jinx", "back.jsonl", "--from", "messages", "--to", "llava"]) == 0
     assert [json.loads(line) for line in (folder / "back.jsonl").read_text().splitlines()] == records
-    assert run(["convert-dialog", "llava.jsonl", "no.jinx", "--from", "alpaca", "--to", "messages"]) != 0
+    assert run(["convert-schema", "llava.jsonl", "no.jinx", "--from", "alpaca", "--to", "messages"]) != 0
     assert "llava.jsonl: sample 0: " in capsys.readouterr().err
     assert not (folder / "no.jinx").exists()
-    assert run(["convert-dialog", "llava.jsonl", "no.jinx", "--from", "lava", "--to", "messages"]) == 2
+    assert run(["convert-schema", "llava.jsonl", "no.jinx", "--from", "lava", "--to", "messages"]) == 2
 
 
 def test_each_command_names_a_remedy_that_it_has(tmp_path, capfd, monkeypatch):

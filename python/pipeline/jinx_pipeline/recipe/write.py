@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Options, Recipe, Step
+from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step
 
 
 def as_data(recipe: Recipe) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
         sections: dict[str, Any] = {"dataset": asdict(recipe.roles), **recipe.graph}
     else:
         sections = {
-            "dataset": {"sources": [asdict(source) for source in recipe.sources], **asdict(recipe.roles)},
+            "dataset": {"sources": [_source(source) for source in recipe.sources], **asdict(recipe.roles)},
             "process": [{step.operator.name: {**step.operator.parameters, **_requests(step)}} for step in recipe.steps],
             "export": None if recipe.export is None else asdict(recipe.export),
         }
@@ -31,6 +31,15 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
         "has_branches": recipe.has_branches and recipe.graph is None,
     }
     return json.loads(json.dumps(data, default=_function))
+
+
+def _source(source: SourceSpec) -> dict[str, Any]:
+    data = asdict(source)
+    query = data.pop("query")
+    if query is None:
+        return data
+    del data["path"]  # the name of the query
+    return {**query, **data}
 
 
 def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
