@@ -55,3 +55,18 @@ def test_no_sample_is_kept_twice_after_a_killed_rewrite(part, tmp_path):
     kept = [sample["n"] for sample in jinx.open(done.out)]
     assert len(set(kept)) == len(kept)
     assert part < 0.5 or len(kept) > count / 10
+
+
+def test_a_repaired_shard_is_no_other_shard_of_its_directory(tmp_path):
+    """Its samples would appear twice."""
+    folder = tmp_path / "shards"
+    with jinx.Writer(folder, shard_size=1) as writer:
+        writer.write_many({"n": i} for i in range(3))
+    jinx.repair(folder / "shard-00001.jinx")
+    (folder / "shard-00001.repaired.jinx").unlink()
+    (folder / "jinx.json").unlink()
+    with pytest.raises(ValueError, match="another shard"):
+        jinx.repair(folder / "shard-00001.jinx")
+    assert jinx.repair(folder / "shard-00001.jinx", dry_run=True).kept == 1
+    jinx.repair(folder / "shard-00001.jinx", tmp_path / "shard-00001.jinx")
+    assert jinx.open(folder)["n"].tolist() == [0, 1, 2]

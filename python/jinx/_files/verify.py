@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 
 from jinx import _core
+from jinx._directories import has_manifest
 from jinx._open import PLAIN, expand_pattern, look, missing
 from jinx._outputs import output_name
 from jinx._results import Problem, RepairResult
@@ -71,11 +72,24 @@ def repair(
 
     Raises:
         FileNotFoundError: The file does not exist.
+        ValueError: `out` is not given, and a file next to the damaged one would be another shard of its directory.
     """
     name = os.fsdecode(path)
+    if out is None and not dry_run and _is_among_shards(name):
+        raise ValueError(
+            f"{name}: this is a shard of a directory without jinx.json, in which the result would be another shard and "
+            "its samples appear twice; give another place with --out (out=...)"
+        )
     try:
         return RepairResult(**_core.repair(name, None if out is None else output_name(out), dry_run))
     except FileNotFoundError:
         if look(name) is not None:
             raise
         raise missing(name) from None
+
+
+def _is_among_shards(name: str) -> bool:
+    """Whether any file next to this one whose name begins alike is part of the same directory of shards."""
+    folder, file = os.path.split(os.path.abspath(name))  # noqa: PTH100 - str in, str out
+    is_of_writer = os.path.basename(folder).startswith(".")  # noqa: PTH119 - the directory of an interrupted writer
+    return file.startswith("shard-") and not is_of_writer and not has_manifest(folder)
