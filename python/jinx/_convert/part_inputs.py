@@ -32,8 +32,8 @@ def require_same_inputs(directory: str, inputs: Inputs, settings: Settings) -> N
             marker.unlink()
         raise MismatchError(
             f"{directory}: the parts in this directory are made of other input files or with other options, so that "
-            "samples would be missing or appear twice; repeat the same command for every part, or write all of them "
-            "to a new directory"
+            "samples would be missing or appear twice; repeat the same command for every part, or remove the directory "
+            "and write all of them again"
         )
 
 
