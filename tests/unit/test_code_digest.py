@@ -182,11 +182,11 @@ def test_functions_of_files(tmp_path):
 
 
 IMPORTS = {
-    "module": "import mine",
-    "name": "from mine import name",
-    "submodule": "from mine import part",
-    "dotted": "import mine.part as inner",
-    "inner": "def inner():\n        from mine.part import name\n        return name()",
+    "module": "import imported_later",
+    "name": "from imported_later import name",
+    "submodule": "from imported_later import part",
+    "dotted": "import imported_later.part as inner",
+    "inner": "def inner():\n        from imported_later.part import name\n        return name()",
 }
 
 
@@ -194,15 +194,15 @@ IMPORTS = {
 def test_modules_that_a_function_imports_when_it_runs(tmp_path, monkeypatch, kind):
     """A module is neither imported for it nor looked up among those that are, which differ in each process."""
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "mine").mkdir()
-    files = [tmp_path / "mine" / name for name in ("__init__.py", "part.py")]
+    (tmp_path / "imported_later").mkdir()
+    files = [tmp_path / "imported_later" / name for name in ("__init__.py", "part.py")]
     for file in files:
         file.write_text("name = len")
     space: dict = {}
     body = f"    {IMPORTS[kind]}\n    import collections.abc, no_such_module\n"
     exec(f"def count(sample):\n{body}", space)
     before = code_digest(space["count"])
-    assert "mine" not in sys.modules
+    assert "imported_later" not in sys.modules
     files[kind in {"submodule", "dotted", "inner"}].write_text("name = sum")
     importlib.invalidate_caches()
     assert code_digest(space["count"]) != before

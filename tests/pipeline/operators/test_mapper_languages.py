@@ -39,6 +39,12 @@ CHANGED: dict[str, dict[str, str]] = {
         "chinese": "我们去了博物馆,看到(很多)东西。网址:www.ex.cn/a 好!\n我们去了。我们去了。",
         "emoji": "Party 🎉🎉 ➤ now ◆ 👨\u200d👩\u200d👧 ❤️ 100% fun…\nyes! yes!",
     },
+    "pii_redaction_mapper": {
+        "english": (
+            "Dr. Ray’s report — see https://ex.org/a. Write to [EMAIL_REDACTED], [IP_REDACTED]!\nIt rained. It rained."
+        ),
+        "arabic": "ذهبنا إلى المتحف، وشاهدنا «أشياء» كثيرة. راسلني [EMAIL_REDACTED]؟\nنعم. نعم.",
+    },
     "punctuation_normalization_mapper": {
         "english": "Dr. Ray's report  -  see https://ex.org/a. Write to a.b@ex.org, 10.0.0.1!\nIt rained. It rained.",
         "chinese": "我们去了博物馆,看到(很多)东西.网址:www.ex.cn/a 好!\n我们去了.我们去了.",
@@ -80,7 +86,21 @@ CHANGED: dict[str, dict[str, str]] = {
     },
     "whitespace_normalization_mapper": {"emoji": "Party 🎉🎉 ➤ now ◆ 👨\u200d👩\u200d👧 ❤️ 100% fun…\nyes! yes!"},
 }
-MAPPERS = [name for name in names() if (cls := operator_class(name)).kind == "mapper" and cls.modality == "text"]
+# These read or write more than the texts; they have tests of their own.
+OF_OTHER_COLUMNS = {
+    "agent_bad_case_signal_mapper",
+    "agent_dialog_normalize_mapper",
+    "agent_tool_type_mapper",
+    "extract_tables_from_html_mapper",
+    "latex_merge_tex_mapper",
+    "tool_success_tagger_mapper",
+    "usage_counter_mapper",
+}
+MAPPERS = [
+    name
+    for name in names()
+    if (cls := operator_class(name)).kind == "mapper" and cls.modality == "text" and name not in OF_OTHER_COLUMNS
+]
 
 
 def test_every_mapper_is_in_the_table():

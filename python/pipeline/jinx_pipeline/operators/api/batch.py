@@ -47,8 +47,7 @@ class Batch:
         positions: Positions of the samples in the source, int64 of shape (n,).
         roles: The columns of texts and media.
         stats: Statistics by name, an Arrow array with a value for each sample; filters add to them.
-        known_stats: By name of the statistic, the digest of the filter that computed it for the current texts and
-            media.
+        known_stats: For each statistic, the digest of the filter that computed it for these texts and media.
         is_open: Whether a column that no sample of the batch has counts as missing, not as unknown, because samples of
             other batches may have it. The column of a role counts as missing only if the input has it; otherwise an
             operator would silently do nothing.
