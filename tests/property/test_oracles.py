@@ -100,15 +100,15 @@ def test_bytes_as_text_are_read_as_python_reads_them(encoding, place, data):
 
 
 def each_member(make: Callable[[], Any], data: bytes, *, zeros: bool = False) -> bytes:
-    """All members of a compressed file, one after the other, and nothing behind them but zeros where those may be."""
+    """All members of a compressed file, one after the other; zeros may lie behind each where that is allowed."""
     out = b""
     while True:
         decoder = make()
         out += decoder.decompress(data)
         if not decoder.eof:
             raise ValueError("ends early")
-        data = decoder.unused_data
-        if not data or (zeros and not data.strip(b"\0")):
+        data = decoder.unused_data.lstrip(b"\0") if zeros else decoder.unused_data
+        if not data:
             return out
 
 
