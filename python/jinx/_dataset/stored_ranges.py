@@ -3,9 +3,11 @@
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from jinx import _core
@@ -59,23 +61,24 @@ class StoredRanges:
         if self._rows is None or name in self._hidden:
             yield from [None] * len(indices)
             return
+        sidecar_of = cache(_core.sidecar_of)  # reads the file's footer
         for index in indices:
             row = index if self._origin is None else self._origin[index]
             file = self._files[bisect_right(self._stops, row)]
-            yield _value(json.loads(self._rows[index].raw()), name, file)
+            yield _value(json.loads(self._rows[index].raw()), name, file, sidecar_of)
 
 
 class _OtherFormError(Exception):
     """A value is stored in another form than plain JSON or as it is."""
 
 
-def _value(row: dict[str, Any], name: str, file: str) -> Any | None:
+def _value(row: dict[str, Any], name: str, file: str, sidecar_of: Callable[[str], Path | None]) -> Any | None:
     if "." in name:
         return None
     keys = [key for key in (name, f"{name}.raw.bin") if key in row]
     if len(keys) != 1:
         return None
-    sidecar = _core.sidecar_of(file)
+    sidecar = sidecar_of(file)
     if sidecar is None:
         return None
     try:

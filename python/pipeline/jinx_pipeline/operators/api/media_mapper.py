@@ -1,4 +1,4 @@
-"""The base class of mappers that replace audios or videos by edited ones."""
+"""The base class of mappers that replace media by edited ones."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class MediaMapper(Mapper):
     save_dir: str | None = None
 
     batch_size = 4
-    pure = False  # encoders differ between versions of FFmpeg
+    pure = False  # encoders differ between versions of FFmpeg and Pillow
     role: ClassVar[Role] = "videos"
 
     @abstractmethod

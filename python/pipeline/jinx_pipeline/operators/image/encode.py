@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from jinx_pipeline.operators.api.media_mapper import MadeMedium
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
 
@@ -19,25 +20,13 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "TIFF": {},
     "BMP": {},
 }
-_SUFFIXES: Final = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "GIF": "gif", "TIFF": "tif", "BMP": "bmp"}
+_SUFFIXES: Final = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "TIFF": ".tif", "BMP": ".bmp"}
 _ANIMATED: Final = frozenset({"PNG", "WEBP", "GIF", "TIFF"})
 # The frames of an animation have at most this many times as many pixels as Pillow allows for one image.
 _MOST_PIXELS: Final = 4
 
 
-class EncodedImage(NamedTuple):
-    """An encoded image.
-
-    Attributes:
-        data: The file.
-        suffix: The suffix of its format, without a dot.
-    """
-
-    data: bytes
-    suffix: str
-
-
-def edited(medium: Media, edit: Callable[["Image"], "Image"]) -> EncodedImage:
+def edited(medium: Media, edit: Callable[["Image"], "Image"]) -> MadeMedium:
     """An image after an edit of each of its frames.
 
     It keeps its format (JPEG with quality 95 and full colour resolution; WebP with quality 95), its EXIF data with the
@@ -60,7 +49,7 @@ def edited(medium: Media, edit: Callable[["Image"], "Image"]) -> EncodedImage:
             frames[0].save(out, kind, **_OPTIONS[kind], **_metadata(image, kind, frames))
         except (OSError, SyntaxError, EOFError) as error:
             raise MediaError(f"{medium!r} cannot be decoded to its end: {error}") from error
-    return EncodedImage(out.getvalue(), _SUFFIXES[kind])
+    return MadeMedium(out.getvalue(), _SUFFIXES[kind])
 
 
 def _frames(image: Any, kind: str, edit: Callable[["Image"], "Image"]) -> "list[Image]":

@@ -1,13 +1,15 @@
 """Blurs images: the operator `image_blur_mapper`."""
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from jinx_pipeline.operators.api.media_mapper import MadeMedium
 from jinx_pipeline.operators.api.parameters import Range, Share
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.image.blur import Blur, blurred
 from jinx_pipeline.operators.image.edited_images import ImageMapper
-from jinx_pipeline.operators.image.encode import EncodedImage, edited
+from jinx_pipeline.operators.image.encode import edited
 from jinx_pipeline.sample.media import Media
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class ImageBlurMapper(ImageMapper):
     blur_type: Blur = "gaussian"
     radius: Annotated[float, Range(0, 1000)] = 2
 
-    def edit(self, medium: Media, rng: "np.random.Generator") -> EncodedImage | None:
+    def edit(self, medium: Media, sample: Mapping[str, Any], rng: "np.random.Generator") -> MadeMedium | None:
         if rng.random() >= self.p:
             return None
         return edited(medium, partial(blurred, kind=self.blur_type, radius=self.radius))
