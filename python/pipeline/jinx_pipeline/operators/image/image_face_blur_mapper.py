@@ -1,13 +1,15 @@
 """Blurs faces in images: the operator `image_face_blur_mapper`."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+from jinx_pipeline.operators.api.media_mapper import MadeMedium
 from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.image.blur import Blur, blurred
 from jinx_pipeline.operators.image.edited_images import ImageMapper
-from jinx_pipeline.operators.image.encode import EncodedImage, edited
+from jinx_pipeline.operators.image.encode import edited
 from jinx_pipeline.operators.image.faces import Face, FindsFaces
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media
@@ -46,8 +48,8 @@ class ImageFaceBlurMapper(FindsFaces, ImageMapper):
     blur_type: Blur = "gaussian"
     radius: Annotated[float, Range(0, 1000)] = 2
 
-    def edit(self, medium: Media, rng: "np.random.Generator") -> EncodedImage | None:
-        del rng
+    def edit(self, medium: Media, sample: Mapping[str, Any], rng: "np.random.Generator") -> MadeMedium | None:
+        del sample, rng
         faces = self.faces(medium)
         if not faces:
             return None
