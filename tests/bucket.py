@@ -289,6 +289,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 128
+    daemon_threads = False  # so that closing waits until each has closed its socket
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -119,7 +119,7 @@ def written_by(code: str) -> list[str]:
         return [shlex.split(code.split(" --", maxsplit=1)[0])[-1]]
     if code.startswith("jinx "):
         return []
-    return re.findall(r'(?:\b(?:Writer|convert)\((?:\S.*, )?|\bout=|\.save\()"([\w./-]+)"[,)]', code)
+    return re.findall(r'(?:\b(?:Writer|convert)\((?:\S.*, )?|\bout=|\.save\()"([\w./:-]+)"[,)]', code)
 
 
 def run(directory: Path, codes: list[str], before: str = "", after: str = "") -> None:

@@ -483,7 +483,7 @@ def upload(path: str | PathLike[str], url: str, overwrite: bool, options: Mappin
 def io_statistics() -> dict[str, int]:
     """What this process has read from stores: requests, failures, fetched_bytes, cached_bytes, read_bytes."""
 
-def cache_directory(directory: str | PathLike[str] | None = None) -> str | None:
+def cache_directory(directory: str | PathLike[str] | None = None) -> Path | None:
     """The given directory, or the usual one of the cache; None if it is turned off."""
 
 def cache_contents(directory: str | PathLike[str]) -> tuple[int, int, int, int]:

@@ -53,6 +53,7 @@ def _commit(url: str, question: str) -> str:
         with urlopen(Request(question, headers=headers), timeout=_SECONDS) as answer:  # noqa: S310 - the Hub's endpoint
             commit = json.load(answer)["sha"]
     except HTTPError as error:
+        error.close()
         if error.code in {401, 403}:
             raise PermissionError(
                 f"{url}: the Hub refuses access ({error.code}); it does so for datasets that do not exist, too: set "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
 from jinx._arguments import encodable, size_number
+from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
 from jinx._directories import refuse_mixed
 from jinx._suggest import hint
@@ -162,7 +163,7 @@ def _location(path: Source | Sequence[Source], split: str | None) -> str | list[
 def _files(path: str, split: str | None) -> list[str]:
     """A path, or the files that it matches as a pattern."""
     if is_url(path):
-        if not is_readable(path):
+        if not is_readable(path) or format_of(path) not in {"jinx", None}:
             raise UnsupportedError(f"{path}: this kind of URL cannot be opened; run: jinx convert {path} out.jinx")
         return [path]
     status = look(path)

@@ -126,8 +126,8 @@ def test_what_is_no_jinx_file_is_answered_with_a_command(tmp_path):
     pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "utf-8")
     with pytest.raises(jinx.JinxError, match="Git LFS"):
         jinx.open(pointer)
-    with pytest.raises(jinx.UnsupportedError, match="local files"):
-        jinx.open("s3://bucket/a.jinx")
+    with pytest.raises(jinx.UnsupportedError, match=r"run: jinx convert ftp://host/a\.jinx out\.jinx"):
+        jinx.open("ftp://host/a.jinx")
     (tmp_path / "empty.jinx").touch()
     with pytest.raises(jinx.JinxError):
         jinx.open(tmp_path / "empty.jinx")

@@ -140,8 +140,9 @@ for sample in jinx.open(sys.argv[1], cache_size={size}):
 
     first = read("a.jinx")
     assert read("a.jinx") >= first, "an epoch removes no chunk of its own dataset"
-    # Another dataset takes the room, because nobody reads the first one now.
-    assert not read("b.jinx") & first
+    # Another dataset takes the room, because nobody reads the first one now. A process that ends does not wait until
+    # all that it read is written.
+    assert any(not read("b.jinx") & first for _ in range(10))
 
 
 def test_the_cache_may_be_turned_off_or_unusable(store, cache, tmp_path, monkeypatch):
@@ -188,7 +189,7 @@ def test_commands(store, cache, capsys):
     assert run(["cache", "info", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["chunks"] >= 4
-    assert found["bytes"] >= 4 * CHUNK
+    assert found["bytes"] >= COUNT * IMAGE
     assert _core.cache_contents(cache)[1] == found["chunks"]
     assert run(["cache", "clear"]) == 0
     assert chunks(cache) == []

@@ -26,9 +26,9 @@ def info(directory: str | None, as_json: bool) -> None:
     from jinx import _core
 
     place = _place(directory)
-    objects, chunks, size, limit = _core.cache_contents(place) if Path(place).exists() else (0, 0, 0, None)
+    objects, chunks, size, limit = _core.cache_contents(place) if place.exists() else (0, 0, 0, None)
     if as_json:
-        print_json({"directory": place, "objects": objects, "chunks": chunks, "bytes": size, "limit": limit})
+        print_json({"directory": str(place), "objects": objects, "chunks": chunks, "bytes": size, "limit": limit})
         return
     click.echo(f"directory  {place}")
     click.echo(f"holds      {natural_size(size)} of {counted(objects, 'file')}")
@@ -43,11 +43,11 @@ def clear(directory: str | None) -> None:
     from jinx import _core
 
     place = _place(directory)
-    freed = _core.cache_clear(place) if Path(place).exists() else 0
+    freed = _core.cache_clear(place) if place.exists() else 0
     click.echo(f"{place}: {natural_size(freed)} removed")
 
 
-def _place(directory: str | None) -> str:
+def _place(directory: str | None) -> Path:
     from jinx import _core
 
     place = _core.cache_directory(directory)

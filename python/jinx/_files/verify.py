@@ -1,6 +1,7 @@
 """`jinx.verify` and `jinx.repair`; the work is done in `rust/jinx-format/src/verify` and `repair.rs`."""
 
 import os
+import stat
 from collections.abc import Callable
 
 from jinx import _core
@@ -48,12 +49,18 @@ def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_valu
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
-        if not problems and (os.path.isdir(name) or _core.sniff(name)[0] == "a JINX file"):  # noqa: PTH112
+        if not problems and (_is_directory(name) or _core.sniff(name)[0] == "a JINX file"):
             from jinx._views.verify import base_problems
 
             return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
         return problems
     return [Problem(**facts) for directory in directories for facts in _core.mds_verify(directory, progress)]
+
+
+def _is_directory(name: str) -> bool:
+    """As `os.path.isdir`, but a failing file system is an error."""
+    status = look(name)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def repair(

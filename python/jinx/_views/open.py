@@ -169,7 +169,7 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
     if bases is None:
         name = path_of(file)
         raise MismatchError(f"{name}: this is a saved view, which reads other files; base=None refuses them")
-    given = bases if isinstance(bases, EllipsisType) else absolute_paths(bases)
+    given = bases if isinstance(bases, EllipsisType) else absolute_paths(resolved(bases))
     if len(file._shard_paths) > 1:
         files = [file._derive(rows=rows) for rows in _core.view_files(file)]
         shards = [(path, id_) for path, (_, id_) in zip(file._shard_paths, file._identities(), strict=True)]
@@ -225,9 +225,9 @@ def _identities(bases: Sequence[Base]) -> tuple[tuple[int, str], ...]:
 
 
 def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
-    """The places of bases, one or several."""
+    """The places of bases, one or several; URLs as they are."""
     given = [bases] if isinstance(bases, str | bytes | os.PathLike) else bases
-    places = [os.fsdecode(place) for place in resolved(list(given))]
+    places = [os.fsdecode(place) for place in given]
     return [place if is_url(place) else os.path.abspath(place) for place in places]  # noqa: PTH100
 
 

@@ -15,7 +15,7 @@ from jinx_pipeline.engines.local.probe import run_probe
 from jinx_pipeline.global_ops.decisions import publish_order
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
-from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output
+from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output, refuse_private_columns
 from jinx_pipeline.plan.mixture import order_of_groups
 from jinx_pipeline.plan.output_meta import inherited_meta, output_meta, with_inputs
 from jinx_pipeline.plan.outside_media import outside_media_bytes
@@ -109,6 +109,7 @@ def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engi
         publish_order(directory.decisions / str(order_name), [order])
         source = replace(source, order=str(directory.decisions / str(order_name)))
     opened = OpenSource(source)
+    refuse_private_columns(inputs, opened.dataset.column_names)
     refuse_impossible(recipe, lacks=engine.lacks, columns=opened.dataset.column_names if rows else None)
     if recipe.validators:
         validate(opened.dataset, recipe.validators, recipe.roles)
@@ -203,13 +204,15 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
 
 def record_growth(ledger: Ledger, plan: Plan, grown: Input) -> None:
     """Add blocks to the plan for the rows that were appended to the input."""
+    opened = OpenSource(Source((grown.path,)))
+    refuse_private_columns([grown], opened.dataset.column_names)
     ledger.record(
         Grown(
             [grown.identity],
             [grown.path],
             grown.rows,
             cut(grown.rows - plan.rows, plan.rows_per_block),
-            _publish_facts(ledger.directory, OpenSource(Source((grown.path,)))),
+            _publish_facts(ledger.directory, opened),
             with_inputs(plan.meta, [grown]),
         )
     )

@@ -263,17 +263,25 @@ def _described(path: str) -> Input:
     """An input that is read where it is.
 
     Raises:
-        ValueError: The saved views that a run makes of it cannot name its path, or have names of its columns.
+        ValueError: The saved views that a run makes of it cannot name its path.
     """
     dataset = jinx.open(path)
-    try:
-        refuse_private(dataset.column_names)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
     if _UNNAMEABLE.search(os.path.abspath(path)):  # noqa: PTH100 - it may be a pattern
         raise ValueError(f"{path!r}: the path has a control character, or one that hides how it reads; rename it")
     absolute = path if any(wildcard in path for wildcard in "*?[") else str(Path(path).absolute())
     return Input(absolute, content_identity(dataset), len(dataset), path, content_digest(dataset))
+
+
+def refuse_private_columns(inputs: Iterable[Input], columns: Iterable[str]) -> None:
+    """Refuse inputs with columns of names that parts have for themselves.
+
+    Raises:
+        ValueError: There is such a column.
+    """
+    try:
+        refuse_private(columns)
+    except ValueError as error:
+        raise ValueError(f"{', '.join(source.source for source in inputs)}: {error}") from None
 
 
 def refuse_replaced_inputs(inputs: Iterable[Input]) -> None:
