@@ -103,7 +103,9 @@ def zipped(files: dict[str, bytes]) -> bytes:
 FILES = {"b.tex": "Bücher".encode(), "fig.png": b"png", "a/c.TEX": "caf\xe9".encode("latin-1"), "a/._c.tex": b"\x00"}
 
 
-@pytest.mark.parametrize("archive", [tar(FILES), tar(FILES, "w:gz"), tar(FILES, "w:xz"), zipped(FILES)])
+@pytest.mark.parametrize(
+    "archive", [tar(FILES), tar(FILES, "w:gz"), tar(FILES, "w:xz"), zipped(FILES)], ids=["tar", "gz", "xz", "zip"]
+)
 def test_files_of_archives(tmp_path, archive):
     (tmp_path / "x.bin").write_bytes(archive)
     for value in (archive, str(tmp_path / "x.bin")):
@@ -147,6 +149,7 @@ def test_bombs_are_refused():
         zipped(FILES)[:60],
         tar({"a.tex": b"x" * 5000})[:2000],
     ],
+    ids=["empty", "no archive", "no document", "cut gzip", "cut zip", "cut tar"],  # not the bytes, which hold a time
 )
 def test_damaged_archives_are_errors(data):
     with pytest.raises(ValueError, match="archive"):
