@@ -32,7 +32,8 @@ class ClipSplitter(Splitter):
     Attributes:
         cut: `"copy"` copies packets without loss, and moves each cut to the next key frame; `"exact"` encodes frames
             again (H.264, CRF 18); `"auto"` copies where all cuts of a video lie at key frames, and encodes otherwise.
-        save_dir: A directory for the clips.
+        save_dir: A directory for the clips, which are named after their content; a relative path starts at the
+            `media_root`.
         save_field: The column for the clips; None: that of the videos.
         clip_field: The column that says where a clip comes from; None: no column.
     """
@@ -62,13 +63,17 @@ class ClipSplitter(Splitter):
     def writes(self) -> tuple[str, ...]:
         return ("videos", "text", *(name for name in (self.save_field, self.clip_field) if name))
 
+    @property
+    def media_dirs(self) -> tuple[str, ...]:
+        return (self.save_dir,) if self.save_dir else ()
+
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], dict[str, Any]]":
         roles = batch.roles
         steps = roles.steps("videos")[1:]
         if None in steps:
             raise ValueError(f"{self.name}: videos are in a column or dotted path, not at {roles.videos!r}")
         video_column, text_column = roles.column("videos"), roles.column("text")
-        samples, store = batch.samples(), store_of(self.save_dir, ctx)
+        samples, store = batch.samples(), store_of(self.save_dir, ctx, batch.roles)
         has_text = text_column in batch.column_names and text_column != video_column
         names = [self.save_field or video_column, text_column if has_text else None, self.clip_field]
         parents: list[int] = []
@@ -87,9 +92,8 @@ class ClipSplitter(Splitter):
                 add(row, *(sample.get(name, REMOVED) if name else None for name in names))
             for number, medium in enumerate(media):
                 clip_text = only_medium(text, "videos", number, roles) if isinstance(text, str) else text
-                for clip_number, clip in enumerate(cut(medium, self.name, self.spans_of(medium), self.cut)):
-                    name = f"{self.name}-{batch.ids[row]}-{number}-{clip_number}{clip.suffix}"
-                    stored = store.keep_media(name, clip.file)
+                for clip in cut(medium, self.name, self.spans_of(medium), self.cut):
+                    stored = store.keep_media(clip.file, clip.suffix)
                     value = [stored] if self.save_field else _with_medium(sample[video_column], steps, stored)
                     parent_clip = sample.get(self.clip_field) if self.clip_field else None
                     origin = _origin(medium.path or batch.ids[row], number, clip, parent_clip)
