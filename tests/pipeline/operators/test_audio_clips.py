@@ -106,3 +106,19 @@ def test_equal_sounds_in_other_files_are_duplicates():
     ]
     samples = [{"id": n, "audios": [data]} for n, data in enumerate(audios)] + [{"id": 9, "audios": []}] * 2
     assert [sample["id"] for sample in jp.create("audio_deduplicator")(samples)] == [0, 1, 3, 9, 9]
+
+
+def test_the_signal_to_noise_ratio_of_pauses():
+    def ratio(samples):
+        [made] = jp.create("audio_snr_filter")([{"audios": [sounds.encoded(samples)]}], keep_stats=True, drop=False)
+        return made["__dj__stats__"]["audio_snr"][0]
+
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((32_000, 1)).astype(np.float32)
+    speech = spoken(0.7, -0.2, 0.8, -0.3)
+    assert ratio(0.1 * noise) < 3
+    for decibels in (10, 20, 30):
+        level = 0.5 / np.sqrt(2) / 10 ** (decibels / 20)
+        assert ratio(speech + level * noise) == pytest.approx(decibels, abs=2)
+    assert 80 < ratio(speech) < 100
+    assert ratio(np.zeros((0, 1), dtype=np.float32)) == 0

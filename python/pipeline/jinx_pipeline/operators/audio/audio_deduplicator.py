@@ -38,5 +38,5 @@ class AudioDeduplicator(HashDeduplicator):
     def _digest_of_sound(self, medium: Media) -> str:
         waveform = waveform_of(medium, self.name)
         digest = hashlib.blake2b(f"{waveform.rate} {waveform.samples.shape[1]} ".encode(), digest_size=16)
-        digest.update(np.rint(np.ascontiguousarray(waveform.samples) * 32767).astype("<i2"))
+        digest.update(np.rint(np.ascontiguousarray(waveform.samples) * 32767).astype("<i2").tobytes())
         return digest.hexdigest()

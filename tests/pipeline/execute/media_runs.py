@@ -1,0 +1,59 @@
+"""Runs of the shipped recipes for clips, on media with known scenes and sounds."""
+
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from jinx_pipeline.cli.program import pipeline
+from jinx_pipeline.database.address import address_of
+from jinx_pipeline.database.connection import connect
+from pipeline.made import digest
+
+COMMANDS = (
+    ("run", "video-clips", "--in", "videos.jinx", "--out", "clips.jinx"),
+    ("run", "video-pack", "--out", "packed.parquet", "--set", "where=seconds >= 0.5"),
+    ("run", "video-pack", "--out", "packed", "--set", "where=seconds >= 0.5"),
+    ("run", "audio-clips", "--in", "recordings.jinx", "--out", "speech.jinx"),
+)
+OUTPUTS = tuple(command[command.index("--out") + 1] for command in COMMANDS)
+
+
+def run_all(*words):
+    """Run every command in the working directory."""
+    for command in COMMANDS:
+        run_one(command, *words)
+
+
+def run_one(command, *words):
+    done = CliRunner().invoke(pipeline, [*command, *words, "--progress", "none"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+
+
+def started(command, *words):
+    """A process that runs a command in the working directory."""
+    words = [sys.executable, "-m", "jinx_pipeline", *command, *words, "--progress", "none"]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def result_of(folder: Path) -> dict[str, object]:
+    """Every byte of the outputs and clips, and every row of the table."""
+    clips = {path.name: sha256(path.read_bytes()).hexdigest() for path in (folder / "clips").glob("*/*")}
+    return {"clips": clips, "rows": rows_of(f"{folder}/clips.db"), **digests(folder)}
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Every byte of the outputs that there are."""
+    return {name: digest(folder / name) for name in OUTPUTS if (folder / name).exists()}
+
+
+def rows_of(database: str) -> list[tuple[object, ...]]:
+    """Every row of the table."""
+    connection = connect(address_of(database))
+    try:
+        chunks = connection.select("SELECT * FROM clips ORDER BY source, video, start")
+        return [row for _, rows in chunks for row in rows]
+    finally:
+        connection.close()
