@@ -1,5 +1,7 @@
 """Runs of the shipped recipes for clips, on media with known scenes and sounds."""
 
+import re
+import shlex
 import subprocess
 import sys
 from hashlib import sha256
@@ -12,12 +14,11 @@ from jinx_pipeline.database.address import address_of
 from jinx_pipeline.database.connection import connect
 from pipeline.made import digest
 
-COMMANDS = (
-    ("run", "video-clips", "--in", "videos.jinx", "--out", "clips.jinx"),
-    ("run", "video-pack", "--out", "packed.parquet", "--set", "where=seconds >= 0.5"),
-    ("run", "video-pack", "--out", "packed", "--set", "where=seconds >= 0.5"),
-    ("run", "audio-clips", "--in", "recordings.jinx", "--out", "speech.jinx"),
-)
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "clips.md"
+COMMANDS = [
+    shlex.split(line) for line in re.findall(r"^\$ jinx-pipeline (run .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+]
+"""The commands of the page: clips of videos, packed in two formats, and of recordings."""
 OUTPUTS = tuple(command[command.index("--out") + 1] for command in COMMANDS)
 
 
