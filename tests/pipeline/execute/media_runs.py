@@ -29,8 +29,13 @@ def run_all(*words):
 
 
 def run_one(command, *words):
-    done = CliRunner().invoke(pipeline, [*command, *words, "--progress", "none"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    assert exit_code_of(command, *words) == 0
+
+
+def exit_code_of(command, *words):
+    """The exit code of a command in the working directory, run in this process."""
+    words = [*command, *words, "--progress", "none"]
+    return CliRunner().invoke(pipeline, words, catch_exceptions=False, standalone_mode=False).return_value
 
 
 def started(command, *words):

@@ -8,12 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import jinx
-from jinx_pipeline.cli.program import pipeline
+from jinx_pipeline.engines.driver import StoppedError
 from pipeline.disks import disk_of, enlarge
-from pipeline.execute.media_runs import COMMANDS, rows_of, run_one
+from pipeline.execute.media_runs import COMMANDS, exit_code_of, rows_of
 
 pytest.importorskip("av")
 demo_media = pytest.importorskip("demo_media")
@@ -48,8 +47,7 @@ def test_bad_videos_and_a_refused_row_are_left_out_alone(tmp_path, monkeypatch):
             "width INTEGER, height INTEGER, motion REAL, PRIMARY KEY (source, video, start), "
             "CHECK (NOT (source = '1' AND start BETWEEN 0.5 AND 1)))"
         )
-    done = CliRunner().invoke(pipeline, [*COMMANDS[0], "--workers", "2", "--progress", "none"])
-    assert done.exit_code == 1, done.output
+    assert exit_code_of(COMMANDS[0], "--workers", "2") == 1
     bad = [json.loads(line) for line in Path("clips.jinx.work/quarantine.jsonl").read_text().splitlines()]
     places = {name: row for row, name in enumerate(samples)}
     expected = {*videos.HOSTILE, "picture"}
@@ -85,13 +83,12 @@ def test_a_full_disk_stops_the_run_which_is_resumed_when_there_is_room(tmp_path,
         (place / "videos.jinx").write_bytes((tmp_path / "made" / "videos.jinx").read_bytes())
         free = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
         (place / "ballast").write_bytes(bytes(free - 120_000))
-        words = [*COMMANDS[0], "--workers", "1", "--progress", "none", "--set", f"database={tmp_path}/clips.db"]
-        done = CliRunner().invoke(pipeline, words)
-        assert done.exit_code != 0
-        assert "No space left on device" in f"{done.output} {done.exception}"
+        words = ("--workers", "1", "--set", f"database={tmp_path}/clips.db")
+        with pytest.raises((StoppedError, OSError), match="No space left on device"):
+            exit_code_of(COMMANDS[0], *words)
         assert not Path("clips.jinx").exists()
         enlarge(place, "64m")
-        run_one(COMMANDS[0], "--workers", "1", "--set", f"database={tmp_path}/clips.db")
+        assert exit_code_of(COMMANDS[0], *words) == 0
         assert demo_media.rows_of_table(tmp_path / "clips.db") == scenes
         assert not list(Path("clips").glob(".*.part"))
         assert len(list(Path("clips").glob("*/*"))) == len(scenes)
