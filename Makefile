@@ -41,7 +41,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-view bench-views soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ develop: need-cargo $(STAMPS)/demo ## build the extensions and install both pack
 demo: develop ## generate a dataset, convert it, open it, train on it, run a pipeline
 	$(PY) examples/demo.py --samples $(SAMPLES)
 	$(PY) examples/demo_pipeline.py
+
+demo-media: develop $(STAMPS)/test ## make videos and recordings, cut, measure, list and pack them
+	$(PY) examples/demo_media.py
 
 test: lint test-rust docs test-streaming test-python test-view test-cluster ## every check
 
@@ -194,6 +197,9 @@ bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data and Dat
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page
 	$(PY) -m bench.views --save $(BENCH_OUT) $(BENCH_ARGS)
 
+bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, tables and graphs: an hour, and a page
+	$(PY) -m bench.graph --save $(BENCH_OUT) $(BENCH_ARGS)
+
 bench-view: develop $(STAMPS)/test ## the viewer on ten million samples, in Chromium: minutes, and a page
 	$(PY) -m bench.view --save $(BENCH_OUT) $(BENCH_ARGS)
 
@@ -230,4 +236,4 @@ pins: $(PY) ## resolve requirements/*.in again
 	tools/pins.sh $(BIN)/uv
 
 clean: ## remove everything built here; the build cache outside is kept
-	rm -rf .venv $(STREAMING) dist site demo-data .pytest_cache .ruff_cache .hypothesis python/jinx/*.so python/pipeline/jinx_pipeline/*.so
+	rm -rf .venv $(STREAMING) dist site demo-data demo-media .pytest_cache .ruff_cache .hypothesis python/jinx/*.so python/pipeline/jinx_pipeline/*.so

@@ -162,6 +162,22 @@ def declaring(frames: int = 1_000_000) -> bytes:
     return bytes(data)
 
 
+def without_size() -> bytes:
+    """An MP4 whose header and whose first frame say nothing of their size."""
+    data = bytearray(video(10, b_frames=0))
+    at = data.index(b"avc1", data.index(b"stsd"))
+    data[at + 28 : at + 32] = bytes(4)
+    header = data.index(b"avcC")
+    data[header + 4 : header + 40] = bytes(36)
+    return bytes(data)
+
+
+def of_two_sizes() -> bytes:
+    """A stream of H.264 whose frames become larger after twenty."""
+    parts = [video(20, container="h264", size=size, b_frames=0) for size in ((192, 96), (384, 192))]
+    return b"".join(parts)
+
+
 GOOD: dict[str, Callable[[], bytes]] = {
     "h264": video,
     "h264 with sound": lambda: video(sound="aac"),
@@ -181,6 +197,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "an image": lambda: b"\x89PNG\r\n\x1a\n" + bytes(100),
     "no picture": without_picture,
     "a text": lambda: b"not a video at all" * 20,
+    "no size": without_size,
 }
 """Videos that no operator can decode, by name."""
 
@@ -188,6 +205,7 @@ ODD: dict[str, Callable[[], bytes]] = {
     "one frame": lambda: video(1),
     "no times": lambda: video(20, container="h264", b_frames=0),
     "declares a million frames": declaring,
+    "of two sizes": of_two_sizes,
     "cut off": lambda: (data := video(container="matroska"))[: len(data) * 2 // 3],
 }
 """Videos with faults that FFmpeg works around, by name."""

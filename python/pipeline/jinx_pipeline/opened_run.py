@@ -15,7 +15,7 @@ from jinx_pipeline.plan.planner import joined_paths, pools_of_plan, refuse_impos
 from jinx_pipeline.plan.probe import measured_bytes
 from jinx_pipeline.publish.publications import Publications
 from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.report.progress import EventObserver, Progress
 from jinx_pipeline.run_plan import plan_of, publications_of
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.media_check import forget_replaced_media
@@ -37,6 +37,7 @@ class OpenedRun:
         limits: Limits of the scheduler.
         progress: How to show progress.
         on_tick: Called about twice a second; an error that it raises ends the run.
+        observers: Called with the kind and the facts of each event.
     """
 
     recipe: Recipe
@@ -47,6 +48,7 @@ class OpenedRun:
     limits: Limits
     progress: str
     on_tick: Callable[[], None]
+    observers: Sequence[EventObserver] = ()
 
     def publish(self) -> list[Published]:
         """Do the missing work, and publish the outputs that are missing or lack rows."""
@@ -78,7 +80,7 @@ class OpenedRun:
         modules = [type(step.operator).__module__ for step in recipe.steps]
         with self.work_dir.events_path.open("a", encoding="utf-8") as events:
             workers = engine.workers(ledger.directory, (*(source.path for source in inputs), *other_paths), modules)
-            progress = Progress(self.progress, plan.rows, events, on_tick=self.on_tick)
+            progress = Progress(self.progress, plan.rows, events, self.on_tick, self.observers)
             job = Job(recipe, plan, inputs, ledger, self.work_dir.answers, publications.first_block, publications)
             try:
                 Executor(

@@ -16,8 +16,9 @@ from jinx_pipeline.publish.destination import claimed_output, refuse_below_file,
 from jinx_pipeline.publish.publication import LostOutputError
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.resolve import resolve
-from jinx_pipeline.report.progress import MODES
+from jinx_pipeline.report.progress import MODES, EventObserver
 from jinx_pipeline.report.run_result import RunResult, result_of
+from jinx_pipeline.report.traces import run_span
 from jinx_pipeline.run_plan import (
     ChangedError,
     input_has_grown,
@@ -45,6 +46,8 @@ class Run:
         restart: Discard an earlier run of the working directory.
         limits: Limits of the scheduler.
         cluster: The cluster whose workers it uses; None: it starts its own workers, and ends them.
+        observers: Called with the kind and the facts of each event that `events.jsonl` records; see
+            `report.live_metrics`.
     """
 
     recipe: Recipe
@@ -52,6 +55,7 @@ class Run:
     restart: bool = False
     limits: Limits = field(default_factory=Limits)
     cluster: Cluster | None = None
+    observers: tuple[EventObserver, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.recipe.exports:
@@ -85,6 +89,10 @@ class Run:
             FileExistsError: The output exists.
             StoppedError: The run stopped; call it again to resume.
         """
+        with run_span(f"jinx_pipeline {self.recipe.exports[0].path}") as spans:
+            return self._run(self.observers if spans is None else (*self.observers, spans))
+
+    def _run(self, observers: tuple[EventObserver, ...]) -> RunResult:
         started = time.monotonic()
         recipe = self.recipe
         refuse_equal_outputs(recipe)
@@ -116,6 +124,7 @@ class Run:
                         self.limits,
                         self.progress,
                         self._raise_if_cancelled,
+                        observers,
                     )
                     try:
                         # A publication that has begun is finished before blocks are added to the plan.

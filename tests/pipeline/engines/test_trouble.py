@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,21 +15,15 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import RepairError, StoppedError
 from jinx_pipeline.operators.api.resources import Resources
+from pipeline.disks import disk_of, enlarge
 from pipeline.made import rows_of
 
 
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Path]:
     """A file system of 4 MB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system needs root")
-    try:
+    with disk_of(tmp_path / "small", "4m") as place:
         yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_room(small_disk, tmp_path):
@@ -41,7 +34,7 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_room(small_disk,
     with pytest.raises((StoppedError, OSError), match="No space left on device"):
         flow.export(tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
-    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    enlarge(small_disk, "64m")
     events = small_disk / "work" / "events.jsonl"
     before = events.read_bytes().count(b"\n") if events.exists() else 0
     result = flow.export(tmp_path / "out", **options)

@@ -82,6 +82,21 @@ def test_cuts_between_key_frames_encode():
     assert {codec_of(clip) for _, clip in clips_of(vp9, 0.3)} == {"h264"}
 
 
+def test_clips_at_key_frames_are_copied_and_others_encoded():
+    data = videos.video(36, codec="libvpx-vp9", container="webm")  # with key frames at 0, 12 and 24
+    spans = [Span(0, 0.48), Span(0.48, 0.8), Span(0.8, 0.96), Span(0.96, 2)]
+    clips = [content(clip) for clip in cut(media(data), "test", spans)]
+    assert [codec_of(clip) for clip in clips] == ["vp9", "h264", "h264", "vp9"]
+    assert list(chain.from_iterable(map(videos.numbers, clips))) == list(range(36))
+
+
+def test_scenes_are_divided_or_left_out_by_length():
+    split = jp.create("video_split_by_scene_mapper", min_scene_len=3, max_seconds=0.5, min_seconds=0.3)
+    made = split([{"videos": [videos.video(70, cuts=(25, 30), speed=0)]}])
+    shown = [videos.numbers(sample["videos"][0]) for sample in made]
+    assert [(first[0], len(first)) for first in shown] == [(0, 13), (13, 12), (30, 10), (40, 10), (50, 10), (60, 10)]
+
+
 def test_overlapping_clips():
     data = videos.video(50)
     clips = cut(media(data), "test", [Span(0, 1), Span(0.5, 1.5), Span(1, 9)], "exact")
@@ -137,7 +152,7 @@ def test_clips_of_several_videos_in_files(tmp_path):
     assert [sample["text"] for sample in made] == ["<__dj__video> one  two"] * 2 + [" one <__dj__video> two"] * 2
     assert [sample["clip"]["video"] for sample in made] == [0, 0, 1, 1]
     paths = [sample["videos"][0] for sample in made]
-    assert sorted(str(file) for file in (tmp_path / "clips").iterdir()) == sorted(paths)
+    assert sorted(str(file) for file in (tmp_path / "clips").glob("*/*")) == sorted(paths)
     assert [len(videos.numbers(path)) for path in paths] == [5] * 4
 
 

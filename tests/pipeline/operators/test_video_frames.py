@@ -95,7 +95,7 @@ def test_extracted_frames_in_files(tmp_path):
     [made] = mapper([{"videos": [videos.video(13), videos.video(1)]}])
     assert [len(paths) for paths in made["shots"]] == [2, 1]
     assert sorted(path for paths in made["shots"] for path in paths) == sorted(
-        str(file) for file in (tmp_path / "frames").iterdir()
+        str(file) for file in (tmp_path / "frames").glob("*/*")
     )
 
 

@@ -15,6 +15,8 @@ from jinx_pipeline.report.graph_svg import document, svg
 from jinx_pipeline.report.page import run_page
 from pipeline.execute.graph_recipes import write_data
 
+QUERY = "SELECT id, score FROM scores ORDER BY id"
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -35,9 +37,10 @@ def test_a_graph_has_a_box_for_each_node_and_an_arrow_for_each_flow(folder):
     assert found["web.jinx", "clean/strip"] == ""
     assert found["clean/long", "mixed"] == "dropped, weight 1"
     assert found["scored", "mixed"] == "weight 3"
-    assert found["scores.jinx", "scored"] == "right"
+    assert found[QUERY, "scored"] == "right"
     assert found["clean/long", "many.jinx"] == "dropped, if rows ≥ 1,000"
-    assert found["scores.jinx", "mixed"] == "then"
+    assert found[QUERY, "mixed"] == "then"
+    assert (found["clean/long", "listed"], found["listed", "dedup"]) == ("", "")
     assert {arrow.label for arrow in picture.arrows if arrow.is_control} == {"then"}
     assert not any("gather" in line for box in picture.boxes for line in box.lines)
 
@@ -58,7 +61,7 @@ def test_after_a_run_arrows_have_rows_and_boxes_seconds(folder):
     result = jp.Run(recipe)()
     picture = picture_of(recipe, result)
     found = arrows(picture)
-    assert (found["web.jinx", "clean/strip"], found["books.jinx", "clean/strip"]) == ("60", "30")
+    assert (found["web.jinx", "clean/strip"], found["books.jinx", "clean/strip"]) == ("61", "30")
     assert found["clean/strip", "clean/long"] == "90"
     kept, rejected = (len(jinx.open(name)) for name in ("cleaned.jinx", "rejected"))
     assert found["clean/long", "cleaned.jinx"] == str(kept)
@@ -77,7 +80,7 @@ def test_svg_is_well_formed_and_no_boxes_overlap(folder):
         for rect in tree.iter("{http://www.w3.org/2000/svg}rect")
         if "graph-" in rect.attrib["class"]
     ]
-    assert len(boxes) == 3 + 5 + 5
+    assert len(boxes) == 3 + 5 + 7
     for number, (x, y, width, height) in enumerate(boxes):
         assert x >= 0
         assert x + width <= float(tree.attrib["width"])

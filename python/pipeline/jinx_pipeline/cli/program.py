@@ -12,6 +12,7 @@ COMMANDS = {
     "analyze": ("jinx_pipeline.cli.analyze", "Measure a dataset with the filters of a recipe; make a report."),
     "ops": ("jinx_pipeline.cli.ops", "Find and describe operators."),
     "replay": ("jinx_pipeline.cli.replay", "Run a recipe again on the rows on which something failed."),
+    "clean": ("jinx_pipeline.cli.clean", "List or remove stored media that no output names."),
     "import-recipe": ("jinx_pipeline.cli.import_recipe", "Convert a recipe of Data-Juicer or MLDataForge to ours."),
     "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
     "convert-schema": ("jinx_pipeline.cli.convert_schema", "Convert samples from one schema to another."),

@@ -1,5 +1,7 @@
 """The command `jinx-pipeline run`: runs a recipe."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import click
 
 from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
 from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.run import RunResult
+from jinx_pipeline.run import Run, RunResult
 
 
 @click.command(
@@ -28,6 +30,11 @@ from jinx_pipeline.run import RunResult
 @click.option("--trace", type=click.IntRange(0), help="Keep so many examples of what each operator changed or dropped.")
 @click.option("--report", type=click.Path(), help="Write a report on the run, one HTML file.")
 @click.option("--metrics", type=click.Path(), help="Write the counts of the run for Prometheus, one text file.")
+@click.option(
+    "--serve-metrics",
+    metavar="PORT",
+    help="Serve the counts at http://127.0.0.1:PORT/metrics while it runs; HOST:PORT for other machines.",
+)
 @run_options
 def run(
     recipe: str | None,
@@ -38,6 +45,7 @@ def run(
     *,
     report: str | None,
     metrics: str | None,
+    serve_metrics: str | None,
     source: str | None,
     overwrite: bool,
     restart: bool,
@@ -52,7 +60,6 @@ def run(
     """
     from jinx_pipeline.publish.destination import refuse_folder_of
     from jinx_pipeline.recipe.shipped import shipped
-    from jinx_pipeline.run import Run
 
     if recipe is None:
         for name, purpose in shipped().items():
@@ -76,7 +83,8 @@ def run(
     for file in filter(None, (report, metrics)):
         refuse_folder_of(Path(file))
     run = Run(loaded, progress="none" if as_json else progress, restart=restart)
-    result = result_of(run)
+    with _served(run, serve_metrics):
+        result = result_of(run)
     _write_files(run.recipe, result, report, metrics)
     return print_result(result, as_json=as_json)
 
@@ -93,6 +101,21 @@ def _with_output(loaded: Recipe, name: str, out: str) -> Recipe:
     # A single file has no shards.
     shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
     return loaded.with_exports([replace(export, path=out, kind=kind, shard_size=shards)])
+
+
+@contextmanager
+def _served(run: Run, address: str | None) -> Generator[None]:
+    """Serve the counts of a run at an address, if there is one."""
+    from jinx_pipeline.report.live_metrics import LiveMetrics, MetricsServer
+
+    if address is None:
+        yield
+        return
+    counts = LiveMetrics()
+    run.observers = (*run.observers, counts)
+    with MetricsServer(address, counts) as server:
+        click.echo(f"metrics: {server.url}", err=True)
+        yield
 
 
 def _write_files(recipe: Recipe, result: RunResult, report: str | None, metrics: str | None) -> None:

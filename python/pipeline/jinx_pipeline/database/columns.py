@@ -34,16 +34,18 @@ class Column:
     path: str
 
     def stored(self, value: Any) -> Any:
-        """A value as a database stores it.
+        """A value as a database stores it; a list of one element counts as this element, if the column is not JSON.
 
         Raises:
             TypeError: It does not have the type of the column.
             ValueError: The database cannot store it.
         """
+        if self.kind == "json":
+            return None if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        if isinstance(value, list | tuple) and len(value) == 1:  # pyright: ignore[reportUnknownArgumentType]
+            (value,) = value  # pyright: ignore[reportUnknownVariableType]
         if value is None:
             return None
-        if self.kind == "json":
-            return json.dumps(value, ensure_ascii=False, sort_keys=True)
         if not isinstance(value, TYPES[self.kind]) or (isinstance(value, bool) and self.kind != "bool"):
             raise TypeError(f"{self.path} is {type(value).__name__}, and the column {self.name} is {self.kind}")
         if self.kind == "int" and not -_MAX_INT <= value < _MAX_INT:

@@ -18,6 +18,7 @@ from jinx_pipeline.recipe.lower_graph import Lowered, NodeReaders, lowered
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step, TableQuery
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 from jinx_pipeline.recipe.read_graph import read_graph
+from jinx_pipeline.recipe.recipe_parameters import values_of
 from jinx_pipeline.recipe.steps import step_of
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
@@ -101,8 +102,10 @@ class _Checker:
 
     def _graph(self, root: Located, options: Options, given: Mapping[str, Located]) -> Recipe:
         """The recipe of nodes and flows."""
-        roles = self._roles(root.get("dataset"))
-        graph = read_graph(root, given, self._problems)
+        values = values_of(root.get("parameters"), given, self._problems, "the recipe")
+        dataset = root.get("dataset")
+        roles = Roles() if dataset is None else self._roles(values.substituted(dataset))
+        graph = read_graph(root, values, self._problems)
         parts = Lowered()
         if not self._problems:
             readers = NodeReaders(self._node_sources, self._node_steps, self._export)
@@ -167,10 +170,8 @@ class _Checker:
         self._refuse_unknown(section, ["path", "sources", *_ROLE_NAMES], "dataset")
         return self._sources(section), self._role_values(section)
 
-    def _roles(self, section: Located | None) -> Roles:
+    def _roles(self, section: Located) -> Roles:
         """The columns of texts and media in all sources of a graph."""
-        if section is None:
-            return Roles()
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a mapping with text, images and others; sources are nodes here"))
             return Roles()

@@ -40,16 +40,15 @@ class _Included:
     outputs: dict[str, Port] = field(default_factory=dict[str, Port])
 
 
-def read_graph(root: Located, given: Mapping[str, Located], problems: Problems) -> RecipeGraph:
+def read_graph(root: Located, values: Values, problems: Problems) -> RecipeGraph:
     """Read the graph of a recipe.
 
     Args:
         root: The recipe, with `nodes` and `flows`.
-        given: Values for its `parameters`.
+        values: The values of its `parameters`.
         problems: Receives mistakes.
     """
     reader = _Reader(problems)
-    values = values_of(root.get("parameters"), given, problems, "the recipe")
     reader.read(root, values, "", ())
     return RecipeGraph(reader.nodes, tuple(reader.flows), frozenset(reader.left_out)).without_left_out()
 

@@ -17,6 +17,8 @@ _BETWEEN_LAYERS: Final = 68.0
 _LABEL: Final = 15.0
 _MARGIN: Final = 12.0
 _MAX_CHARACTERS: Final = 34
+# Capital letters are wider than others.
+_CAPITAL: Final = 1.25
 _SWEEPS: Final = 8
 # The share of the width of a box over which its arrows are spread.
 _SHARE_OF_ENDS: Final = 0.8
@@ -101,7 +103,7 @@ def _layers(picture: Picture) -> tuple[list[list[_Place]], list[list[_Place]]]:
     layers: list[list[_Place]] = [[] for _ in range(max(depths.values(), default=0) + 1)]
     places: dict[str, _Place] = {}
     for box in picture.boxes:
-        characters = max(map(len, box.lines), default=1)
+        characters = max(map(_characters, box.lines), default=1)
         place = _Place(box, characters * _CHARACTER + 2 * _PADDING, len(box.lines) * _LINE + 2 * _PADDING)
         places[box.key] = place
         layers[depths[box.key]].append(place)
@@ -132,6 +134,11 @@ def _order(layers: list[list[_Place]]) -> None:
                 return sum(positions[id(other)] for other in near) / len(near) if near else positions[id(place)]
 
             layer.sort(key=mean)
+
+
+def _characters(line: str) -> float:
+    """The width of a line, in characters of mean width."""
+    return sum(_CAPITAL if character.isupper() else 1.0 for character in line)
 
 
 def _set_places(layers: list[list[_Place]]) -> tuple[float, float]:

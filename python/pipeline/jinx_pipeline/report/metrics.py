@@ -21,26 +21,34 @@ _Sample = tuple[Mapping[str, str], float]
 def metrics_text(result: RunResult) -> str:
     """The metrics of a finished run."""
     lines = [
-        *_metric("rows_read_total", "counter", "Rows of the sources.", [({}, result.rows_in)]),
-        *_metric("rows_failed_total", "counter", "Rows that are in no output.", [({}, len(result.bad_rows))]),
-        *_metric("run_seconds", "gauge", "The duration of the last run.", [({}, result.seconds)]),
-        *_metric("ok", "gauge", "Whether no more rows failed than the recipe allows.", [({}, result.ok)]),
+        *metric("rows_read_total", "counter", "Rows of the sources.", [({}, result.rows_in)]),
+        *metric("rows_failed_total", "counter", "Rows that are in no output.", [({}, len(result.bad_rows))]),
+        *metric("run_seconds", "gauge", "The duration of the last run.", [({}, result.seconds)]),
+        *metric("ok", "gauge", "Whether no more rows failed than the recipe allows.", [({}, result.ok)]),
     ]
     for name, text, values in (
         ("output_rows", "Samples of an output.", [({"path": o.path}, o.rows) for o in result.outputs]),
         ("output_bytes", "Bytes of an output.", [({"path": o.path}, o.bytes) for o in result.outputs]),
     ):
-        lines += _metric(name, "gauge", text, values)
+        lines += metric(name, "gauge", text, values)
     for field, name, kind, text in _OPERATOR_METRICS:
         samples = [
             ({"operator": totals.operator, "place": str(totals.place)}, float(getattr(totals, field)))
             for totals in result.operators
         ]
-        lines += _metric(name, kind, text, samples)
+        lines += metric(name, kind, text, samples)
     return "\n".join(lines) + "\n"
 
 
-def _metric(name: str, kind: str, text: str, samples: Iterable[_Sample]) -> list[str]:
+def metric(name: str, kind: str, text: str, samples: Iterable[_Sample]) -> list[str]:
+    """The lines of one metric.
+
+    Args:
+        name: Its name, without the prefix.
+        kind: `"counter"` or `"gauge"`.
+        text: What it means.
+        samples: The labels and the value of each sample.
+    """
     full = f"{_PREFIX}_{name}"
     lines = [f"# HELP {full} {text}", f"# TYPE {full} {kind}"]
     return lines + [f"{full}{_labels(labels)} {float(value):.12g}" for labels, value in samples]

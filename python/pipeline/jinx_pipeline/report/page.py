@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 480, 150
 _THUMBNAIL = 160
+_WORDS = ("operator", "statistic")
 _MAX_BAD = 100
 _MAX_CHANGES = 30
 # The probability above which a change may be chance.
@@ -53,7 +54,7 @@ h3 { margin: 0; font-size: 1rem; } p { margin: 0.2rem 0; } .soft { color: var(--
 .scroll { overflow-x: auto; padding: 0.3rem 0.8rem 0.3rem 0; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
 th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child, td.text, th.text { text-align: left; }
+th:first-child, td:first-child, .text, .word { text-align: left; }
 th:first-child, td:first-child { position: sticky; left: 0; padding-left: 1rem; background: var(--card); }
 tr:last-child td { border-bottom: 0; }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } th { color: var(--soft); font-weight: 600; }
@@ -66,6 +67,7 @@ svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text 
   background: var(--back); }
 .end p { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden;
   margin-top: 0.4rem; }
+h2 + .soft { margin-bottom: 0.7rem; }
 .picture { overflow-x: auto; } .picture svg { margin: 0 auto; width: auto; max-width: none; }
 @media (max-width: 40rem) { .picture svg { width: 40rem; height: auto; } }
 .bad { color: var(--bad); } .heat td + td, .heat th + th { text-align: center; min-width: 4.5rem; }
@@ -154,8 +156,13 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    top = "".join(f"<th>{cell}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    """A table; columns of words are aligned at their beginning, numbers at their end."""
+    marks = [{"error": ' class="text"'}.get(name, ' class="word"' if name in _WORDS else "") for name in head]
+    top = "".join(f"<th{mark}>{cell}</th>" for cell, mark in zip(head, marks, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{mark}>{cell}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
+        for row in rows
+    )
     return f'<div class="scroll"><table class="{kind}"><tr>{top}</tr>{body}</table></div>'
 
 

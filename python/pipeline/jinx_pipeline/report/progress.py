@@ -3,10 +3,12 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import IO, Any
 
+EventObserver = Callable[[str, Mapping[str, Any]], None]
+"""Receives the kind and the facts of an event."""
 MODES = ("auto", "plain", "none")
 _LINE_SECONDS = 60.0
 _REDRAW_SECONDS = 0.2
@@ -25,11 +27,20 @@ class Progress:
         rows: Samples of the input.
         log: The file for events.
         on_tick: Called with each `tick`.
+        observers: Called with the kind and the facts of each event.
     """
 
-    def __init__(self, mode: str, rows: int, log: IO[str], on_tick: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        mode: str,
+        rows: int,
+        log: IO[str],
+        on_tick: Callable[[], None] = lambda: None,
+        observers: Sequence[EventObserver] = (),
+    ) -> None:
         self._log = log
         self._on_tick = on_tick
+        self._observers = observers
         self._is_terminal = mode == "auto" and sys.stderr.isatty()
         self._silent = mode == "none"
         self._rows = rows
@@ -69,6 +80,8 @@ class Progress:
         record = {"time": round(time.time(), 3), "kind": kind, **facts}
         self._log.write(json.dumps(record, ensure_ascii=False) + "\n")
         self._log.flush()
+        for observer in self._observers:
+            observer(kind, facts)
         if kind == "block":
             self._done_rows += facts["rows"] if facts["node"] in self._begin else 0
             self._kept += facts["rows_out"] if facts["node"] in self._end else 0

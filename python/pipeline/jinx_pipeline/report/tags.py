@@ -14,6 +14,8 @@ _SMALLEST, _LARGEST = 11.0, 34.0
 # The mean width of a character, as a share of the font size.
 _CHARACTER: Final = 0.58
 _LONGEST: Final = 24
+# Next to a bar, where the names are 15 px high.
+_LONGEST_NAME: Final = 16
 
 
 def tag_counts(values: Iterable[Any]) -> list[tuple[str, int]]:
@@ -32,7 +34,7 @@ def bars(tags: Sequence[tuple[str, int]]) -> str:
     for row, (tag, count) in enumerate(shown):
         y, width = row * _BAR, (_WIDTH - _NAMES - 70) * count / peak
         parts.append(
-            f'<text x="{_NAMES - 8:.0f}" y="{y + 16:.0f}" text-anchor="end">{escape(_short(tag))}</text>'
+            f'<text x="{_NAMES - 8:.0f}" y="{y + 16:.0f}" text-anchor="end">{escape(_short(tag, _LONGEST_NAME))}</text>'
             f'<rect x="{_NAMES:.0f}" y="{y + 3:.0f}" width="{width:.1f}" height="{_BAR - 6:.0f}" fill="var(--kept)"/>'
             f'<text x="{_NAMES + width + 6:.1f}" y="{y + 16:.0f}">{count:,}</text>'
         )
@@ -72,5 +74,5 @@ def _svg(parts: Sequence[str], height: float, label: str) -> str:
     return f"{head}{''.join(parts)}</svg>"
 
 
-def _short(tag: str) -> str:
-    return tag if len(tag) <= _LONGEST else f"{tag[: _LONGEST - 1]}…"
+def _short(tag: str, length: int = _LONGEST) -> str:
+    return tag if len(tag) <= length else f"{tag[: length - 1]}…"

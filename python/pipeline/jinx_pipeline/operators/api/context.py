@@ -1,16 +1,13 @@
 """The context of an operator: random numbers, models, services, and a directory for new media."""
 
 import hashlib
-import os
-import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from jinx_pipeline.operators.api.response_cache import Answers
+from jinx_pipeline.sample.media_store import MediaStore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +35,8 @@ class Context:
         device: The device for models: `"cpu"`, `"cuda:0"`, ...
         threads: How many threads a kernel may use; None: all cores.
         media_dir: The directory for media files that operators make; None keeps them as bytes in the samples.
+        media_root: The directory at which a relative `media_dir` starts, and to which paths of its files are relative;
+            None: the working directory.
         answers_dir: The directory for answers of models behind URLs; None keeps none.
     """
 
@@ -48,12 +47,13 @@ class Context:
         device: str = "cpu",
         threads: int | None = None,
         media_dir: str | Path | None = None,
+        media_root: str | None = None,
         answers_dir: str | Path | None = None,
     ) -> None:
         self.seed = seed
         self.device = device
         self.threads = threads
-        self.media_dir = None if media_dir is None else Path(media_dir)
+        self._media = None if media_dir is None else MediaStore(str(media_dir), media_root)
         # Called with the number of rows of the work that begins; the number sets the time limit; 0: no limit.
         self.begins: Callable[[int], None] = _ignore
         self._answers = Answers(None if answers_dir is None else Path(answers_dir))
@@ -78,37 +78,21 @@ class Context:
         key = f"{self.seed}\0{sample_id}\0{purpose}".encode()
         return np.random.default_rng(int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "little"))
 
-    def keep_media(self, name: str, data: bytes | IO[bytes]) -> bytes | str:
+    def keep_media(self, data: bytes | IO[bytes], suffix: str) -> bytes | str:
         """Store a medium that an operator made; returns its path in `media_dir`, or the bytes without a `media_dir`.
 
+        The file is named after its content, and it is on disk when this returns.
+
         Args:
-            name: A name that is unique in the run, from the id of the sample, with a suffix.
             data: The medium, or a file at its beginning, which is closed.
+            suffix: The suffix of its file name, with the dot.
         """
-        if self.media_dir is None:
-            if isinstance(data, bytes):
-                return data
-            with data:
-                return data.read()
-        stem, dot, suffix = name.rpartition(".")
-        plain = re.sub(r"[^A-Za-z0-9_-]", "_", stem)
-        digest = hashlib.blake2b(stem.encode(), digest_size=6).hexdigest()
-        path = self.media_dir / f"{plain[:80]}-{digest}{dot}{suffix}"
-        self.media_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.media_dir, prefix=".", delete=False) as file:
-            try:
-                if isinstance(data, bytes):
-                    file.write(data)
-                else:
-                    with data:
-                        shutil.copyfileobj(data, file)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-        return str(path)
+        if self._media is not None:
+            return self._media.put(data, suffix)
+        if isinstance(data, bytes):
+            return data
+        with data:
+            return data.read()
 
     def ask(
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None

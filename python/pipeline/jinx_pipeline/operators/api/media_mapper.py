@@ -9,7 +9,7 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.sample.edited_media import with_media
 from jinx_pipeline.sample.media import Media
-from jinx_pipeline.sample.roles import Role
+from jinx_pipeline.sample.roles import Role, Roles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,8 @@ class MediaMapper(Mapper):
     """Replaces media of samples: by bytes in the samples, or by files in `save_dir` or the run's `media_dir`.
 
     Attributes:
-        save_dir: A directory for the edited media.
+        save_dir: A directory for the edited media, which are named after their content; a relative path starts at the
+            `media_root`.
     """
 
     save_dir: str | None = None
@@ -58,22 +59,25 @@ class MediaMapper(Mapper):
     def writes(self) -> tuple[str, ...]:
         return (self.role,)
 
+    @property
+    def media_dirs(self) -> tuple[str, ...]:
+        return (self.save_dir,) if self.save_dir else ()
+
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        store = store_of(self.save_dir, ctx)
+        store = store_of(self.save_dir, ctx, batch.roles)
         name, steps = batch.roles.column(self.role), batch.roles.steps(self.role)[1:]
         column: list[Any] = []
         for row, (media, sample) in enumerate(zip(ctx.each(batch.media(self.role)), batch.samples(), strict=True)):
             changes: list[bytes | str | None] = []
             for number, medium in enumerate(media):
                 made = self.edit(medium, sample, ctx.rng(batch.ids[row], f"{self.name} {number}"))
-                file_name = f"{self.name}-{batch.ids[row]}-{number}"
-                changes.append(made and store.keep_media(f"{file_name}{made.suffix}", made.data))
+                changes.append(made and store.keep_media(made.data, made.suffix))
             value = sample.get(name, REMOVED)
             is_changed = any(change is not None for change in changes)
             column.append(with_media(value, steps, self.role, iter(changes)) if is_changed else value)
         return {name: column}
 
 
-def store_of(save_dir: str | None, ctx: Context) -> Context:
+def store_of(save_dir: str | None, ctx: Context, roles: Roles) -> Context:
     """The context that stores the media which an operator makes: in its own directory, or that of the run."""
-    return Context(media_dir=save_dir) if save_dir else ctx
+    return Context(media_dir=save_dir, media_root=roles.media_root) if save_dir else ctx

@@ -92,6 +92,11 @@ class Operator(ABC):
         return ()
 
     @property
+    def media_dirs(self) -> tuple[str, ...]:
+        """The directories in which it stores media that it makes, named after their content."""
+        return ()
+
+    @property
     def needed_files(self) -> list[NeededFile]:
         """The models, word lists and other files that it reads: by default its `Path` parameters.
 

@@ -296,6 +296,10 @@ class FusedOp(Operator):
         return tuple(dict.fromkeys(path for operator in self.operators for path in operator.writes))
 
     @property
+    def media_dirs(self) -> tuple[str, ...]:
+        return tuple(folder for operator in self.operators for folder in operator.media_dirs)
+
+    @property
     def needed_files(self) -> list[NeededFile]:
         return [file for operator in self.operators for file in operator.needed_files]
 

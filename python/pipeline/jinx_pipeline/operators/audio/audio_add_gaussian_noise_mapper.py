@@ -1,22 +1,16 @@
 """Adds noise to audios: the operator `audio_add_gaussian_noise_mapper`."""
 
 from collections.abc import Mapping
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from jinx_pipeline.operators.api.media_mapper import MadeMedium, MediaMapper
 from jinx_pipeline.operators.api.parameters import ParameterError, Share
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.audio.waveform import waveform_of
+from jinx_pipeline.operators.audio.waveform import encoded, waveform_of
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Samples = npt.NDArray[np.float32]
 
 
 @register("audio_add_gaussian_noise_mapper", modality="audio")
@@ -56,13 +50,7 @@ class AudioAddGaussianNoiseMapper(MediaMapper):
         noise = rng.standard_normal(waveform.samples.shape, dtype=np.float32)
         format_, subtype = waveform.format or "WAV", waveform.subtype
         noisy = (waveform.samples + amplitude * noise).astype(np.float32)
-        return _encoded(noisy, waveform.rate, format_, subtype)
-
-
-def _encoded(samples: "Samples", rate: int, kind: str, subtype: str | None) -> MadeMedium:
-    soundfile = require("soundfile", extra="audio", what="Writing audio")
-    if not soundfile.check_format(kind, subtype):
-        kind, subtype = "WAV", None
-    out = BytesIO()
-    soundfile.write(out, samples, rate, format=kind, subtype=subtype)
-    return MadeMedium(out.getvalue(), f".{kind.lower()}")
+        soundfile = require("soundfile", extra="audio", what="Writing audio")
+        if not soundfile.check_format(format_, subtype):
+            format_, subtype = "WAV", None
+        return MadeMedium(encoded(noisy, waveform.rate, format_, subtype), f".{format_.lower()}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -73,6 +74,41 @@ def seconds_of(medium: Media, operator: str) -> float:
         MediaError: The medium is not audio, or is damaged.
     """
     return _with_either(medium, operator, _header_by_soundfile, _header_by_pyav)[0]
+
+
+def resampled(samples: "Floats", rate: int, new_rate: int, operator: str) -> "Floats":
+    """Samples at another rate, of shape (n, channels).
+
+    Args:
+        samples: The samples, of shape (n, channels).
+        rate: Their rate.
+        new_rate: The rate of the result.
+        operator: The name of the operator.
+    """
+    av = require("av", extra="video", what=f"{operator} with another sample rate")
+    channels: list[Floats] = []
+    for channel in samples.T:
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(channel[None]), format="fltp", layout="mono")
+        frame.sample_rate = rate
+        resampler = av.AudioResampler(format="fltp", layout="mono", rate=new_rate)
+        frames = [*resampler.resample(frame), *resampler.resample(None)]
+        channels.append(np.concatenate([part.to_ndarray()[0] for part in frames]))
+    return np.stack(channels, axis=1)
+
+
+def encoded(samples: "Floats", rate: int, kind: str, subtype: str | None = None) -> bytes:
+    """Samples as a file that soundfile writes.
+
+    Args:
+        samples: The samples, of shape (n, channels).
+        rate: Samples per second.
+        kind: The format as soundfile calls it.
+        subtype: The encoding in the file; None: the usual one of the format.
+    """
+    soundfile = require("soundfile", extra="audio", what="Writing audio")
+    out = BytesIO()
+    soundfile.write(out, samples, rate, format=kind, subtype=subtype)
+    return out.getvalue()
 
 
 def _with_either(

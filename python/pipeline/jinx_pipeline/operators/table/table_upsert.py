@@ -46,7 +46,7 @@ class TableUpsert(Operator):
         except ValueError as error:
             raise ParameterError(self.name, "table", str(error)) from None
         try:
-            names = [column.name for column in self._columns]
+            names = [column.name for column in self.table_columns]
         except ValueError as error:
             raise ParameterError(self.name, "columns", str(error)) from None
         unknown = [name for name in self._key if name not in names]
@@ -60,7 +60,7 @@ class TableUpsert(Operator):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(column.path for column in self._columns))
+        return tuple(dict.fromkeys(column.path for column in self.table_columns))
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
         del ctx
@@ -71,9 +71,9 @@ class TableUpsert(Operator):
         try:
             connection, prepared = _connected(address)
             if self.table not in prepared:
-                connection.prepare(self.table, self._columns, self._key)
+                connection.prepare(self.table, self.table_columns, self._key)
                 prepared.add(self.table)
-            connection.upsert(self.table, self._columns, self._key, rows)
+            connection.upsert(self.table, self.table_columns, self._key, rows)
         except AwayError:
             # The next attempt connects again.
             lost = _CONNECTIONS.pop(address, None)
@@ -84,8 +84,8 @@ class TableUpsert(Operator):
 
     def _rows(self, batch: Batch) -> list[tuple[Any, ...]]:
         """The rows to write; the last of those with one key, because a statement cannot write a row twice."""
-        columns = [[column.stored(value) for value in batch.column(column.path)] for column in self._columns]
-        places = [[column.name for column in self._columns].index(name) for name in self._key]
+        columns = [[column.stored(value) for value in batch.column(column.path)] for column in self.table_columns]
+        places = [[column.name for column in self.table_columns].index(name) for name in self._key]
         by_key: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         for row in zip(*columns, strict=True):
             key = tuple(row[place] for place in places)
@@ -101,7 +101,8 @@ class TableUpsert(Operator):
             raise ParameterError(self.name, "database", str(error)) from None
 
     @cached_property
-    def _columns(self) -> list[Column]:
+    def table_columns(self) -> list[Column]:
+        """The columns of the table, with their types."""
         return columns_of(self.columns)
 
     @property

@@ -2,12 +2,13 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from heapq import merge
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from jinx_pipeline.operators.api.media_splitter import Clip
 from jinx_pipeline.operators.video.container import facts_of, opened
 from jinx_pipeline.operators.video.encode import VideoWriter, first_audio
 from jinx_pipeline.sample.media import Media, MediaError
@@ -26,23 +27,6 @@ class Span(NamedTuple):
 
     start: float
     stop: float
-
-
-@dataclass(frozen=True)
-class Clip:
-    """A finished clip.
-
-    Attributes:
-        start: The time of its first frame in the source, in seconds from the first frame of the source.
-        stop: The time of the first frame after it; of the last clip, the end of the video.
-        file: The video.
-        suffix: The suffix of its file name.
-    """
-
-    start: float
-    stop: float
-    file: IO[bytes]
-    suffix: str
 
 
 class Timeline:
@@ -141,21 +125,33 @@ def cut(medium: Media, operator: str, clip_spans: Sequence[Span], how: Cut = "au
         operator: The name of the operator.
         clip_spans: The spans, in the order of their starts.
         how: `"copy"` copies packets, and moves each cut to the next key frame; `"exact"` encodes the frames;
-            `"auto"` copies if all cuts lie at key frames, and encodes otherwise.
+            `"auto"` copies the clips that begin and end at key frames, and encodes the others.
 
     Raises:
         MediaError: The video is damaged, or `how` is `"copy"` and its packets cannot be copied.
     """
     timeline = timeline_of(medium, operator)
     ranges = _frame_ranges(timeline, clip_spans)
-    keys = set(timeline.keys.tolist()) | {len(timeline)}
-    is_copy = how == "copy" or (
-        how == "auto" and timeline.can_copy and all({first, stop} <= keys for first, stop in ranges)
-    )
-    if is_copy:
+    if how == "copy":
         if not timeline.can_copy:
             raise MediaError(f"{medium!r} cannot be cut by copying: it lacks times or key frames, or has an edit list")
         ranges = _moved_to_keys(ranges, timeline)
+    keys = {*timeline.keys.tolist(), len(timeline)} if timeline.can_copy and how != "exact" else set[int]()
+    copied = [frames for frames in ranges if keys.issuperset(frames)]
+    encoded = [frames for frames in ranges if not keys.issuperset(frames)]
+    yield from merge(
+        _cut(medium, operator, timeline, copied, is_copy=True),
+        _cut(medium, operator, timeline, encoded, is_copy=False),
+        key=lambda clip: clip.start,
+    )
+
+
+def _cut(
+    medium: Media, operator: str, timeline: Timeline, ranges: Sequence[tuple[int, int]], *, is_copy: bool
+) -> Iterator[Clip]:
+    """The clips of ranges of frames, which are all copied or all encoded."""
+    if not ranges:
+        return
     rotation = facts_of(medium, operator).rotation if is_copy else None
     with opened(medium, operator) as container:
         cutter = _Cutter(container, timeline, ranges, rotation, is_copy=is_copy)

@@ -70,7 +70,8 @@ class VideoWriter:
     def frame(self, frame: Any, time: Fraction) -> None:
         """Encode a frame; its time in the source, in seconds, must be later than that of the frame before."""
         picture = self._picture or self._begin(self._encoder(frame))
-        written = frame.reformat(format=picture.pix_fmt)
+        # A video may change its size.
+        written = frame.reformat(width=picture.width, height=picture.height, format=picture.pix_fmt)
         base = picture.codec_context.time_base
         pts = round((time - self._start) / base)
         written.pts = pts if self._last_pts is None else max(pts, self._last_pts + 1)

@@ -110,15 +110,16 @@ def _apart(numbers: list[int], min_length: int) -> list[int]:
 
 
 def _pictures(medium: Media, operator: str) -> Iterator["npt.NDArray[np.uint8]"]:
+    size: tuple[int, int] | None = None  # a video may change it
     with opened(medium, operator) as container:
         for frame in container.decode(video=0):
-            yield _small(frame).to_ndarray(format="rgb24")
+            size = size or _small_size(frame)
+            yield frame.reformat(width=size[0], height=size[1], format="rgb24").to_ndarray()
 
 
-def _small(frame: Any) -> Any:
-    if frame.width <= _WIDTH:
-        return frame
-    return frame.reformat(width=_WIDTH, height=max(1, round(frame.height * _WIDTH / frame.width)))
+def _small_size(frame: Any) -> tuple[int, int]:
+    width = min(frame.width, _WIDTH)
+    return width, max(1, round(frame.height * width / frame.width))
 
 
 def _hue_saturation_value(picture: "npt.NDArray[np.uint8]") -> "npt.NDArray[np.float32]":

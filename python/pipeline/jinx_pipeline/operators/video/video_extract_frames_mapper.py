@@ -58,19 +58,17 @@ class VideoExtractFramesMapper(Mapper):
     def writes(self) -> tuple[str, ...]:
         return (self.frame_field,)
 
+    @property
+    def media_dirs(self) -> tuple[str, ...]:
+        return (self.frame_dir,) if self.frame_dir else ()
+
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         require("PIL.Image", extra="video", what=self.name)
-        store = store_of(self.frame_dir, ctx)
+        store = store_of(self.frame_dir, ctx, batch.roles)
         return {
             self.frame_field: [
-                [
-                    [
-                        store.keep_media(f"{self.name}-{batch.ids[row]}-{video}-{number}.jpg", self._encoded(frame))
-                        for number, frame in enumerate(self._frames(medium))
-                    ]
-                    for video, medium in enumerate(media)
-                ]
-                for row, media in enumerate(ctx.each(batch.media("videos")))
+                [[store.keep_media(self._encoded(frame), ".jpg") for frame in self._frames(medium)] for medium in media]
+                for media in ctx.each(batch.media("videos"))
             ]
         }
 

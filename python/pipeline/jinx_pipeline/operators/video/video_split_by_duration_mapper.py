@@ -35,7 +35,7 @@ class VideoSplitByDurationMapper(ClipSplitter):
     min_last_split_duration: Annotated[float, Range(0)] = 0
     keep_original_sample: bool = True
 
-    version = 2
+    version = 3
 
     def check(self) -> None:
         if self.split_duration <= 0:

@@ -1,5 +1,6 @@
 """Splits videos into scenes: the operator `video_split_by_scene_mapper`."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated
@@ -17,6 +18,8 @@ from jinx_pipeline.operators.video.scenes import (
     fade_cuts,
 )
 from jinx_pipeline.sample.media import Media
+
+_EDGE = 1e-6
 
 
 @register("video_split_by_scene_mapper", modality="video")
@@ -42,6 +45,8 @@ class VideoSplitBySceneMapper(ClipSplitter):
         window_width: For `AdaptiveDetector`: the number of frames on each side that are averaged.
         min_content_val: For `AdaptiveDetector`: the least change of a cut.
         fade_bias: For `ThresholdDetector`: where the cut lies in the black frames, from -1 (first) to 1 (last).
+        min_seconds: Scenes that are shorter make no sample.
+        max_seconds: A scene that is longer is divided into clips of equal length; None: scenes stay whole.
     """
 
     detector: Detector = "ContentDetector"
@@ -51,11 +56,24 @@ class VideoSplitBySceneMapper(ClipSplitter):
     window_width: Annotated[int, Range(1)] = 2
     min_content_val: Annotated[float, Range(0)] = 15.0
     fade_bias: Annotated[float, Range(-1, 1)] = 0.0
+    min_seconds: Annotated[float, Range(0)] = 0.0
+    max_seconds: Annotated[float, Range(0.1)] | None = None
+
+    version = 2
 
     def spans_of(self, medium: Media) -> Sequence[Span]:
         timeline = timeline_of(medium, self.name)
         starts = timeline.times[[number for number in self._cuts(medium) if number < len(timeline)]].tolist()
-        return [Span(start, stop) for start, stop in pairwise([0.0, *starts, timeline.end + 1])]
+        scenes = [Span(start, stop) for start, stop in pairwise([0.0, *starts, timeline.end])]
+        long_enough = [scene for scene in scenes if scene.stop - scene.start >= self.min_seconds]
+        return [clip for scene in long_enough for clip in self._divided(scene)]
+
+    def _divided(self, scene: Span) -> list[Span]:
+        """A scene in parts of equal length that are not too long."""
+        seconds = scene.stop - scene.start
+        count = 1 if self.max_seconds is None else max(math.ceil(seconds / self.max_seconds - _EDGE), 1)
+        edges = [scene.start + seconds * number / count for number in range(count)]
+        return [Span(start, stop) for start, stop in pairwise([*edges, scene.stop])]
 
     def _cuts(self, medium: Media) -> list[int]:
         threshold, length = self.threshold, self.min_scene_len

@@ -60,10 +60,14 @@ class VideoUndistortMapper(Mapper):
     def writes(self) -> tuple[str, ...]:
         return (self.undistorted_video_field,)
 
+    @property
+    def media_dirs(self) -> tuple[str, ...]:
+        return (self.output_video_dir,) if self.output_video_dir else ()
+
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        store = store_of(self.output_video_dir, ctx)
+        store = store_of(self.output_video_dir, ctx, batch.roles)
         column: list[Any] = []
-        for row, (media, meta) in enumerate(zip(ctx.each(batch.media("videos")), batch.column(_META), strict=True)):
+        for media, meta in zip(ctx.each(batch.media("videos")), batch.column(_META), strict=True):
             calibrations = meta.get(self.camera_calibration_field) if isinstance(meta, Mapping) else None
             if len(media) and len(calibrations or ()) != len(media):
                 raise ValueError(
@@ -71,10 +75,9 @@ class VideoUndistortMapper(Mapper):
                     f"{len(media)} videos"
                 )
             videos: list[Any] = []
-            for number, (medium, calibration) in enumerate(zip(media, calibrations or (), strict=True)):
+            for medium, calibration in zip(media, calibrations or (), strict=True):
                 made = self._undistorted(medium, calibration)
-                name = f"{self.name}-{batch.ids[row]}-{number}"
-                videos.append(made and store.keep_media(f"{name}{made.suffix}", made.data))
+                videos.append(made and store.keep_media(made.data, made.suffix))
             column.append(videos if len(media) else REMOVED)
         return {self.undistorted_video_field: column}
 
