@@ -233,11 +233,12 @@ def transcoded(
 def _x264_options(crf: int | None) -> dict[str, str]:
     options = {} if crf is None else {"crf": str(crf)}
     # With AVX-512, x264 (core 165) does not give the same bytes each time; with AVX2, it gives those of its C code.
-    return options | ({"x264-params": "asm=AVX2"} if _has_avx512() else {})
+    return options | ({"x264-params": "asm=AVX2"} if has_avx512() else {})
 
 
 @cache
-def _has_avx512() -> bool:
+def has_avx512() -> bool:
+    """Whether the processor has AVX-512, with which x264 is not to be used."""
     try:
         return "avx512f" in Path("/proc/cpuinfo").read_text("utf-8")
     except OSError:
