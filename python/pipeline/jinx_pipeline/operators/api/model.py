@@ -1,5 +1,6 @@
 """The models that operators load or call, as their parameters and a recipe's `models` name them."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -139,6 +140,11 @@ class Model:
     def identity(self) -> dict[str, Any]:
         """The fields that may change its results."""
         return {name: getattr(self, name) for name in _IDENTITY}
+
+    @property
+    def copy_key(self) -> str:
+        """Equal for models that share one copy in a process."""
+        return json.dumps([self.identity, self.device, self.compile], sort_keys=True)
 
     @property
     def directory(self) -> Path | None:
