@@ -1,43 +1,22 @@
 """Operators with models, on tiny ones with random weights."""
 
-import json
-
 import numpy as np
 import pytest
 from PIL import Image
 
 import jinx_pipeline as jp
+from pipeline.operators.tiny_models import save_clip
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 # Importing the libraries takes longer than the tests.
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(240)]
 
-WORDS = ["a", "photo", "of", "red", "blue", "thing"]
-
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory) -> str:
     """The directory of a CLIP model with random weights and its processor."""
-    folder = tmp_path_factory.mktemp("clip")
-    vocabulary = {"<|startoftext|>": 0, "<|endoftext|>": 1, "<unk>": 2}
-    for word in WORDS:
-        for letter in (*word[:-1], f"{word[-1]}</w>"):
-            vocabulary.setdefault(letter, len(vocabulary))
-    (folder / "vocab.json").write_text(json.dumps(vocabulary), "utf-8")
-    (folder / "merges.txt").write_text("#version: 0.2\n", "utf-8")
-    tokenizer = transformers.CLIPTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"), model_max_length=32)
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.CLIPConfig(
-        text_config={**sizes, "vocab_size": 64, "max_position_embeddings": 32, "eos_token_id": 1, "bos_token_id": 0},
-        vision_config={**sizes, "image_size": 16, "patch_size": 8},
-        projection_dim=8,
-    )
-    torch.manual_seed(0)
-    transformers.CLIPModel(config).save_pretrained(folder)
-    images = transformers.CLIPImageProcessor(size={"shortest_edge": 16}, crop_size={"height": 16, "width": 16})
-    transformers.CLIPProcessor(image_processor=images, tokenizer=tokenizer).save_pretrained(folder)
-    return str(folder)
+    return save_clip(tmp_path_factory.mktemp("clip"))
 
 
 def image(path, seed: int) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.operators import operator_class
 from jinx_pipeline.sample import file_facts
 
 
@@ -71,7 +72,7 @@ def test_a_directory_counts_with_its_files(tmp_path, monkeypatch, max_files):
     model = tmp_path / "clip"
     (model / "vision").mkdir(parents=True)
     (model / "vision" / "weights.bin").write_bytes(b"one")
-    made = jp.create("image_text_similarity_filter", hf_clip=str(model))
+    made = operator_class("image_text_similarity_filter")(hf_clip=str(model))
     digest = made.digest
     (model / ".cache").mkdir()
     (model / ".cache" / "lock").touch()

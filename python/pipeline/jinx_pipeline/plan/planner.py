@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from jinx._suggest import some_of
+from jinx._suggest import hint, some_of
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.keyed import Edits, Partitioned
 from jinx_pipeline.operators.api.operator import Operator
@@ -189,12 +189,13 @@ def refuse_missing_files(recipe: Recipe) -> None:
     """
     if recipe.options.engine != "local":
         return
-    problems = [
-        (step.place, f"{step.operator.name} needs {file.parameter}: {file.path}, which does not exist")
-        for step in recipe.steps
-        for file in step.operator.needed_files
-        if not file.is_there
-    ]
+    problems: list[tuple[Place, str]] = []
+    for step in recipe.steps:
+        for file in step.operator.needed_files:
+            if not file.is_there:
+                near = hint(file.path, recipe.models)
+                missing = f"{step.operator.name} needs {file.parameter}: {file.path}, which does not exist{near}"
+                problems.append((step.parameter_places.get(file.parameter, step.place), missing))
     if problems:
         raise RecipeError(problems)
 

@@ -156,6 +156,10 @@ class Media:
             self._facts[key] = make(self)
         return self._facts[key]
 
+    def has_fact(self, key: Hashable) -> bool:
+        """Whether `fact` has a value for this key."""
+        return key in self._facts
+
     def _opened(self) -> "Image":
         if self._image is None:
             from jinx_pipeline.optional import require

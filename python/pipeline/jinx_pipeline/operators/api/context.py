@@ -1,11 +1,12 @@
 """The context of an operator: random numbers, models, services, and a directory for new media."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.response_cache import Answers
 from jinx_pipeline.sample.media_store import MediaStore
 
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 T = TypeVar("T")
+N = TypeVar("N", bound="str | Model")
 
 # The models of this process by loading function, name and device, so that each is loaded once.
-_MODELS: dict[tuple[str, str, str], Any] = {}
+_MODELS: dict[tuple[str, Hashable, str], Any] = {}
 
 
 def forget_models() -> None:
@@ -114,17 +116,18 @@ class Context:
         self.begins(0)  # requests have their own time limits
         return self._answers.ask_all(url, requests, at_once=at_once, seconds=seconds, key_variable=key_variable)
 
-    def model(self, name: str, load: Callable[[str, str], T]) -> T:
+    def model(self, name: N, load: Callable[[N, str], T]) -> T:
         """The model `name`, which `load(name, device)` loads when this process first needs it.
 
         Args:
-            name: A path or another name that `load` understands.
+            name: A path or another name that `load` understands, or a `Model` of a parameter.
             load: A function of a module; it and the name identify the model.
 
         Raises:
             Exception: The model cannot be loaded, which stops the run, since all rows need it.
         """
-        key = (f"{load.__module__}.{load.__qualname__}", name, self.device)
+        known = name.copy_key if isinstance(name, Model) else name
+        key = (f"{load.__module__}.{load.__qualname__}", known, self.device)
         self.begins(0)  # only the operator knows how long loading takes
         if key not in _MODELS:
             try:

@@ -1,4 +1,4 @@
-"""The base class of filters by properties of each image, audio or video."""
+"""The base classes of filters by lists of values, such as a property of each image, audio or video."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -17,7 +17,22 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class MediaFilter(Filter):
+class ListFilter(Filter):
+    """Keeps samples by statistics that are lists, such as a value for each medium.
+
+    A sample with empty lists passes `all` and not `any`, like an empty list in Python.
+
+    Attributes:
+        any_or_all: Whether at least one value of a sample must be within all bounds, or each of them.
+    """
+
+    any_or_all: AnyOrAll = "any"
+
+    def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
+        return any_or_all_of(stats, {name: self.bound(name) for name in self.stats}, self.any_or_all)
+
+
+class MediaFilter(ListFilter):
     """Keeps samples by properties of their media; each statistic is a list with a value for each medium.
 
     A sample without media passes `all` and not `any`, like an empty list in Python.
@@ -25,8 +40,6 @@ class MediaFilter(Filter):
     Attributes:
         any_or_all: Whether at least one medium of a sample must be within all bounds, or each of them.
     """
-
-    any_or_all: AnyOrAll = "any"
 
     batch_size = 64
     role: ClassVar[Role] = "images"
@@ -42,9 +55,6 @@ class MediaFilter(Filter):
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         measured = [[self.measure_medium(medium) for medium in media] for media in ctx.each(batch.media(self.role))]
         return {name: [[values[name] for values in sample] for sample in measured] for name in self.stats}
-
-    def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
-        return any_or_all_of(stats, {name: self.bound(name) for name in self.stats}, self.any_or_all)
 
 
 def any_or_all_of(

@@ -1,0 +1,1 @@
+"""Loads models in workers and feeds them with the samples of operators."""

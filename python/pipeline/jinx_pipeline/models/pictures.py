@@ -1,0 +1,98 @@
+"""Runs models on the pictures of media: images, or frames of videos."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx_pipeline.models.feed import Results, feed
+from jinx_pipeline.models.pretrained import Pretrained
+from jinx_pipeline.sample.media import Media
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from PIL.Image import Image
+
+    Rows = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """How to make pictures of a medium.
+
+    Attributes:
+        make: Makes the pictures.
+        key: Distinguishes ways to make pictures, such as the sampling of frames.
+    """
+
+    make: "Callable[[Media], Iterable[Image]]"
+    key: Hashable
+
+
+def images_of(*, horizontal_flip: bool = False, vertical_flip: bool = False) -> Pictures:
+    """An image is a picture, perhaps mirrored and upside down."""
+    make = partial(_image, horizontal=horizontal_flip, vertical=vertical_flip)
+    return Pictures(make, ("image", horizontal_flip, vertical_flip))
+
+
+def _image(medium: Media, *, horizontal: bool, vertical: bool) -> "Iterator[Image]":
+    yield flipped(medium.image(), horizontal=horizontal, vertical=vertical)
+
+
+def flipped(image: "Image", *, horizontal: bool, vertical: bool) -> "Image":
+    """An image in RGB, perhaps mirrored and upside down."""
+    from PIL.Image import Transpose
+
+    image = image.convert("RGB")
+    if horizontal:
+        image = image.transpose(Transpose.FLIP_LEFT_RIGHT)
+    return image.transpose(Transpose.FLIP_TOP_BOTTOM) if vertical else image
+
+
+def rows_of_pictures(
+    loaded: Pretrained,
+    media: Sequence[Media],
+    pictures: Pictures,
+    run: "Callable[[Any], Results[Rows]]",
+    *,
+    what: str,
+    threads: int | None,
+) -> "list[Rows]":
+    """What a model returns for the pictures of media, float32 of shape (k, d) for each medium.
+
+    It is kept with the medium: other operators with the same model do not compute it again.
+
+    Args:
+        loaded: The model.
+        media: The media.
+        pictures: How to make their pictures.
+        run: Runs the model on a batch of pixels.
+        what: Distinguishes what the model returns.
+        threads: Threads that decode and resize.
+    """
+    key = (what, loaded.model.copy_key, pictures.key)
+    new = list({id(medium): medium for medium in media if not medium.has_fact(key)}.values())
+
+    def prepare(medium: Media) -> list[Any]:
+        return [loaded.pixels(picture) for picture in pictures.make(medium)]
+
+    def run_batch(pixels: list[Any]) -> "Results[Rows]":
+        import torch
+
+        with loaded.inference():
+            return run(loaded.on_device(torch.stack(pixels)))
+
+    found = feed(new, prepare, run_batch, limits=loaded.picture_limits, size=_pixel_count, threads=threads or 1)
+    for number, rows in found:
+        new[number].fact(key, lambda _, rows=rows: _stacked(rows))
+    return [medium.fact(key, lambda _: _stacked([])) for medium in media]
+
+
+def _pixel_count(pixels: Any) -> int:
+    return pixels.shape[-2] * pixels.shape[-1]
+
+
+def _stacked(rows: "Sequence[Rows]") -> "Rows":
+    return np.stack(rows) if rows else np.empty((0, 0), np.float32)
