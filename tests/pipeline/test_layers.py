@@ -9,6 +9,7 @@ import jinx_pipeline
 PACKAGE = Path(jinx_pipeline.__file__).parent
 # What operators may import: their own kind, and what says where things are in a sample.
 BELOW_OPERATORS = {"operators", "sample", "dedup", "exchange", "optional", "model", "store", "kernels", "database"}
+BELOW_OPERATORS |= {"llm"}
 
 
 def imports(path: Path) -> set[str]:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -56,7 +57,10 @@ class Context:
         self.media_dir = None if media_dir is None else Path(media_dir)
         # Called with the number of rows of the work that begins; the number sets the time limit; 0: no limit.
         self.begins: Callable[[int], None] = _ignore
-        self._answers = Answers(None if answers_dir is None else Path(answers_dir))
+        self.answers_dir = None if answers_dir is None else Path(answers_dir)
+        # What operators count, such as requests and tokens; the report shows it.
+        self.counts: Counter[str] = Counter()
+        self._answers = Answers(self.answers_dir)
 
     def each(self, rows: Iterable[T]) -> Iterator[T]:
         """The rows of a batch, for an operator that processes them one by one: `row_seconds` then limits each row."""

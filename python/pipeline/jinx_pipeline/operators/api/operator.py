@@ -39,6 +39,7 @@ class Operator(ABC):
         commutes: Whether the planner may move it past other operators that commute: it processes each sample alone,
             and changes none.
         may_probe: Whether a plan may run it on a few samples, to measure it.
+        settings: The parameters that do not change the result, such as limits of requests; they are in no digest.
         only_adds: Whether the samples have none of the columns that it writes, so that None in them is a value.
     """
 
@@ -51,6 +52,7 @@ class Operator(ABC):
     commutes: ClassVar[bool] = False
     may_probe: ClassVar[bool] = True
     only_adds: ClassVar[bool] = False
+    settings: ClassVar[frozenset[str]] = frozenset()
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -80,6 +82,11 @@ class Operator(ABC):
     def parameters(self) -> dict[str, Any]:
         """The values of all parameters."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType] - every subclass is a dataclass
+
+    @property
+    def described_parameters(self) -> dict[str, Any]:
+        """The parameters that may change the result."""
+        return {name: value for name, value in self.parameters.items() if name not in self.settings}
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -120,7 +127,7 @@ class Operator(ABC):
         """
         from jinx._code_digest import is_installed
 
-        kind, parameters = type(self), self.parameters
+        kind, parameters = type(self), self.described_parameters
         if is_installed(kind.__module__):
             return self._digest_of(parameters)
         return self._digest_of({"parameters": parameters, "made": partial(kind, **parameters)})
