@@ -16,6 +16,7 @@ from jinx._cli.program import COMMANDS, jinx
 from jinx._convert.options import types_and_options
 from jinx_pipeline.cli.ops import described
 from jinx_pipeline.operators import names, operator_class
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.parameters import describe
 from jinx_pipeline.operators.table.table_upsert import TableUpsert
 from jinx_pipeline.recipe.model import Export, Options, SourceSpec, TableQuery
@@ -44,9 +45,9 @@ RECIPE_HEAD = """# Recipes
 
 <!-- Made by tools/reference_pages.py from the classes that recipes are read into; a test compares them. -->
 
-A recipe is a YAML file for `jinx-pipeline run`. It has `dataset`, `validators`, `process`, `export`, and options of the
-run, all at the top level; only `dataset` is needed. Unknown keys are errors. In place of `process` and `export` it may
-have [`nodes` and `flows`](#nodes-and-flows).
+A recipe is a YAML file for `jinx-pipeline run`. It has `dataset`, `validators`, `models`, `process`, `export`, and
+options of the run, all at the top level; only `dataset` is needed. Unknown keys are errors. In place of `process` and
+`export` it may have [`nodes` and `flows`](#nodes-and-flows).
 
 ```text
 dataset:
@@ -206,6 +207,11 @@ def recipe() -> str:
         "before any operator, and fails with the positions of those that do not pass. In Python they are classes:",
         "`Dataset.load(path, validators=[jp.RequiredColumns(columns=['text'])])`.",
         *(line for one in VALIDATORS.values() for line in _validator(one)),
+        "\n## models\n\nA mapping from names to models, each a mapping or only a path. Operators take such a name, a",
+        "path, or a mapping in place. Those that name the same model share one copy in each worker: see",
+        "[models](../how-to/models.md).\n",
+        "| key | type | default | meaning |\n|---|---|---|---|",
+        *_keys(Model)[:-1],
         "\n## process\n\nA list of operators, in order, each a name or `name: {parameter: value}`: see",
         "[all operators](operators.md). Without it the samples are copied. Besides its parameters, each takes:\n",
         "| key | type | default | meaning |\n|---|---|---|---|",

@@ -8,6 +8,7 @@ from typing import Any
 
 import jinx
 from jinx._sizes import counted, natural_size
+from jinx_pipeline.operators.api.model import LOCAL_KINDS, Model
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.blocks import SampleSize, block_size, cut
 from jinx_pipeline.plan.graph import PlanGraph, PlanNode
@@ -26,7 +27,7 @@ from jinx_pipeline.plan.planner import refuse_impossible, refuse_missing_files
 from jinx_pipeline.plan.probe import Findings, measured_bytes, pools_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
-from jinx_pipeline.recipe.model import Recipe, TableQuery
+from jinx_pipeline.recipe.model import Recipe, Step, TableQuery
 from jinx_pipeline.recipe.resolve import resolve, without_code
 
 
@@ -113,7 +114,9 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
             {"operator": step.operator.name, **asdict(file)}
             for step in recipe.steps
             for file in step.operator.needed_files
+            if file.parameter not in step.operator.models
         ],
+        "models": _models(recipe),
     }
     facts["lines"] = _lines(recipe, facts)
     return facts
@@ -132,6 +135,35 @@ def _input(path: str) -> dict[str, Any]:
 
 def _query(query: TableQuery) -> dict[str, Any]:
     return {"path": query.name, "converted": True, "rows": None, "bytes": 0, "query": query.query}
+
+
+def _models(recipe: Recipe) -> list[dict[str, Any]]:
+    """The models that operators use, and those that the recipe names and no operator uses."""
+    users: dict[Model, list[Step]] = {model: [] for model in recipe.models.values()}
+    for step in recipe.steps:
+        for model in step.operator.models.values():
+            users.setdefault(model, []).append(step)
+    return [
+        {
+            **model.to_data(),
+            "name": model.name,
+            "weights_bytes": model.stored_bytes,
+            "is_there": model.kind not in LOCAL_KINDS or model.directory is not None,
+            "operators": [step.operator.name for step in steps],
+            "pools": sorted({step.resources.pool for step in steps}),
+        }
+        for model, steps in users.items()
+    ]
+
+
+def _model_line(model: dict[str, Any]) -> str:
+    place = model.get("path") or model["model"] + (f" at {model['url']}" if model.get("url") else "")
+    size = f", {natural_size(model['weights_bytes'])} of weights" if model["weights_bytes"] else ""
+    missing = "" if model["is_there"] else " (not on this machine; the nodes need it)"
+    name = f"{model['name']}: " if model["name"] else ""
+    users = ", ".join(dict.fromkeys(model["operators"])) or "no operator"
+    pools = f" [{', '.join(model['pools'])}]" if model["pools"] else ""
+    return f"model      {name}{place}{missing}{size}: {users}{pools}"
 
 
 def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
@@ -184,6 +216,7 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
     for file in facts["files"]:
         missing = "" if file["is_there"] else " (not on this machine; the nodes need it)"
         lines.append(f"reads      {file['operator']}.{file['parameter']}: {file['path']}{missing}")
+    lines += [_model_line(model) for model in facts["models"]]
     lines += _node_lines(facts["nodes"])
     for place, result in facts["probe"].items():
         memory = f"{natural_size(result['row_bytes'])} of memory a sample, {natural_size(result['held_bytes'])} held"

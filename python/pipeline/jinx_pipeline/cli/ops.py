@@ -66,6 +66,10 @@ def described(name: str) -> dict[str, Any]:
 
 
 def _default(field: "Field[Any]") -> Any:
+    from jinx_pipeline.operators.api.model import Model
+
+    if isinstance(field.default, Model):
+        return field.default.path or field.default.model
     if field.default_factory is not MISSING:
         return field.default_factory()
     return None if field.default is MISSING else field.default

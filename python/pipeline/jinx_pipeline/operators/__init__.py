@@ -4,6 +4,7 @@ from jinx_pipeline.operators.api.batch import REMOVED, STATS, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.media_filter import MediaFilter
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.operator_kinds import (
     Aggregator,
@@ -39,6 +40,7 @@ __all__ = [
     "Grouper",
     "Mapper",
     "MediaFilter",
+    "Model",
     "Operator",
     "ParameterError",
     "Range",

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
 from hashlib import sha256
 from itertools import accumulate, pairwise
 from math import isfinite
@@ -12,6 +13,7 @@ from typing import Any, Literal, get_type_hints
 from jinx._sizes import parse_size
 from jinx_pipeline.database.address import address_of
 from jinx_pipeline.database.columns import columns_of
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import fitted
 from jinx_pipeline.operators.api.resources import Resources
@@ -120,7 +122,12 @@ class Step:
     @property
     def resources(self) -> Resources:
         """The resources that its workers must have."""
-        return self.operator.resources if self.given_resources is None else self.given_resources
+        return needs_of(self.operator) if self.given_resources is None else self.given_resources
+
+
+def needs_of(operator: Operator) -> Resources:
+    """The resources that an operator and its models need."""
+    return reduce(Resources.at_least, (model.resources for model in operator.models.values()), operator.resources)
 
 
 REQUESTS = ("resources", "batch_rows")
@@ -154,7 +161,7 @@ def with_requests(
     """
     if isinstance(resources, Mapping):
         try:
-            resources = step.operator.resources.updated(resources)
+            resources = needs_of(step.operator).updated(resources)
         except ValueError as error:
             raise RequestError("resources", str(error)) from None
     if resources is not None and not isinstance(resources, Resources):  # pyright: ignore[reportUnnecessaryIsInstance] - of a recipe
@@ -323,6 +330,7 @@ class Recipe:
         source_groups: How many of the sources each group has: the rows of a group can be read apart from the others.
             Empty: all sources are one group.
         graph: The nodes and flows that the recipe was read from, as plain data; None: it is a list of operators.
+        models: The models that its operators can name.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -340,6 +348,7 @@ class Recipe:
     outputs: tuple[Output, ...] = ()
     source_groups: tuple[int, ...] = ()
     graph: Mapping[str, Any] | None = None
+    models: Mapping[str, Model] = field(default_factory=dict[str, Model])
 
     @property
     def step_inputs(self) -> list[tuple[StepPort, ...]]:
@@ -455,6 +464,8 @@ def _plain(operator: Operator) -> dict[str, Any]:
 
 def _shown(value: Any) -> Any:
     """A value as a log holds it: values that JSON would change or refuse (infinity, a function) become strings."""
+    if isinstance(value, Model):
+        return value.identity
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):

@@ -18,13 +18,14 @@ from jinx_pipeline.recipe.lower_graph import Lowered, NodeReaders, lowered
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step, TableQuery
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 from jinx_pipeline.recipe.read_graph import read_graph
+from jinx_pipeline.recipe.read_models import read_models
 from jinx_pipeline.recipe.steps import step_of
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import VALIDATORS, Validator
 
-_SECTIONS = ("dataset", "validators", "process", "export")
-_GRAPH_SECTIONS = ("dataset", "validators", "parameters", "nodes", "flows")
+_SECTIONS = ("dataset", "validators", "models", "process", "export")
+_GRAPH_SECTIONS = ("dataset", "validators", "models", "parameters", "nodes", "flows")
 _SIZES = {"shard_size", "memory"}
 _QUERY_KEYS = [field.name for field in fields(TableQuery)]
 _SOURCE_KEYS = [field.name for field in fields(SourceSpec) if field.name != "query"]
@@ -76,6 +77,7 @@ class _Checker:
         options = self._options(root, overrides)
         self._source_places: list[Place] = []
         self._names_code = bool(options.custom_operators)
+        self._models = read_models(root.get("models"), self._problems)
         if is_graph:
             return self._graph(root, options, given)
         for value in given.values():
@@ -97,6 +99,7 @@ class _Checker:
             validators=tuple(validators),
             source_places=places,
             code_place=root.children.get("custom_operators", root).place if self._names_code else None,
+            models=self._models,
         )
 
     def _graph(self, root: Located, options: Options, given: Mapping[str, Located]) -> Recipe:
@@ -123,6 +126,7 @@ class _Checker:
             outputs=tuple(parts.outputs),
             source_groups=tuple(parts.source_groups),
             graph=graph.to_data(),
+            models=self._models,
         )
 
     # What the nodes of a graph consist of.
@@ -269,7 +273,7 @@ class _Checker:
             return None
         places = {} if parameters is None else {str(key): member.place for key, member in parameters.children.items()}
         try:
-            return step_of(name, values or {}, place, places, self._problems)
+            return step_of(name, values or {}, place, places, self._problems, models=self._models)
         except UnknownOperatorError as error:
             if self._names_code:
                 return Step(UnloadedOperator.named(name, values or {}), place, places)

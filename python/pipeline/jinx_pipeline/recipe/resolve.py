@@ -3,9 +3,10 @@
 Reading (`recipe/read.py`) does not run code and opens no files that a recipe names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, load_file
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
@@ -26,7 +27,7 @@ def resolve(recipe: Recipe) -> Recipe:
     problems = _load_code(recipe)
     if problems:
         raise RecipeError(problems)
-    steps = [_loaded(step, problems) for step in recipe.steps]
+    steps = [_loaded(step, recipe.models, problems) for step in recipe.steps]
     problems += _problems_of_files([step for step in steps if step is not None])
     if problems:
         raise RecipeError(problems)
@@ -58,11 +59,12 @@ def _load_code(recipe: Recipe) -> Problems:
     return problems
 
 
-def _loaded(step: Step, problems: Problems) -> Step | None:
+def _loaded(step: Step, models: Mapping[str, Model], problems: Problems) -> Step | None:
     if not isinstance(step.operator, UnloadedOperator):
         return step
     try:
-        return step_of(step.operator.name, step.operator.given, step.place, step.parameter_places, problems)
+        given, places = step.operator.given, step.parameter_places
+        return step_of(step.operator.name, given, step.place, places, problems, models=models)
     except UnknownOperatorError as error:
         problems.append((step.place, str(error)))
         return None

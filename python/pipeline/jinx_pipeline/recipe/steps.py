@@ -3,16 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, operator_class
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.model import REQUESTS, RequestError, Step, with_requests
+from jinx_pipeline.recipe.read_models import with_models
 
 Problems = list[tuple[Place, str]]
 
 
 def step_of(
-    name: str, values: Mapping[str, Any], place: Place, parameter_places: Mapping[str, Place], problems: Problems
+    name: str,
+    values: Mapping[str, Any],
+    place: Place,
+    parameter_places: Mapping[str, Place],
+    problems: Problems,
+    *,
+    models: Mapping[str, Model],
 ) -> Step | None:
     """The step for an operator; None if there are mistakes, which are added to `problems`.
 
@@ -22,6 +30,7 @@ def step_of(
         place: The place of the operator in the recipe.
         parameter_places: The place of each value.
         problems: Receives the mistakes.
+        models: The models that parameters can name.
 
     Raises:
         UnknownOperatorError: No operator has this name.
@@ -29,7 +38,9 @@ def step_of(
     requests = {key: value for key, value in values.items() if key in REQUESTS}
     parameters = {key: value for key, value in values.items() if key not in REQUESTS}
     try:
-        return with_requests(Step(operator_class(name)(**parameters), place, parameter_places), **requests)
+        cls = operator_class(name)
+        parameters = with_models(cls, parameters, models)
+        return with_requests(Step(cls(**parameters), place, parameter_places), **requests)
     except UnknownOperatorError:
         raise
     except RequestError as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step
 
@@ -24,6 +25,7 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
         }
     data: dict[str, Any] = {
         **sections,
+        "models": {name: model.to_data() for name, model in recipe.models.items()},
         **options,
         "only_rows": recipe.only_rows,
         "measure_only": recipe.measure_only,
@@ -74,6 +76,8 @@ def _requests(step: Step) -> dict[str, Any]:
 
 
 def _function(value: Any) -> Any:
+    if isinstance(value, Model):
+        return value.to_data()
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)  # pyright: ignore[reportUnknownArgumentType]
     return {"function": getattr(value, "__qualname__", repr(value))}

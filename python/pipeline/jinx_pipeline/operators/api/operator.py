@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, dataclass_transform
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.model import LOCAL_KINDS, Model
 from jinx_pipeline.operators.api.needed_files import NeededFile, needed
 from jinx_pipeline.operators.api.parameters import checked
 from jinx_pipeline.operators.api.resources import Resources
@@ -99,12 +100,23 @@ class Operator(ABC):
         return ()
 
     @property
+    def models(self) -> dict[str, Model]:
+        """The models that it uses, by the parameters that name them."""
+        return {name: value for name, value in self.parameters.items() if isinstance(value, Model)}
+
+    @property
     def needed_files(self) -> list[NeededFile]:
-        """The models, word lists and other files that it reads: by default its `Path` parameters.
+        """The models, word lists and other files that it reads: by default its models and `Path` parameters.
 
         `plan` lists them, and a run does not start if one is missing.
         """
-        return [needed(name, value) for name, value in self.parameters.items() if isinstance(value, Path)]
+        paths = [needed(name, value) for name, value in self.parameters.items() if isinstance(value, Path)]
+        models = self.models.items()
+        return paths + [
+            NeededFile(name, str(model.directory or model.path), model.directory is not None)
+            for name, model in models
+            if model.kind in LOCAL_KINDS
+        ]
 
     @property
     def digested_files(self) -> list[str]:
@@ -189,6 +201,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
 def _as_json(value: Any) -> Any:
     if isinstance(value, Operator):
         return value.digest
+    if isinstance(value, Model):
+        return value.identity
     if callable(value):
         return _function_digest(value)
     if isinstance(value, set | frozenset):

@@ -4,6 +4,7 @@ import math
 import sys
 import types
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
@@ -43,6 +44,18 @@ class NotEmpty:
 
     def __str__(self) -> str:
         return "(not empty)"
+
+
+class Converter(ABC):
+    """Checks and converts the values of a parameter: `Annotated[Model, Kinds("transformers")]`."""
+
+    @abstractmethod
+    def converted(self, value: Any) -> Any:
+        """The value that the operator receives.
+
+        Raises:
+            TypeError: The parameter cannot have this value.
+        """
 
 
 NGrams: TypeAlias = Annotated[int, Range(1, 1024)]
@@ -115,8 +128,9 @@ def describe(hint: Any) -> str:
     """A readable type: `int`, `'any' or 'all'`, `float from 0 to 1`, `float or None`, `list of str`."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
+        converters = [str(argument) for argument in arguments[1:] if isinstance(argument, Converter)]
         constraints = [str(argument) for argument in arguments[1:] if isinstance(argument, _CONSTRAINTS)]
-        return " ".join([describe(arguments[0]), *constraints])
+        return " ".join(converters or [describe(arguments[0]), *constraints])
     members = [argument for argument in arguments if argument is not Ellipsis]
     words = [repr(member) if origin is Literal else describe(member) for member in members]
     if origin in {Literal, Union, types.UnionType}:
@@ -141,6 +155,9 @@ def fitted(value: Any, hint: Any) -> Any:
         TypeError: The value does not fit the type.
     """
     origin, arguments = get_origin(hint), get_args(hint)
+    for argument in arguments if origin is Annotated else ():
+        if isinstance(argument, Converter):
+            return argument.converted(value)
     if origin is None:
         fits, converted = _PLAIN.get(hint, _instance)(value, hint)
     else:

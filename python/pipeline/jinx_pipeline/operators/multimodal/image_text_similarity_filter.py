@@ -1,16 +1,14 @@
 """Filters by CLIP similarity: the operator `image_text_similarity_filter`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import AnyOrAll, Filter, Stats
 from jinx_pipeline.operators.api.media_filter import any_or_all_of
-from jinx_pipeline.operators.api.needed_files import NeededFile
-from jinx_pipeline.operators.api.parameters import NotEmpty, Range
+from jinx_pipeline.operators.api.model import Kinds, Model
+from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.tokens import chunks, without_tokens
 
@@ -46,7 +44,7 @@ class ImageTextSimilarityFilter(Filter):
         any_or_all: Whether one chunk must pass, or each.
     """
 
-    hf_clip: Annotated[str, NotEmpty()]
+    hf_clip: Annotated[Model, Kinds("transformers")] = Model(path="openai/clip-vit-base-patch32")
     min_score: Annotated[float, Range(-1, 1)] = 0.1
     max_score: Annotated[float, Range(-1, 1, or_no_limit=True)] = 1.0
     horizontal_flip: bool = False
@@ -55,7 +53,6 @@ class ImageTextSimilarityFilter(Filter):
     any_or_all: AnyOrAll = "any"
 
     batch_size = 16
-    resources = Resources(gpus=0, memory=2 << 30)
     pure = False  # rounding differs between devices
     stats = {"image_text_similarity": "list<float64>"}
     bounds = {"image_text_similarity": ("min_score", "max_score")}
@@ -67,10 +64,6 @@ class ImageTextSimilarityFilter(Filter):
     @property
     def depends_on_batch(self) -> bool:
         return True  # texts are padded to the longest of the batch, which changes the rounding of sums
-
-    @property
-    def needed_files(self) -> list[NeededFile]:
-        return [NeededFile("hf_clip", self.hf_clip, _is_there(self.hf_clip))]
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         roles = batch.roles
@@ -108,7 +101,7 @@ class ImageTextSimilarityFilter(Filter):
         if not texts:
             return []
         torch = require("torch", extra="model", what=self.name)
-        model, processor = ctx.model(self.hf_clip, load_clip)
+        model, processor = ctx.model(self.hf_clip.path, load_clip)
         images = [image for group in groups for image in group]
         inputs = processor(text=texts, images=images, return_tensors="pt", padding=True, truncation=True).to(ctx.device)
         with torch.no_grad():
@@ -121,18 +114,6 @@ class ImageTextSimilarityFilter(Filter):
             scores.append(_REDUCE[self.reduce_mode](row[start : start + len(group)]))
             start += len(group)
         return scores
-
-
-def _is_there(path: str) -> bool:
-    """Whether the model is a directory, or in the cache of the Hugging Face hub."""
-    if Path(path).is_dir():
-        return True
-    try:
-        from huggingface_hub import try_to_load_from_cache
-
-        return isinstance(try_to_load_from_cache(path, "config.json"), str)
-    except (ImportError, ValueError):  # ValueError: a path, not a name
-        return False
 
 
 def load_clip(path: str, device: str) -> tuple[Any, Any]:
