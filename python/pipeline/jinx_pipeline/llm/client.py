@@ -11,6 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import orjson
 
@@ -18,6 +19,7 @@ from jinx_pipeline.llm.answer_files import AnswerFiles, Kept, Spent
 from jinx_pipeline.llm.pace import Pace
 from jinx_pipeline.llm.post import FailedError, RefusedError, post, run
 from jinx_pipeline.llm.service import BudgetError, Service
+from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.response_cache import AnswerError, NoServiceError
 from jinx_pipeline.operators.api.retry_after import BusyError
 
@@ -306,9 +308,18 @@ def _text(answer: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=8)
-def client_of(folder: Path | None) -> Client:
+def client_of(folder: Path) -> Client:
     """The client of this process for a directory of answers."""
     return Client(folder)
+
+
+_OF_CONTEXT: WeakKeyDictionary[Context, Client] = WeakKeyDictionary()
+
+
+def client_for(ctx: Context, folder: str | None) -> Client:
+    """The client for the answers of a run, or of another directory; without both, they are kept with the context."""
+    directory = ctx.answers_dir if folder is None else Path(folder).absolute()
+    return _OF_CONTEXT.setdefault(ctx, Client(None)) if directory is None else client_of(directory)
 
 
 # A forked process must not write to the files of its parent.

@@ -1,5 +1,6 @@
 """Prompts as data: templates with an id and a version, in files that users may replace."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,8 +46,8 @@ class Prompt:
 
     @property
     def places(self) -> list[str]:
-        """The names of the places for data, in order."""
-        return list(dict.fromkeys(_PLACE.findall(self.user)))
+        """The names of the places for data and values, in order."""
+        return list(dict.fromkeys(_PLACE.findall(self.system + self.user)))
 
     def messages(
         self, data: Mapping[str, str], given: Mapping[str, str] | None = None, images: Sequence[str] = ()
@@ -79,6 +80,14 @@ class Prompt:
         code = blake2b(f"{system}\0{user}".encode(), digest_size=6).hexdigest()
         system, user = (self.system if system is None else system), (self.user if user is None else user)
         return replace(self, id=f"{self.id}-{code}", system=system, user=user)
+
+    def with_schema_in_text(self) -> "Prompt":
+        """The prompt with the schema as part of the task, for services that take none."""
+        if self.schema is None:
+            return self
+        shape = json.dumps(self.schema, ensure_ascii=False)
+        task = f"{self.system.strip()}\n\nAnswer with JSON of this JSON Schema, and nothing else:\n{shape}"
+        return replace(self, system=task)
 
 
 @lru_cache(maxsize=256)

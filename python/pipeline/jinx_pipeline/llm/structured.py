@@ -11,7 +11,8 @@ from jinx_pipeline.optional import require
 # Reasoning models may begin with their thoughts.
 _THOUGHTS: Final = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
-_MAX_CHARACTERS: Final = 1 << 20
+MAX_CHARACTERS: Final = 500_000
+"""The longest answer that is used."""
 _SHOWN: Final = 200
 
 
@@ -61,7 +62,7 @@ class Form:
             text: The answer.
             finish: Why it ends; `length`: it was cut off.
         """
-        if len(text) > _MAX_CHARACTERS:
+        if len(text) > MAX_CHARACTERS:
             return Parsed(None, "unparsed", f"the answer has {len(text):,} characters")
         text = _THOUGHTS.sub("", text).strip()
         if not text:

@@ -1,23 +1,29 @@
 """The base of operators that ask a language model behind a URL."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import orjson
 
-from jinx_pipeline.llm.client import Request, client_of
-from jinx_pipeline.llm.prompt import Prompt, PromptError, read_prompt, shipped_prompt
+from jinx_pipeline.llm.client import Request, client_for
+from jinx_pipeline.llm.prompt import Prompt, read_prompt, shipped_prompt
 from jinx_pipeline.llm.service import Service, Settings, chat_url
-from jinx_pipeline.llm.structured import Form, Parsed
+from jinx_pipeline.llm.structured import MAX_CHARACTERS, Form, Parsed
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import ParameterError, Range, checked
 from jinx_pipeline.operators.api.response_cache import AnswerError
+from jinx_pipeline.optional import require
 
 Messages = list[dict[str, Any]]
+ApiModel = Annotated[Model, Kinds("openai")]
+
+_GPT: Final = Model(kind="openai", model="gpt-4o")
+_QWEN: Final = Model(kind="openai", model="Qwen/Qwen2.5-7B-Instruct")
 
 # Fields of a request that the operator sets, or that would put a key into files.
 _OWN_FIELDS: Final = frozenset({"model", "messages", "response_format", "stream", "n"})
@@ -91,24 +97,43 @@ class Asking(Operator):
             self._settings()
         except ValueError as error:
             raise ParameterError(self.name, "model_params", str(error)) from None
-        for name in self.sampling_params:
-            if name in _OWN_FIELDS or _SECRET.search(name):
-                problem = f"sampling_params has {name!r}, which is not for it; keys are in the environment"
-                raise ParameterError(self.name, "sampling_params", problem)
-        if self.api_endpoint is not None:
+        for parameter, fields in (
+            ("sampling_params", self.sampling_params),
+            (self.model_parameter, self.model.options),
+        ):
+            for name in fields:
+                if name in _OWN_FIELDS or _SECRET.search(name):
+                    problem = f"{parameter} has {name!r}, which the operator sets itself; keys are in the environment"
+                    raise ParameterError(self.name, parameter, problem)
+        for parameter, url in (("api_endpoint", self.api_endpoint), (self.model_parameter, self.model.url or None)):
             try:
-                chat_url(self.api_endpoint)
+                chat_url(url)
             except ValueError as error:
-                raise ParameterError(self.name, "api_endpoint", f"the parameter 'api_endpoint' {error}") from None
+                raise ParameterError(self.name, parameter, f"the URL of {parameter!r} {error}") from None
 
     def resolve(self) -> None:
         super().resolve()
+        require("aiohttp", extra="llm", what=self.name)
         try:
             template = self.template()
             if template.schema is not None:
                 Form(template.schema)
-        except (PromptError, ValueError, OSError) as error:
+        except (ValueError, OSError) as error:
             raise ParameterError(self.name, "prompt", str(error)) from None
+        places = shipped_prompt((self.prompts or (self.name,))[0]).places
+        if unknown := set(template.places) - set(places):
+            problem = f"there is nothing to put at {{{min(unknown)}}} of the prompt; it may have {', '.join(places)}"
+            raise ParameterError(self.name, "prompt" if self.prompt else "input_template", problem)
+
+    @property
+    def sampling(self) -> Mapping[str, Any]:
+        """Fields of the request from parameters of the operator; `sampling_params` may replace them."""
+        return {}
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        return getattr(self, self.model_parameter)
 
     def template(self, name: str | None = None) -> Prompt:
         """The prompt, with the parameters that replace it.
@@ -121,7 +146,9 @@ class Asking(Operator):
             template = read_prompt(self.prompt)
         else:
             template = shipped_prompt(name or first)
-        return template.changed(self.system_prompt, self.input_template) if name in {None, first} else template
+        if name in {None, first}:
+            template = template.changed(self.system_prompt, self.input_template)
+        return template if self.structured == "json_schema" else template.with_schema_in_text()
 
     def ask(
         self,
@@ -142,7 +169,7 @@ class Asking(Operator):
             AnswerError: The service refuses a request, or does not answer it.
         """
         form = None if prompt.schema is None else Form(prompt.schema)
-        service = Service(getattr(self, self.model_parameter), chat_url(self.api_endpoint), self._settings())
+        service = Service(self.model.model, chat_url(self.api_endpoint or self.model.url or None), self._settings())
         answers: dict[int, Answer] = {}
         conversations = list(messages)
         pending = list(range(len(messages)))
@@ -167,8 +194,7 @@ class Asking(Operator):
         """The text of each answer, and why it ends."""
         if not messages:
             return []
-        folder = service.settings.answers
-        client = client_of(ctx.answers_dir if folder is None else Path(folder).absolute())
+        client = client_for(ctx, service.settings.answers)
         facts = {"operator": self.name, "prompt": prompt.id, "version": prompt.version}
         ctx.begins(0)  # requests have their own time limits
         replies = client.ask_all(service, [Request(self._body(service, prompt, one), facts) for one in messages])
@@ -188,7 +214,7 @@ class Asking(Operator):
         body: dict[str, Any] = {
             "model": service.model,
             "messages": messages,
-            **dict(sorted(self.sampling_params.items())),
+            **dict(sorted({**self.model.options, **self.sampling, **self.sampling_params}.items())),
         }
         if prompt.schema is not None and self.structured == "json_schema":
             shape = {"name": "answer", "schema": dict(prompt.schema), "strict": True}
@@ -198,32 +224,35 @@ class Asking(Operator):
         return body
 
     def _settings(self) -> Settings:
-        return Settings(**checked(Settings, "model_params", self.model_params))
+        of_model = {"concurrency": self.model.concurrency, "key_variable": self.model.key_variable}
+        given = {name: value for name, value in of_model.items() if value is not None}
+        return Settings(**checked(Settings, "model_params", {**given, **self.model_params}))
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         shipped = [shipped_prompt(name) for name in self.prompts or (self.name,)]
         used = [(prompt.id, prompt.version, prompt.system, prompt.user, prompt.schema) for prompt in shipped]
-        return super()._digest_of({**parameters, "shipped prompts": used})
+        model = {**self.model.identity, "url": ""}  # the same model elsewhere gives the same answers
+        return super()._digest_of({**parameters, self.model_parameter: model, "shipped prompts": used})
 
 
 class AskingModel(Asking):
     """Asks the model in `api_model`.
 
     Attributes:
-        api_model: The name of the model at the service.
+        api_model: The model: its name at the service, or a model of the kind `openai` in the recipe.
     """
 
-    api_model: str = "gpt-4o"
+    api_model: ApiModel = _GPT
 
 
 class AskingAnyModel(Asking):
     """Asks the model in `api_or_hf_model`.
 
     Attributes:
-        api_or_hf_model: The name of the model at the service.
+        api_or_hf_model: The model: its name at the service, or a model of the kind `openai` in the recipe.
     """
 
-    api_or_hf_model: str = "gpt-4o"
+    api_or_hf_model: ApiModel = _GPT
     model_parameter = "api_or_hf_model"
 
 
@@ -231,10 +260,10 @@ class AskingHfModel(Asking):
     """Asks the model in `hf_model`, which a service such as vLLM serves.
 
     Attributes:
-        hf_model: The name of the model at the service.
+        hf_model: The model: its name at the service, or a model of the kind `openai` in the recipe.
     """
 
-    hf_model: str = "Qwen/Qwen2.5-7B-Instruct"
+    hf_model: ApiModel = _QWEN
     model_parameter = "hf_model"
 
 
@@ -242,7 +271,11 @@ def _understood(text: str, finish: str, form: Form | None) -> Answer:
     if form is not None:
         return Answer(text, form.parsed(text, finish))
     stripped = text.strip()
-    problem = "the answer is empty" if not stripped else "the answer was cut off" if finish == "length" else ""
+    problem = "the answer was cut off" if finish == "length" else ""
+    if not stripped:
+        problem = "the answer is empty"
+    elif len(stripped) > MAX_CHARACTERS:
+        problem = f"the answer has {len(stripped):,} characters"
     return Answer(text, Parsed(None if problem else stripped, "unparsed" if problem else "text", problem))
 
 

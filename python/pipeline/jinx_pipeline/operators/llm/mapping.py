@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jinx_pipeline.llm.prompt import Prompt
-from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.metadata import META, metadata_of, with_metadata
 from jinx_pipeline.operators.api.operator_kinds import Mapper, Splitter
@@ -61,8 +61,9 @@ class AskingAboutSamples(Asking):
             answers[row] = answer
         return answers
 
-    def samples_of(self, batch: Batch) -> list[dict[str, Any]]:
+    def samples_of(self, batch: Batch, ctx: Context) -> list[dict[str, Any]]:
         """The values that the prompt needs of each sample; a column that no sample has is an error."""
+        del ctx
         columns = {key: batch.text.to_pylist() if key == "text" else batch.column(key) for key in self.keys.values()}
         known = batch.column(META) if META in batch.column_names else [None] * len(batch)
         return [
@@ -87,7 +88,7 @@ class FactsMapper(AskingAboutSamples, Mapper):
         return (META,)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        samples = self.samples_of(batch)
+        samples = self.samples_of(batch, ctx)
         return with_metadata(samples, [self._facts_of(answer) for answer in self.answers(samples, ctx)])
 
     def _facts_of(self, answer: Answer | None) -> Mapping[str, Any]:
@@ -108,20 +109,20 @@ class RewritingMapper(AskingAboutSamples, Mapper):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*super().reads, *self.writes)))
+        return (META, *super().reads)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        samples = self.samples_of(batch)
+        samples = self.samples_of(batch, ctx)
         answers = self.answers(samples, ctx)
         names = [name for name in self.writes if name != META]
-        changed: dict[str, list[Any]] = {
-            name: batch.column(name) if name in batch.column_names else [None] * len(batch) for name in names
-        }
+        own = {name: own_column(batch, name) for name in names}
+        whole = batch.samples()
+        changed = {column: [sample.get(column, REMOVED) for sample in whole] for column in own.values()}
         facts: list[Mapping[str, Any]] = [{} for _ in samples]
         for row, answer in enumerate(answers):
             if answer is not None and answer.parsed.is_good:
                 for name, value in self.columns(answer.value).items():
-                    changed[name][row] = value
+                    changed[own[name]][row] = value
             elif answer is not None:
                 facts[row] = {self.name: answer.record}
         return {**changed, **(with_metadata(samples, facts) if any(facts) else {})}
@@ -131,26 +132,27 @@ class AskingSplitter(AskingAboutSamples, Splitter):
     """Makes samples from what a language model finds in a sample. A sample without such an answer stays as it is."""
 
     @abstractmethod
-    def children(self, value: Any) -> Sequence[Mapping[str, Any]]:
+    def children(self, sample: Mapping[str, Any], value: Any) -> Sequence[Mapping[str, Any]]:
         """The columns of each new sample; those under `__dj__meta__` are added to the facts of the sample."""
 
     def split(self, batch: Batch, ctx: Context) -> tuple[Any, Mapping[str, Any]]:
-        samples = self.samples_of(batch)
+        samples = self.samples_of(batch, ctx)
         parents: list[int] = []
         made: list[Mapping[str, Any]] = []
         for row, answer in enumerate(self.answers(samples, ctx)):
             found: Sequence[Mapping[str, Any]] = [{}]
             if answer is not None and answer.parsed.is_good:
-                found = self.children(answer.value)
+                found = self.children(samples[row], answer.value)
             elif answer is not None:
                 found = [{META: {self.name: answer.record}}]
             parents += [row] * len(found)
             made += found
-        names = dict.fromkeys(name for child in made for name in child)
+        names, whole = dict.fromkeys(name for child in made for name in child), batch.samples()
         columns: dict[str, Any] = {}
         for name in names:
-            old = batch.column(name) if name in batch.column_names else [None] * len(batch)
-            columns[name] = [
+            column = own_column(batch, name)
+            old = [sample.get(column, REMOVED) for sample in whole]
+            columns[column] = [
                 {**metadata_of(samples[parent]), **child.get(META, {})}
                 if name == META
                 else child.get(name, old[parent])
@@ -178,3 +180,14 @@ class JudgeMapper(AskingModel, FactsMapper):
             return {}
         judgement = dict(self.facts(answer.value)) if answer.parsed.is_good else {"score": None, "reason": ""}
         return {self.key: {**judgement, **answer.record}}
+
+
+def own_column(batch: Batch, name: str) -> str:
+    """The column of a role or name, to be replaced as a whole.
+
+    Raises:
+        TypeError: The role is inside a column, such as the texts of messages.
+    """
+    if len(batch.roles.steps(name)) != 1:
+        raise TypeError(f"{name} is at {getattr(batch.roles, name, name)}; an operator that replaces it needs a column")
+    return batch.roles.column(name)
