@@ -12,8 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.plan_page import describe
 from pipeline.llm.model_server import Said, digest, good, serving
 from pipeline.made import rows_of
 
@@ -126,3 +128,24 @@ def test_another_recipe_shares_a_directory_of_answers(tmp_path):
             assert finished(file).rows_out == 20
         assert len(server.bodies) == 20
         assert not list((tmp_path / "b" / "work").glob("answers/*.jsonl"))
+
+
+def test_a_plan_estimates_requests_tokens_and_money_and_sends_nothing(tmp_path):
+    with serving() as server:
+        params = {"model_params": {"prices": [2.0, 10.0]}, "sampling_params": {"max_tokens": 100}}
+        file = recipe(tmp_path, server.url, 1000, **params)
+        data = json.loads(file.read_text())
+        jinx.convert(tmp_path / "in.jsonl", tmp_path / "in.jinx")
+        data["dataset"]["path"] = str(tmp_path / "in.jinx")
+        data["process"] += [{"generate_qa_from_text_mapper": {"hf_model": "judge"}}, "optimize_query_mapper"]
+        file.write_text(json.dumps(data))
+        plan = describe(jp.read_recipe(file))
+        first, second, third = plan["requests"]
+        assert (first["requests"], first["tokens_out"]) == (1000, 100_000)
+        assert (second["requests"], third["requests"]) == (1000, None)
+        assert 200_000 < first["tokens_in"] < 500_000
+        assert first["money"] == pytest.approx(first["tokens_in"] * 2e-6 + 1.0)
+        lines = [line for line in plan["lines"] if line.startswith("requests ")]
+        assert lines[0].startswith("requests   llm_quality_score_filter: up to 1,000, about ")
+        assert lines[2] == "requests   optimize_query_mapper: unknown, because it depends on earlier steps"
+        assert not server.bodies

@@ -386,3 +386,9 @@ def test_services_without_schemas_get_it_in_the_prompt():
             (body,) = server.bodies
             assert '"maximum": 5' in body["messages"][0]["content"]
             assert body.get("response_format") == ({"type": "json_object"} if structured == "json_object" else None)
+
+
+def test_a_question_without_an_answer_can_be_optimized():
+    with serving() as server:
+        (after,), _ = run(made("optimize_query_mapper", server.url), [{"query": "why?"}])
+        assert after == {"query": "some text"}

@@ -12,6 +12,7 @@ from jinx_pipeline.llm.client import Request, client_for
 from jinx_pipeline.llm.prompt import Prompt, read_prompt, shipped_prompt
 from jinx_pipeline.llm.service import Service, Settings, chat_url
 from jinx_pipeline.llm.structured import MAX_CHARACTERS, Form, Parsed
+from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator import Operator
@@ -88,6 +89,7 @@ class Asking(Operator):
     commutes = False
     may_probe = False  # requests cost money
     settings = frozenset({"api_endpoint", "model_params"})
+    sends_requests = True
     model_parameter: ClassVar[str] = "api_model"
     prompts: ClassVar[tuple[str, ...]] = ()
 
@@ -129,6 +131,24 @@ class Asking(Operator):
     def sampling(self) -> Mapping[str, Any]:
         """Fields of the request from parameters of the operator; `sampling_params` may replace them."""
         return {}
+
+    def messages_of(self, batch: Batch, ctx: Context) -> list[Messages] | None:
+        """The messages of the first request for each sample; None: they depend on more than the samples."""
+        del batch, ctx
+        return None
+
+    def request_tokens(self, batch: Batch, ctx: Context) -> list[int] | None:
+        messages = self.messages_of(batch, ctx)
+        return None if messages is None else [Request({"messages": one}).tokens for one in messages]
+
+    @property
+    def answer_tokens(self) -> int | None:
+        fields = {**self.model.options, **self.sampling, **self.sampling_params}
+        return next((fields[name] for name in ("max_tokens", "max_completion_tokens") if name in fields), None)
+
+    def request_price(self, tokens_in: int, tokens_out: int) -> float | None:
+        settings = self._settings()
+        return None if settings.prices is None else settings.cost((tokens_in, tokens_out))
 
     @property
     def model(self) -> Model:

@@ -8,7 +8,7 @@ from jinx_pipeline.operators.llm.score import ScoreFilter
 class LlmQualityScoreFilter(ScoreFilter):
     """Keeps samples that a language model rates as good training data: accurate, correct, informative and coherent.
 
-        create("llm_quality_score_filter", api_or_hf_model="qwen", api_endpoint="http://localhost:8000/v1", min_score=0.6)
+        create("llm_quality_score_filter", api_or_hf_model="qwen", api_endpoint="http://localhost:8000/v1")
 
     The statistics are the score, and the record of the judgement with its reason.
     """

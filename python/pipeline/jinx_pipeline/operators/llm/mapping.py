@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,14 +36,22 @@ class AskingAboutSamples(Asking):
         del sample, value
         return ""
 
+    optional: ClassVar[tuple[str, ...]] = ()
+    """The places whose columns may be missing."""
+
     @property
     def reads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.keys.values()))
+        return tuple(dict.fromkeys(key for place, key in self.keys.items() if place not in self.optional))
 
     def messages_for(self, prompt: Prompt, sample: Mapping[str, Any]) -> Messages | None:
         """The messages about a sample; None: nothing is asked."""
         data = self.data(sample)
         return None if data is None else prompt.messages(data, self.given())
+
+    def messages_of(self, batch: Batch, ctx: Context) -> list[Messages]:
+        prompt = self.template()
+        messages = [self.messages_for(prompt, sample) for sample in self.samples_of(batch, ctx)]
+        return [one for one in messages if one is not None]
 
     def answers(self, samples: Sequence[Mapping[str, Any]], ctx: Context) -> list[Answer | None]:
         """The answers about samples; None: nothing was asked."""
@@ -64,7 +72,8 @@ class AskingAboutSamples(Asking):
     def samples_of(self, batch: Batch, ctx: Context) -> list[dict[str, Any]]:
         """The values that the prompt needs of each sample; a column that no sample has is an error."""
         del ctx
-        columns = {key: batch.text.to_pylist() if key == "text" else batch.column(key) for key in self.keys.values()}
+        keys = [key for key in self.keys.values() if key in self.reads or key in batch.column_names]
+        columns = {key: batch.text.to_pylist() if key == "text" else batch.column(key) for key in keys}
         known = batch.column(META) if META in batch.column_names else [None] * len(batch)
         return [
             {META: facts, **dict(zip(columns, row, strict=True))}

@@ -14,3 +14,4 @@ class OptimizeQueryMapper(OptimizingMapper):
     """
 
     written = ("query",)
+    optional = ("response",)

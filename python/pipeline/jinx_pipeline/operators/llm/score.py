@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from jinx_pipeline.llm.prompt import Prompt
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
@@ -48,8 +47,9 @@ class JudgedFilter(AskingAnyModel, Filter):
         """The values of the recipe in the prompt."""
         return {}
 
-    def messages(self, batch: Batch, prompt: Prompt) -> list[Messages]:
-        """The messages for each sample."""
+    def messages_of(self, batch: Batch, ctx: Context) -> list[Messages]:
+        del ctx
+        prompt = self.template()
         given = self.given()
         columns = [self._values(batch, key) for key in self.input_keys]
         texts = [
@@ -59,8 +59,7 @@ class JudgedFilter(AskingAnyModel, Filter):
         return [prompt.messages({"data": text}, given) for text in texts]
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        prompt = self.template()
-        answers = self.ask(ctx, prompt, self.messages(batch, prompt))
+        answers = self.ask(ctx, self.template(), self.messages_of(batch, ctx))
         judged = [self.judged(answer) if answer.parsed.is_good else None for answer in answers]
         records = [
             orjson.dumps({**(answer.value if isinstance(answer.value, dict) else {}), **answer.record}).decode()
