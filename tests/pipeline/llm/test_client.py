@@ -238,7 +238,7 @@ def test_many_are_under_way_at_once(tmp_path):
     with serving(lambda *_: Said("yes", seconds=0.1)) as server:
         started = time.monotonic()
         Client(tmp_path).ask_all(service(server), [request(str(n)) for n in range(300)])
-        assert server.most > 100
+        assert server.most > 40
         assert time.monotonic() - started < 5
 
 

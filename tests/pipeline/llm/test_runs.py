@@ -20,6 +20,7 @@ from pipeline.llm.model_server import Said, digest, good, serving
 from pipeline.made import rows_of
 
 pytest.importorskip("aiohttp", reason="needs the extra llm")
+pytestmark = pytest.mark.timeout(240)
 
 
 def recipe(folder: Path, url: str, rows: int, **parameters) -> Path:
@@ -56,6 +57,7 @@ def wait_for(condition, seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_after_kills_of_worker_and_driver_nothing_is_asked_twice(tmp_path):
     with serving(lambda *asked: Said(good(*asked).text, seconds=0.05)) as server:
         file = recipe(tmp_path, server.url, 2000)

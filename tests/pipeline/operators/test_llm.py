@@ -8,6 +8,7 @@ from PIL import Image
 
 import jinx_pipeline as jp
 from jinx_pipeline.llm.prompt import shipped_prompt, shipped_prompts
+from jinx_pipeline.llm.structured import response_format
 from jinx_pipeline.operators import names, operator_class
 from jinx_pipeline.operators.llm.asking import Asking
 from jinx_pipeline.operators.llm.tree import BATCH_META, UnparsedError
@@ -132,7 +133,10 @@ def test_every_operator_is_tested():
     used = {prompt for name in OPERATORS for prompt in (operator_class(name).prompts or (name,))}
     assert used == set(shipped_prompts())
     for name in used:
-        assert shipped_prompt(name).id == name
+        prompt = shipped_prompt(name)
+        assert prompt.id == name
+        if prompt.schema is not None and name != "llm_extract_mapper":
+            assert response_format(prompt.schema)["json_schema"]["strict"]
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -15,8 +15,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import finalize
 
+import msgspec
 import numpy as np
-import orjson
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -91,7 +91,7 @@ class AnswerFiles:
                 if head is None or bytes.fromhex(head[1].decode()) != key:
                     continue
                 try:
-                    record = orjson.loads(line)
+                    record = msgspec.json.decode(line)
                 except ValueError:
                     continue  # a crash of the machine has damaged it
                 return Kept(record.pop("answer", None), record)
@@ -111,7 +111,7 @@ class AnswerFiles:
             OSError: The file cannot be written.
         """
         head = b'{"key":"%b","tokens":[%d,%d],"cost":%b,' % (key.hex().encode(), *tokens, f"{cost:.9g}".encode())
-        line = head + orjson.dumps({**facts, "answer": answer})[1:] + b"\n"
+        line = head + msgspec.json.encode({**facts, "answer": answer})[1:] + b"\n"
         with self._lock:
             file, name = self._opened()
             number, place = self._read_to[name]

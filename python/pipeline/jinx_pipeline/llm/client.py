@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-import orjson
+import msgspec
 
 from jinx_pipeline.llm.answer_files import AnswerFiles, Kept, Spent
 from jinx_pipeline.llm.pace import Pace
@@ -50,7 +50,7 @@ class Request:
     @property
     def data(self) -> bytes:
         """The body as JSON, in the order of its fields: a model writes those of a schema in their order."""
-        return orjson.dumps(self.body)
+        return msgspec.json.encode(self.body)
 
     @property
     def tokens(self) -> int:

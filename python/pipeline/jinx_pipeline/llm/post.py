@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import orjson
+import msgspec
 
 from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, seconds_to_wait
 from jinx_pipeline.optional import require
@@ -174,7 +174,7 @@ def _answer(status: int, retry_after: str | None, body: bytes) -> dict[str, Any]
     beginning = " ".join(body[:300].decode("utf-8", "replace").split())
     if status == HTTPStatus.OK:
         with suppress(ValueError):
-            answer = orjson.loads(body)
+            answer = msgspec.json.decode(body)
             if isinstance(answer, dict) and "choices" in answer:
                 return answer  # pyright: ignore[reportUnknownVariableType]
         raise FailedError(f"the answer is not JSON of a chat completion: {beginning[:100]!r}")

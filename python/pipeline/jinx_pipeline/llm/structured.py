@@ -14,6 +14,9 @@ _FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
 MAX_CHARACTERS: Final = 500_000
 """The longest answer that is used."""
 _SHOWN: Final = 200
+_STRICT_KEYWORDS: Final = frozenset(
+    {"type", "description", "properties", "required", "additionalProperties", "items", "enum", "minimum", "maximum"}
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,44 @@ class Form:
             return None
         path = ".".join(map(str, error.absolute_path))
         return f"{f'{path}: ' if path else ''}{error.message[:_SHOWN]}"
+
+
+def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The field of a request that tells a service the schema of the answer.
+
+    Hosted services take strict schemas of few keywords only: `minLength` is left out, which `Form` checks, and a schema
+    with others is not sent as strict.
+    """
+    sent = _sent(schema)
+    shape = {"name": "answer", "schema": sent, "strict": is_strict(sent)}
+    return {"type": "json_schema", "json_schema": shape}
+
+
+def is_strict(schema: Mapping[str, Any]) -> bool:
+    """Whether hosted services take a schema as strict: every object has all its properties, and no others."""
+    if not set(schema) <= _STRICT_KEYWORDS or not isinstance(schema.get("type"), str):
+        return False
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    if schema["type"] == "object":
+        is_closed = schema.get("additionalProperties") is False
+        return (
+            is_closed
+            and set(schema.get("required", ())) == set(properties)
+            and all(map(is_strict, properties.values()))
+        )
+    return schema["type"] != "array" or is_strict(schema.get("items", {}))
+
+
+def _sent(schema: Any) -> Any:
+    """The schema without `minLength`, which may be the name of a property."""
+    if not isinstance(schema, Mapping):
+        return schema
+    sent: dict[str, Any] = {name: part for name, part in schema.items() if name != "minLength"}  # pyright: ignore[reportUnknownVariableType]
+    if "properties" in sent:
+        sent["properties"] = {name: _sent(part) for name, part in sent["properties"].items()}
+    if "items" in sent:
+        sent["items"] = _sent(sent["items"])
+    return sent
 
 
 def _candidates(text: str) -> list[tuple[str, str]]:

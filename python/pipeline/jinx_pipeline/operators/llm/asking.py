@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-import orjson
+import msgspec
 
 from jinx_pipeline.llm.client import Request, client_for
 from jinx_pipeline.llm.prompt import Prompt, read_prompt, shipped_prompt
 from jinx_pipeline.llm.service import Service, Settings, chat_url
-from jinx_pipeline.llm.structured import MAX_CHARACTERS, Form, Parsed
+from jinx_pipeline.llm.structured import MAX_CHARACTERS, Form, Parsed, response_format
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.model import Kinds, Model
@@ -237,8 +237,7 @@ class Asking(Operator):
             **dict(sorted({**self.model.options, **self.sampling, **self.sampling_params}.items())),
         }
         if prompt.schema is not None and self.structured == "json_schema":
-            shape = {"name": "answer", "schema": dict(prompt.schema), "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": shape}
+            body["response_format"] = response_format(prompt.schema)
         elif prompt.schema is not None and self.structured == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body
@@ -310,4 +309,4 @@ def as_text(value: Any) -> str:
     """A value as a string for a prompt: of a missing value, the empty string; of a list or dict, JSON."""
     if value is None or isinstance(value, str):
         return value or ""
-    return orjson.dumps(value, default=str).decode()
+    return msgspec.json.encode(value, enc_hook=str).decode()

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
+import msgspec
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -72,7 +72,7 @@ class GenerateQaFromExamplesMapper(AskingHfModel, RewritingMapper):
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:
         examples = [{"question": question, "answer": answer} for question, answer in sample["examples"]]
-        shown = "\n".join(orjson.dumps(example).decode() for example in examples)
+        shown = "\n".join(msgspec.json.encode(example).decode() for example in examples)
         return {"examples": f"{shown}\n(draw {sample['number']})"}
 
     def fault(self, sample: Mapping[str, Any], value: Any) -> str:

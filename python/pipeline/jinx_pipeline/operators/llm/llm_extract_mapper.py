@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-import orjson
+import msgspec
 
 from jinx_pipeline.llm.prompt import Prompt
 from jinx_pipeline.operators.api.metadata import META
@@ -48,7 +48,7 @@ class LlmExtractMapper(AskingAnyModel, RewritingMapper):
         return {"data": "\n\n".join(f"{key}:\n{as_text(text)}" for key, text in data.items())}
 
     def given(self) -> Mapping[str, str]:
-        return {"fields": orjson.dumps(self.output_schema, option=orjson.OPT_INDENT_2).decode()}
+        return {"fields": msgspec.json.format(msgspec.json.encode(self.output_schema), indent=2).decode()}
 
     def columns(self, value: Any) -> Mapping[str, Any]:
         return value

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-import orjson
+import msgspec
 
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import register
@@ -38,6 +38,6 @@ class LlmTaskRelevanceFilter(ScoreFilter):
 
     def given(self) -> Mapping[str, str]:
         samples = (self.valid_dataset or [])[: self.n_shot]
-        shown = "\n".join(orjson.dumps(sample).decode() for sample in samples)
+        shown = "\n".join(msgspec.json.encode(sample).decode() for sample in samples)
         parts = [self.task_desc or "", f"Samples of the task:\n{shown}" if shown else ""]
         return {"task": "\n\n".join(part for part in parts if part)}

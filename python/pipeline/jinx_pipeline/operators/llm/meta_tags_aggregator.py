@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
+import msgspec
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -41,7 +41,7 @@ class MetaTagsAggregator(GroupAggregator):
     def _merged(self, tags: list[str], ctx: Context) -> dict[str, str]:
         prompt = self.template()
         targets = "tags that you choose" if self.target_tags is None else f"one of: {', '.join(self.target_tags)}"
-        messages = [prompt.messages({"tags": orjson.dumps(tags).decode()}, {"targets": targets})]
+        messages = [prompt.messages({"tags": msgspec.json.encode(tags).decode()}, {"targets": targets})]
         (answer,) = self.ask(ctx, prompt, messages, lambda _, value: self._fault(tags, value))
         if not answer.parsed.is_good:
             raise UnparsedError(f"{answer.parsed.problem}: {answer.text[:200]!r}")

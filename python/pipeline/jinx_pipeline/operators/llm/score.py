@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-import orjson
+import msgspec
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -62,7 +62,7 @@ class JudgedFilter(AskingAnyModel, Filter):
         answers = self.ask(ctx, self.template(), self.messages_of(batch, ctx))
         judged = [self.judged(answer) if answer.parsed.is_good else None for answer in answers]
         records = [
-            orjson.dumps({**(answer.value if isinstance(answer.value, dict) else {}), **answer.record}).decode()
+            msgspec.json.encode({**(answer.value if isinstance(answer.value, dict) else {}), **answer.record}).decode()
             for answer in answers
         ]
         return dict(zip(self.stats, (judged, records), strict=True))
