@@ -16,6 +16,7 @@ BELOW_OPERATORS = {
     "optional",
     "model",
     "models",
+    "llm",
     "store",
     "kernels",
     "database",

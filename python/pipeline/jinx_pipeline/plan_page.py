@@ -25,6 +25,7 @@ from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.outside_media import outside_media_bytes
 from jinx_pipeline.plan.planner import refuse_impossible, refuse_missing_files
 from jinx_pipeline.plan.probe import Findings, measured_bytes, pools_of
+from jinx_pipeline.plan.requests import RequestEstimate, estimated_requests
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.destination import refuse_below_file
 from jinx_pipeline.recipe.model import Recipe, Step, TableQuery
@@ -88,6 +89,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
     media_bytes = 0.0
     if opened is not None and len(ready) == len(inputs):
         media_bytes = outside_media_bytes(recipe, opened, rows, row_bytes)
+    requests = list(estimated_requests(recipe, opened if len(ready) == len(inputs) else None, rows))
     block = block_size(rows, SampleSize(row_bytes, media_bytes), recipe.options.block_rows)
     facts: dict[str, Any] = {
         "inputs": inputs,
@@ -117,8 +119,9 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
             if file.parameter not in step.operator.models
         ],
         "models": _models(recipe),
+        "requests": [asdict(estimate) for estimate in requests],
     }
-    facts["lines"] = _lines(recipe, facts)
+    facts["lines"] = _lines(recipe, facts, requests)
     return facts
 
 
@@ -189,7 +192,7 @@ def _node(recipe: Recipe, graph: PlanGraph, node: PlanNode) -> dict[str, Any]:
     }
 
 
-def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
+def _lines(recipe: Recipe, facts: dict[str, Any], requests: list[RequestEstimate]) -> list[str]:
     lines: list[str] = []
     for source in facts["inputs"]:
         state = "is converted first, once" if source["converted"] else f"{source['rows']:,} samples"
@@ -217,6 +220,7 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         missing = "" if file["is_there"] else " (not on this machine; the nodes need it)"
         lines.append(f"reads      {file['operator']}.{file['parameter']}: {file['path']}{missing}")
     lines += [_model_line(model) for model in facts["models"]]
+    lines += [f"requests   {estimate.line}" for estimate in requests]
     lines += _node_lines(facts["nodes"])
     for place, result in facts["probe"].items():
         memory = f"{natural_size(result['row_bytes'])} of memory a sample, {natural_size(result['held_bytes'])} held"

@@ -126,6 +126,8 @@ OF_MEDIA = ["agent-traces", "image-text", "llava-pretrain"]
 OF_VIDEOS = ["audio-music", "audio-speech", "general-video"]
 # In execute/test_media_recipes.py.
 OF_CLIPS = ["audio-clips", "video-clips", "video-pack"]
+# In tests/pipeline/llm/test_page.py.
+WITH_MODELS = ["instruction-rating", "preference-pairs"]
 NEEDS = {"web-en": ["ftfy", "lingua"], "web-zh": ["ftfy", "lingua", "opencc"]}
 
 
@@ -133,7 +135,7 @@ def test_every_recipe_is_listed():
     done = CliRunner().invoke(pipeline, ["run"])
     assert done.exit_code == 0
     listed = [line.split()[0] for line in done.output.splitlines()]
-    assert listed == sorted([*GOOD, *OF_MEDIA, *OF_VIDEOS, *OF_CLIPS]) == list(shipped())
+    assert listed == sorted([*GOOD, *OF_MEDIA, *OF_VIDEOS, *OF_CLIPS, *WITH_MODELS]) == list(shipped())
 
 
 def test_a_shipped_recipe_wants_an_input():

@@ -45,6 +45,7 @@ class OperatorFigures:
         seconds: Its wall time.
         cpu_seconds: Its CPU time, with all threads of the worker.
         peak_bytes: The largest resident memory of the worker right after it ran.
+        counts: What it counted, such as requests.
     """
 
     operator: str
@@ -54,6 +55,7 @@ class OperatorFigures:
     seconds: float
     cpu_seconds: float
     peak_bytes: int
+    counts: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)

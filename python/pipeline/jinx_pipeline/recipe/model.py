@@ -459,7 +459,7 @@ def _plain_ports(ports: Sequence[StepPort]) -> list[list[Any]]:
 
 
 def _plain(operator: Operator) -> dict[str, Any]:
-    return {name: _shown(value) for name, value in operator.parameters.items()}
+    return {name: _shown(value) for name, value in operator.described_parameters.items()}
 
 
 def _shown(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The totals of each operator over all tasks."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -50,11 +51,15 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
             for name in ("rows_in", "rows_out", "seconds", "cpu_seconds"):
                 operator_sums[name] += getattr(figures, name)
             operator_sums["peak_bytes"] = max(operator_sums["peak_bytes"], figures.peak_bytes)
+            if figures.counts:
+                operator_sums.setdefault("counts", Counter[str]()).update(figures.counts)
     for decided in ledger.decisions():
         operator_sums = sums[decided.place]
         for name in ("rows_in", "rows_out", "seconds", "cpu_seconds"):
             operator_sums[name] += getattr(decided, name)
-        operator_sums["counts"] = {name: count for name, count in decided.counts.items() if count}
+        operator_sums.setdefault("counts", Counter[str]()).update(
+            {name: count for name, count in decided.counts.items() if count}
+        )
     by_name: dict[str, int] = {}
     for bad in ledger.bad_rows():
         by_name[bad.operator] = by_name.get(bad.operator, 0) + 1
@@ -62,5 +67,6 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
     for place, (step, operator_sums) in enumerate(zip(recipe.steps, sums, strict=True)):
         operator_sums["bad_rows"] = by_name.pop(step.operator.name, 0)
         if step.operator.kind != "gather":  # rows only pass through it
+            operator_sums["counts"] = dict(operator_sums.get("counts", {}))
             result.append(OperatorTotals(place, step.operator.name, **operator_sums))
     return result

@@ -328,10 +328,11 @@ def _operators(result: "RunResult") -> str:
             f"{totals.seconds:.2f}",
             f"{totals.rows_in / totals.cpu_seconds:,.0f}" if totals.cpu_seconds > 0 else "",
             natural_size(totals.peak_bytes) if totals.peak_bytes else "",
+            escape(", ".join(f"{count:,} {name}" for name, count in totals.counts.items())),
         ]
         for totals in result.operators
     ]
-    return _table(["", "rows in", "rows out", "failed", "seconds", "rows per CPU second", "memory"], rows)
+    return _table(["", "rows in", "rows out", "failed", "seconds", "rows per CPU second", "memory", ""], rows)
 
 
 def _quarantine(result: "RunResult") -> str:

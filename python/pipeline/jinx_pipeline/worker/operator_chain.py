@@ -4,8 +4,9 @@ import errno
 import os
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +84,7 @@ class _Totals:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_bytes: int = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
 
 
 class Chain:
@@ -251,6 +253,7 @@ class Chain:
                 totals.seconds,
                 totals.cpu_seconds,
                 totals.peak_bytes,
+                dict(totals.counts),
             )
             for operator, number, totals in zip(stage.operators, stage.numbers, self._totals, strict=True)
         ]
@@ -270,6 +273,8 @@ class Chain:
         started, cpu_started = time.perf_counter(), time.process_time()
         # In smaller batches, results that depend on the batch would depend on when a service was busy.
         results = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
+        totals.counts.update(self.ctx.counts)
+        self.ctx.counts.clear()
         totals.seconds += time.perf_counter() - started
         totals.cpu_seconds += time.process_time() - cpu_started
         totals.rows_in += len(batch)

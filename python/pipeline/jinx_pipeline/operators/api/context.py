@@ -1,6 +1,7 @@
 """The context of an operator: random numbers, models, services, and a directory for new media."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -58,7 +59,10 @@ class Context:
         self._media = None if media_dir is None else MediaStore(str(media_dir), media_root)
         # Called with the number of rows of the work that begins; the number sets the time limit; 0: no limit.
         self.begins: Callable[[int], None] = _ignore
-        self._answers = Answers(None if answers_dir is None else Path(answers_dir))
+        self.answers_dir = None if answers_dir is None else Path(answers_dir)
+        # What operators count, such as requests and tokens; the report shows it.
+        self.counts: Counter[str] = Counter()
+        self._answers = Answers(self.answers_dir)
 
     def each(self, rows: Iterable[T]) -> Iterator[T]:
         """The rows of a batch, for an operator that processes them one by one: `row_seconds` then limits each row."""

@@ -68,7 +68,9 @@ class Filter(Operator):
     def stats_digest(self) -> str:
         """Like `digest`, but without the parameters that only `keep` uses; filters with equal statistics share it."""
         ignored = {name for pair in self.bounds.values() for name in pair} | set(self.thresholds)
-        return self._digest_of({name: value for name, value in self.parameters.items() if name not in ignored})
+        return self._digest_of(
+            {name: value for name, value in self.described_parameters.items() if name not in ignored}
+        )
 
     def measure(self, batch: Batch, ctx: Context) -> Batch:
         """The batch with this filter's statistics; known statistics are not computed again."""

@@ -40,6 +40,8 @@ class Operator(ABC):
         commutes: Whether the planner may move it past other operators that commute: it processes each sample alone,
             and changes none.
         may_probe: Whether a plan may run it on a few samples, to measure it.
+        settings: The parameters that do not change the result, such as limits of requests; they are in no digest.
+        sends_requests: Whether it asks services, so that a plan estimates its requests.
         only_adds: Whether the samples have none of the columns that it writes, so that None in them is a value.
     """
 
@@ -52,6 +54,8 @@ class Operator(ABC):
     commutes: ClassVar[bool] = False
     may_probe: ClassVar[bool] = True
     only_adds: ClassVar[bool] = False
+    settings: ClassVar[frozenset[str]] = frozenset()
+    sends_requests: ClassVar[bool] = False
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -81,6 +85,11 @@ class Operator(ABC):
     def parameters(self) -> dict[str, Any]:
         """The values of all parameters."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType] - every subclass is a dataclass
+
+    @property
+    def described_parameters(self) -> dict[str, Any]:
+        """The parameters that may change the result."""
+        return {name: value for name, value in self.parameters.items() if name not in self.settings}
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -137,10 +146,25 @@ class Operator(ABC):
         """
         from jinx._code_digest import is_installed
 
-        kind, parameters = type(self), self.parameters
+        kind, parameters = type(self), self.described_parameters
         if is_installed(kind.__module__):
             return self._digest_of(parameters)
         return self._digest_of({"parameters": parameters, "made": partial(kind, **parameters)})
+
+    def request_tokens(self, batch: Batch, ctx: Context) -> list[int] | None:
+        """The estimated tokens of each request for a batch, without sending any; None: it cannot tell."""
+        del batch, ctx
+        return None
+
+    @property
+    def answer_tokens(self) -> int | None:
+        """The most tokens of the answer to a request; None: there is no limit."""
+        return None
+
+    def request_price(self, tokens_in: int, tokens_out: int) -> float | None:
+        """The price of tokens of requests and answers; None: it has no prices."""
+        del tokens_in, tokens_out
+        return None
 
     @abstractmethod
     def run(self, batch: Batch, ctx: Context) -> Batch:

@@ -184,6 +184,7 @@ KINDS_OF_NAMES = (
     "_selector",
     "_grouper",
     "_aggregator",
+    "_pipeline",
 )
 """The suffixes of the names of operators ..."""
 

@@ -1,0 +1,326 @@
+"""The client for chat completions: concurrent requests, retries, budgets, and answers that are kept."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from jinx_pipeline.llm.answer_files import AnswerFiles, Kept, Spent
+from jinx_pipeline.llm.pace import Pace
+from jinx_pipeline.llm.post import FailedError, RefusedError, post, run
+from jinx_pipeline.llm.service import BudgetError, Service
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.response_cache import AnswerError, NoServiceError
+from jinx_pipeline.operators.api.retry_after import BusyError
+
+# A failed request is not sent again for so long: the rows of a batch are tried again in halves when one has failed.
+_FAILED_SECONDS: Final = 300.0
+_MAX_FAILED: Final = 10_000
+# The wait before the second try, which doubles, and its limit.
+_FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0
+# With a budget, what other processes spend is looked at this often.
+_LOOK_SECONDS: Final = 1.0
+_TICK: Final = 0.02
+_MAX_UNREACHABLE: Final = 3
+_CHARACTERS_A_TOKEN: Final = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request.
+
+    Attributes:
+        body: The body: model, messages and parameters. It identifies the answer.
+        facts: What the request belongs to, which is kept with the answer.
+    """
+
+    body: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def data(self) -> bytes:
+        """The body as JSON, in the order of its fields: a model writes those of a schema in their order."""
+        return msgspec.json.encode(self.body)
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of the tokens of the prompt, from its characters without images."""
+        return estimated_tokens(self.body["messages"])
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to a request.
+
+    Attributes:
+        text: The text; empty if the service gave none.
+        finish: Why it ends, as the service says: `stop`, `length`, `content_filter`, ...
+        tokens: The tokens of the prompt and of the answer, estimated if the service does not say.
+        was_kept: Whether it comes from the files of answers.
+    """
+
+    text: str
+    finish: str
+    tokens: tuple[int, int]
+    was_kept: bool
+
+
+class Client:
+    """Asks services, and keeps their answers.
+
+    Args:
+        folder: The directory of answers; None keeps them only for this object.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._files = None if folder is None else AnswerFiles(folder)
+        self._memory: dict[bytes, Kept] = {}
+        self._spent = Spent()
+        self._failed: dict[bytes, tuple[float, Exception]] = {}
+        self._paces: dict[tuple[str, str], Pace] = {}
+
+    def ask_all(self, service: Service, requests: Sequence[Request]) -> "list[Reply | AnswerError]":
+        """The replies to requests, in their order; equal requests are sent once.
+
+        Args:
+            service: The service.
+            requests: The requests.
+
+        Returns:
+            For each request the reply, or the error that only this request has.
+
+        Raises:
+            NoServiceError: The service cannot be reached, or refuses access.
+            BudgetError: The budget is used up. Requests that are under way are waited for, and their answers are kept.
+            BusyError: The service asks to wait for longer than `patience`.
+        """
+        keyed = {_digest(request.data): request for request in requests}
+        keys = [_digest(request.data) for request in requests]
+        if self._files is not None:
+            self._files.refresh()
+        replies: dict[bytes, Reply | AnswerError] = {}
+        for key in keyed:
+            if (kept := self._kept(key)) is not None:
+                replies[key] = _reply(kept.answer, kept.facts, was_kept=True)
+            elif (failed := self._failed.get(key)) is not None and failed[0] > time.monotonic():
+                replies[key] = AnswerError(str(failed[1]))
+        unanswered = {key: request for key, request in keyed.items() if key not in replies}
+        if unanswered:
+            work = _Round(self, service, self._pace(service))
+            try:
+                replies |= run(work.ask_all(unanswered))
+            finally:
+                if self._files is not None:
+                    self._files.sync()
+        return [replies[key] for key in keys]
+
+    def _kept(self, key: bytes) -> Kept | None:
+        return self._memory.get(key) if self._files is None else self._files.get(key)
+
+    def _pace(self, service: Service) -> Pace:
+        pace = self._paces.setdefault((service.url, service.model), Pace(service.settings.concurrency))
+        pace.most = service.settings.concurrency
+        return pace
+
+    def keep(self, key: bytes, answer: dict[str, Any], request: Request, service: Service) -> Reply:
+        """Keep an answer that has arrived."""
+        tokens = _tokens(answer, request)
+        facts = {"model": service.model, **request.facts, "estimated": "usage" not in answer}
+        if self._files is None:
+            self._memory[key] = Kept(answer, {**facts, "tokens": tokens})
+            self._spent.add(sum(tokens), service.settings.cost(tokens))
+        else:
+            self._files.put(key, answer, tokens, service.settings.cost(tokens), facts)
+        return _reply(answer, facts, was_kept=False, tokens=tokens)
+
+    def fail(self, key: bytes, error: AnswerError) -> AnswerError:
+        """Remember that a request has failed."""
+        if len(self._failed) >= _MAX_FAILED:
+            self._failed.clear()
+        self._failed[key] = time.monotonic() + _FAILED_SECONDS, error
+        return error
+
+    def spent(self, *, is_due: bool) -> Spent:
+        """What the answers so far have cost; `is_due`: look at those of other processes first."""
+        if self._files is None:
+            return self._spent
+        if is_due:
+            self._files.refresh()
+        return self._files.spent
+
+
+class _Round:
+    """The requests of one call of `Client.ask_all`."""
+
+    def __init__(self, client: Client, service: Service, pace: Pace) -> None:
+        self._client, self._service, self._pace = client, service, pace
+        self._settings = service.settings
+        self._stopped: Exception | None = None
+        self._ends = asyncio.Event()
+        self._sent = 0
+        self._looked = 0.0
+
+    async def ask_all(self, requests: Mapping[bytes, Request]) -> "dict[bytes, Reply | AnswerError]":
+        key = self._service.key()
+        tasks = [asyncio.create_task(self._ask(digest, request, key)) for digest, request in requests.items()]
+        try:
+            results = await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            raise
+        if self._stopped is not None:
+            raise self._stopped
+        return dict(zip(requests, results, strict=True))
+
+    async def _ask(self, digest: bytes, request: Request, key: str | None) -> "Reply | AnswerError":
+        settings, data = self._settings, request.data
+        tries, waited = 0, 0.0
+        while self._stopped is None:
+            await self._pace.enter()
+            if not await self._may_send():
+                self._pace.withdraw()
+                break
+            self._sent += 1
+            started = time.monotonic()
+            try:
+                answer = await post(self._service.url, data, key, settings.seconds)
+            except FailedError as failure:
+                self._pace.leave(None if failure.is_overload else time.monotonic() - started)
+                tries, waited, error = self._after(failure, tries, waited)
+                if error is not None:
+                    return self._client.fail(digest, error)
+                pause = _pause(tries, failure.retry_after)
+                waited += pause if failure.retry_after is not None else 0.0
+            except BaseException:
+                self._pace.leave(None)
+                raise
+            else:
+                self._pace.leave(time.monotonic() - started)
+                try:
+                    return self._client.keep(digest, answer, request, self._service)
+                except OSError as error:  # such as a full disk: no other answer could be kept
+                    self._stop(error)
+                    break
+            finally:
+                self._sent -= 1
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ends.wait(), pause)
+        return AnswerError("not sent")  # `ask_all` raises why
+
+    def _stop(self, error: Exception) -> None:
+        """Send nothing more; requests under way are waited for."""
+        self._stopped = self._stopped or error
+        self._ends.set()
+
+    async def _may_send(self) -> bool:
+        """Wait until the budget allows another request; False: nothing more is sent."""
+        while self._stopped is None and self._settings.has_budget:
+            now = time.monotonic()
+            is_due = now > self._looked + _LOOK_SECONDS
+            if is_due:
+                self._looked = now
+            try:
+                if self._settings.has_room(self._client.spent(is_due=is_due), self._sent):
+                    break
+            except BudgetError as error:
+                self._stop(error)
+            await asyncio.sleep(_TICK)  # those under way may use up the budget
+        return self._stopped is None
+
+    def _after(self, failure: FailedError, tries: int, waited: float) -> tuple[int, float, AnswerError | None]:
+        """What a failed request means: the tries and waits so far, and the error if it is not sent again."""
+        text = f"{self._service.url}: {failure}"
+        if isinstance(failure, RefusedError):
+            if not failure.concerns_all_rows:
+                return tries, waited, AnswerError(text)
+            self._stop(NoServiceError(text))
+        elif failure.retry_after is not None:
+            if waited + failure.retry_after > self._settings.patience:
+                self._stop(BusyError(text, failure.retry_after))
+        elif (tries := tries + 1) >= (_MAX_UNREACHABLE if failure.is_unreachable else self._settings.tries):
+            if not failure.is_unreachable:
+                return tries, waited, AnswerError(f"{text}, {tries} times")
+            self._stop(NoServiceError(text))
+        return tries, waited, None
+
+
+def _pause(tries: int, retry_after: float | None) -> float:
+    """The seconds until a request is sent again, with jitter, so that the others do not come at the same time."""
+    if retry_after is not None:
+        return retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not for security
+    return min(_FIRST_PAUSE * 2 ** (tries - 1), _MAX_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def estimated_tokens(value: Any) -> int:
+    """An estimate of the tokens of the texts in a message or text: one for four characters, more for other scripts."""
+    if isinstance(value, str):
+        return 0 if value.startswith("data:") else -(-len(value.encode()) // _CHARACTERS_A_TOKEN)
+    if isinstance(value, Mapping):
+        return sum(estimated_tokens(part) for part in value.values())  # pyright: ignore[reportUnknownVariableType]
+    return sum(map(estimated_tokens, value)) if isinstance(value, list | tuple) else 0  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _tokens(answer: Mapping[str, Any], request: Request) -> tuple[int, int]:
+    usage = answer.get("usage")
+    if isinstance(usage, Mapping):
+        counts: list[Any] = [usage.get("prompt_tokens"), usage.get("completion_tokens")]  # pyright: ignore[reportUnknownMemberType]
+        if all(isinstance(count, int) and 0 <= count < 1 << 40 for count in counts):
+            return counts[0], counts[1]
+    return request.tokens, estimated_tokens(_text(answer))
+
+
+def _reply(
+    answer: Mapping[str, Any], facts: Mapping[str, Any], *, was_kept: bool, tokens: tuple[int, int] | None = None
+) -> Reply:
+    if tokens is None:
+        tokens = tuple(facts.get("tokens", (0, 0)))
+    return Reply(_text(answer), str(_choice(answer).get("finish_reason") or "stop"), tokens, was_kept)
+
+
+def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = answer.get("choices")
+    first: Any = choices[0] if isinstance(choices, list) and choices else None  # pyright: ignore[reportUnknownVariableType]
+    return first if isinstance(first, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    """The text of the first choice; of a refusal, nothing."""
+    message: Any = _choice(answer).get("message")
+    content: Any = message.get("content") if isinstance(message, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if isinstance(content, list):
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
+    return content if isinstance(content, str) else ""
+
+
+@lru_cache(maxsize=8)
+def client_of(folder: Path) -> Client:
+    """The client of this process for a directory of answers."""
+    return Client(folder)
+
+
+_OF_CONTEXT: WeakKeyDictionary[Context, Client] = WeakKeyDictionary()
+
+
+def client_for(ctx: Context, folder: str | None) -> Client:
+    """The client for the answers of a run, or of another directory; without both, they are kept with the context."""
+    directory = ctx.answers_dir if folder is None else Path(folder).absolute()
+    return _OF_CONTEXT.setdefault(ctx, Client(None)) if directory is None else client_of(directory)
+
+
+# A forked process must not write to the files of its parent.
+os.register_at_fork(after_in_child=client_of.cache_clear)

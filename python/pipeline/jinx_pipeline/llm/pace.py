@@ -1,0 +1,97 @@
+"""How many requests may be under way at once: as many as the service takes without refusals or growing latency."""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+# A quarter of the requests may be refused or time out: a service that limits its rate refuses some at its best pace.
+_REFUSED_SHARE: Final = 0.25
+# Latency may be this many times the usual one.
+_TOLERANCE: Final = 2.0
+_FIRST: Final = 32
+_MIN_SAMPLES: Final = 20
+
+
+class Pace:
+    """A semaphore whose size adapts: it doubles in each round until the service slows down, then it probes carefully.
+
+    Args:
+        most: The most requests under way at once.
+
+    Attributes:
+        limit: How many requests may be under way now.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.limit = float(min(most, _FIRST))
+        self._under_way = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_starting = True
+        self._outcomes = self._refused = 0
+        self._usual = self._recent = 0.0
+
+    async def enter(self) -> None:
+        """Wait until another request may begin."""
+        while self._under_way >= int(self.limit):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._wake()  # the turn passes to another request
+                raise
+        self._under_way += 1
+
+    def leave(self, seconds: float | None) -> None:
+        """A request has ended.
+
+        Args:
+            seconds: How long its answer took; None: it was refused, or it timed out.
+        """
+        self._under_way -= 1
+        self._outcomes += 1
+        if seconds is None:
+            self._refused += 1
+        else:
+            self._add_latency(seconds)
+            self._grow()
+        if self._outcomes >= max(self.limit, _MIN_SAMPLES):
+            self._judge()
+        self._wake()
+
+    def withdraw(self) -> None:
+        """A request that had its turn is not sent."""
+        self._under_way -= 1
+        self._wake()
+
+    def _add_latency(self, seconds: float) -> None:
+        if not self._usual:
+            self._usual = self._recent = seconds
+        self._usual += (seconds - self._usual) / 500
+        self._recent += (seconds - self._recent) / 20
+
+    def _grow(self) -> None:
+        step = 1.0 if self._is_starting else 1.0 / self.limit
+        self.limit = min(self.limit + step, float(self.most))
+
+    def _judge(self) -> None:
+        """Look at the requests since the last look, about as many as are under way at once."""
+        if self._refused > _REFUSED_SHARE * self._outcomes:
+            self._shrink(0.6)
+        elif self._recent > _TOLERANCE * self._usual:
+            self._shrink(0.9)
+        self._outcomes = self._refused = 0
+
+    def _shrink(self, factor: float) -> None:
+        self._is_starting = False
+        self.limit = max(self.limit * factor, 1.0)
+
+    def _wake(self) -> None:
+        free = int(self.limit) - self._under_way
+        while free > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                free -= 1

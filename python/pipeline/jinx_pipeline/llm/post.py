@@ -1,0 +1,200 @@
+"""Sends a request to a service, and says what went wrong; nothing of the key is in a message or an answer."""
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine
+from contextlib import suppress
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import msgspec
+
+from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, seconds_to_wait
+from jinx_pipeline.optional import require
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+
+_MAX_BYTES: Final = 16 << 20
+# Statuses that concern all requests: the key or the address is wrong, or the account has no money.
+_REFUSE_ALL: Final = frozenset({401, 402, 403, 404, 405})
+# 529 says that a service is overloaded.
+_BUSY: Final = BUSY_STATUSES | {529}
+_PASSING: Final = frozenset({408, 409, 425})
+_CLOSE_SECONDS: Final = 5.0
+_QUOTA: Final = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+class FailedError(Exception):
+    """A request has no answer; it may be sent again.
+
+    Attributes:
+        retry_after: The seconds that the service asks to wait; None: it does not ask.
+        is_overload: Whether the service has too many requests: it asks to wait, or it did not answer in time.
+        is_unreachable: Whether no connection was made.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        is_overload: bool = False,
+        is_unreachable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.is_overload = is_overload or retry_after is not None
+        self.is_unreachable = is_unreachable
+
+
+class RefusedError(FailedError):
+    """The service refuses the request, and would refuse it again.
+
+    Attributes:
+        concerns_all_rows: Whether it would refuse every request.
+    """
+
+    def __init__(self, message: str, *, concerns_all_rows: bool = False) -> None:
+        super().__init__(message)
+        self.concerns_all_rows = concerns_all_rows
+
+
+class _Connections:
+    """An event loop in a thread, and its connections, for all clients of this process.
+
+    The thread is its own because a notebook has a loop in its main thread.
+    """
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="jinx-llm", daemon=True)
+        self._thread.start()
+        self._session: Any = None
+        self._process = os.getpid()
+
+    def session(self, aiohttp: Any) -> Any:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+                headers={
+                    "Content-Type": "application/json",
+                    "User-Agent": "jinx-pipeline",
+                    "Accept-Encoding": "identity",
+                },
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            )
+        return self._session
+
+    def close(self) -> None:
+        if self._process != os.getpid():
+            return
+        if self._session is not None:
+            asyncio.run_coroutine_threadsafe(self._session.close(), self.loop).result(_CLOSE_SECONDS)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(_CLOSE_SECONDS)
+        if not self._thread.is_alive():
+            self.loop.close()
+
+
+@lru_cache(maxsize=1)
+def _connections() -> _Connections:
+    connections = _Connections()
+    atexit.register(connections.close)
+    return connections
+
+
+# A forked process has no thread, and must not share the connections of its parent.
+os.register_at_fork(after_in_child=_connections.cache_clear)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that posts, and wait for its result."""
+    future: Future[T] = asyncio.run_coroutine_threadsafe(work, _connections().loop)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[str, Any]:
+    """The JSON answer of a service, a dict; a redirection is not followed, so that no other host receives the key.
+
+    Args:
+        url: The URL.
+        data: The body.
+        key: A key for the header `Authorization`.
+        seconds: The time limit.
+
+    Raises:
+        FailedError: There is no answer.
+    """
+    aiohttp = require("aiohttp", extra="llm", what="An operator that asks a language model")
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    session = _connections().session(aiohttp)
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            session.post(url, data=data, headers=headers, allow_redirects=False, proxy=_proxy(url)) as response,
+        ):
+            body = await _body(response)
+    except TimeoutError:
+        raise FailedError(f"no answer in {seconds:g} s", is_overload=True) from None
+    except aiohttp.ClientConnectorError as error:
+        raise FailedError(_shown(str(error), key), is_unreachable=True) from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise FailedError(_shown(str(error) or type(error).__name__, key)) from None
+    except ValueError as error:  # of a URL or header that aiohttp does not take
+        raise RefusedError(_shown(str(error), key), concerns_all_rows=True) from None
+    if key is not None:
+        body = body.replace(key.encode(), b"[key]")
+    return _answer(response.status, response.headers.get("Retry-After"), body)
+
+
+async def _body(response: Any) -> bytes:
+    data = bytearray()
+    async for chunk in response.content.iter_any():
+        data += chunk
+        if len(data) > _MAX_BYTES:
+            raise RefusedError(f"the answer has more than {_MAX_BYTES:,} bytes")
+    return bytes(data)
+
+
+def _answer(status: int, retry_after: str | None, body: bytes) -> dict[str, Any]:
+    beginning = " ".join(body[:300].decode("utf-8", "replace").split())
+    if status == HTTPStatus.OK:
+        with suppress(ValueError):
+            answer = msgspec.json.decode(body)
+            if isinstance(answer, dict) and "choices" in answer:
+                return answer  # pyright: ignore[reportUnknownVariableType]
+        raise FailedError(f"the answer is not JSON of a chat completion: {beginning[:100]!r}")
+    message = f"status {status}: {beginning}"
+    if status in _REFUSE_ALL or (status in _BUSY and any(word in beginning for word in _QUOTA)):
+        raise RefusedError(message, concerns_all_rows=True)
+    if status in _BUSY:
+        raise FailedError(message, retry_after=seconds_to_wait(retry_after))
+    if status in _PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise FailedError(message)
+    raise RefusedError(message)
+
+
+@lru_cache(maxsize=64)
+def _proxy(url: str) -> str | None:
+    """The proxy of the environment for a URL."""
+    parts = urlsplit(url)
+    proxy = getproxies().get(parts.scheme)
+    return None if proxy is None or proxy_bypass(parts.hostname or "") else proxy
+
+
+def _shown(message: str, key: str | None) -> str:
+    return message if key is None else message.replace(key, "[key]")

@@ -1,0 +1,1 @@
+"""Operators that ask language models behind OpenAI-compatible URLs."""
