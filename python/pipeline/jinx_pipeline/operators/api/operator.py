@@ -40,6 +40,8 @@ class Operator(ABC):
             and changes none.
         may_probe: Whether a plan may run it on a few samples, to measure it.
         only_adds: Whether the samples have none of the columns that it writes, so that None in them is a value.
+        trust: Why a service runs it only if the person who started the service allows it: it runs code, connects to
+            servers, or reaches files that no parameter names; empty: it does none of these.
     """
 
     name: ClassVar[str] = ""
@@ -51,6 +53,7 @@ class Operator(ABC):
     commutes: ClassVar[bool] = False
     may_probe: ClassVar[bool] = True
     only_adds: ClassVar[bool] = False
+    trust: ClassVar[str] = ""
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
