@@ -14,6 +14,7 @@ COMMANDS = {
     "replay": ("jinx_pipeline.cli.replay", "Run a recipe again on the rows on which something failed."),
     "import-recipe": ("jinx_pipeline.cli.import_recipe", "Convert a recipe of Data-Juicer or MLDataForge to ours."),
     "serve": ("jinx_pipeline.cli.serve", "Serve datasets, plans and jobs over HTTP, with a page."),
+    "mcp": ("jinx_pipeline.cli.mcp", "Speak the Model Context Protocol, for agents."),
     "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
     "convert-schema": ("jinx_pipeline.cli.convert_schema", "Convert samples from one schema to another."),
 }

@@ -7,6 +7,7 @@ import click
 
 from jinx_pipeline.cli.running import examples
 from jinx_pipeline.cli.service_options import named_directories, require_service
+from jinx_pipeline.optional import require
 
 _LARGEST_PORT = 65535
 
@@ -23,6 +24,8 @@ _LARGEST_PORT = 65535
 @click.option(
     "--allow", multiple=True, metavar="OPERATOR", help="Allow an operator that runs code or connects to servers."
 )
+@click.option("--mcp", "has_mcp", is_flag=True, help="Also speak the Model Context Protocol, at /mcp.")
+@click.option("--write", is_flag=True, help="Agents may run plans, each after their user has agreed.")
 @click.option("--token-file", type=click.Path(), help="The token of clients; made if it does not exist.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
 @click.option("--port", type=click.IntRange(0, _LARGEST_PORT), default=0, help="The port; by default a free one.")
@@ -49,6 +52,9 @@ def serve(
     workers: int | None,
     memory: str | None,
     job_hours: float,
+    *,
+    has_mcp: bool,
+    write: bool,
 ) -> None:
     """Serve datasets, plans and jobs over HTTP, with a page of jobs and a viewer for the browser.
 
@@ -75,11 +81,19 @@ def serve(
         seconds=job_hours * 3600,
     )
     readable, writable = named_directories("--root", roots), named_directories("--out", outs)
+    if write and not has_mcp:
+        raise click.UsageError("--write is about agents; add --mcp")
     if not readable and not writable:
         raise click.UsageError("name a directory that clients may read: --root NAME=DIR")
     place = Workplace.open(Path(state), readable, writable, allow=allow, limits=limits)
     token = read_token(Path(token_file) if token_file is not None else Path(state) / "token")
-    server = Server(place, token, host=host, port=port, names=names)
+    mcp = None
+    if has_mcp:
+        require("mcp", extra="mcp", what="--mcp")
+        from jinx_pipeline.mcp.server import mcp_server
+
+        mcp = mcp_server(place, may_write=write)
+    server = Server(place, token, host=host, port=port, names=names, mcp=mcp)
     click.echo(server.url)
     click.echo(f"Page of jobs: {server.page}", err=True)
     click.echo(f"Token: {token_file or Path(state) / 'token'}", err=True)

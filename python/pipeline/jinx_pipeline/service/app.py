@@ -1,7 +1,6 @@
 """The application: the REST interface under `/v1`, and behind a secret path the page of jobs and the viewer."""
 
 import hmac
-from collections.abc import Callable
 from hashlib import sha256
 from http import HTTPStatus
 from importlib.resources import files
@@ -15,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from jinx._view.app import POLICY, TYPES
-from jinx._view.guard import App, BodyTooLargeError, Guard, Scope, Send, answer
+from jinx._view.guard import App, BodyTooLargeError, Guard, Receive, Scope, Send, answer
 from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.operations import PROBLEM_TYPE, problem
 from jinx_pipeline.service.rest import Rest
@@ -24,7 +23,8 @@ from jinx_pipeline.service.views import Views
 from jinx_pipeline.service.workplace import Workplace
 
 # What programs reach with the token in a header; all else is behind the secret path.
-_API: Final = ("/v1/", "/mcp")
+MCP_PATH: Final = "/mcp"
+_API: Final = ("/v1/", MCP_PATH)
 _CODES: Final = {
     400: "bad_host",
     401: "unauthorized",
@@ -56,6 +56,11 @@ class ServiceGuard(Guard):
             return 401, "send the token of the service: Authorization: Bearer TOKEN"
         return None
 
+    def _wrong_request(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
+        # In MCP, DELETE ends a session.
+        is_end = scope["path"] == MCP_PATH and scope["method"] == "DELETE"
+        return super()._wrong_request({**scope, "method": "POST"} if is_end else scope, headers)
+
     def _inner(self, scope: Scope) -> Scope:
         return scope if scope["path"].startswith(_API) else super()._inner(scope)
 
@@ -72,21 +77,29 @@ def secret_path(token: str) -> str:
     return hmac.new(token.encode(), b"page", sha256).hexdigest()[:32]
 
 
+def with_mcp(app: App, mcp: App) -> App:
+    """An application that also speaks MCP, with the lifespan of the latter."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        is_mcp = scope["type"] == "lifespan" or scope["path"] == MCP_PATH
+        await (mcp if is_mcp else app)(scope, receive, send)
+
+    return call
+
+
 class Service:
     """The application of a workplace.
 
     Args:
         place: The workplace.
-        mcp: An application that speaks MCP at `/mcp`; None: there is none.
     """
 
-    def __init__(self, place: Workplace, mcp: App | None = None) -> None:
+    def __init__(self, place: Workplace) -> None:
         self.place = place
         self._views = Views(place.datasets)
-        self._mcp = mcp
         self._page = _page_files()
 
-    def application(self, lifespan: Callable[[Any], Any] | None = None) -> Starlette:
+    def application(self) -> Starlette:
         """The ASGI application."""
         routes: list[Any] = [
             *Rest(self.place).routes(),
@@ -94,15 +107,13 @@ class Service:
             Route("/page/{name}", self.page),
             Mount("/view", app=_whole_path(self._views)),
         ]
-        if self._mcp is not None:
-            routes.append(Mount("/mcp", app=self._mcp))
         handlers: dict[Any, Any] = {
             BodyTooLargeError: lambda _, __: problem(ServiceError(413, "too_large", "the request is too large")),
             TimeoutError: lambda _, __: problem(ServiceError(408, "too_slow", "the request was sent too slowly")),
             HTTPException: _http_problem,
             500: lambda _, __: problem(ServiceError(500, "failed", "this is a fault of the service; see its log")),
         }
-        return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+        return Starlette(routes=routes, exception_handlers=handlers)
 
     def page(self, request: Request) -> Response:
         """A file of the page of jobs."""
@@ -129,7 +140,7 @@ def _http_problem(request: Request, error: Exception) -> Response:
 def _whole_path(app: App) -> App:
     """An application that sees the whole path, also when it is mounted."""
 
-    async def call(scope: Scope, receive: Any, send: Send) -> None:
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, "root_path": ""}, receive, send)
 
     return call

@@ -13,11 +13,13 @@ import uvicorn
 
 from jinx._view.guard import MAX_REQUESTS, App
 from jinx._view.server import LOCAL, LOCAL_NAMES, TimedProtocol, bound
-from jinx_pipeline.service.app import Service, ServiceGuard, secret_path
+from jinx_pipeline.service.app import MCP_PATH, Service, ServiceGuard, secret_path, with_mcp
 from jinx_pipeline.service.workplace import Workplace
 
 if TYPE_CHECKING:
     import socket
+
+    from mcp.server import MCPServer
 
 _STARTING_SECONDS: Final = 30.0
 _TOKEN_BYTES: Final = 32
@@ -33,7 +35,7 @@ class Server:
         host: The interface to listen on.
         port: The port; 0 takes a free one.
         names: Other names by which clients may address the server, such as that of a proxy.
-        mcp: An application that speaks MCP at `/mcp`; None: there is none.
+        mcp: A server that speaks MCP at `/mcp`; None: there is none.
     """
 
     def __init__(
@@ -44,20 +46,23 @@ class Server:
         host: str = LOCAL,
         port: int = 0,
         names: tuple[str, ...] = (),
-        mcp: App | None = None,
+        mcp: "MCPServer | None" = None,
     ) -> None:
         self._place, self._token, self._host = place, token, host
-        self._service = Service(place, mcp)
+        self._service = Service(place)
+        app: App = self._service.application()
+        if mcp is not None:
+            app = with_mcp(app, _mcp_application(mcp))
         self._socket: socket.socket = bound(host, port)
         # Clients that are told the address may connect at once.
         self._socket.listen()
         self.port: int = self._socket.getsockname()[1]
         hosts = LOCAL_NAMES | {host, *(name.lower() for name in names)}
         config = uvicorn.Config(
-            ServiceGuard(self._service.application(), token, hosts),
+            ServiceGuard(app, token, hosts),
             http=TimedProtocol,
             ws="none",
-            lifespan="off",
+            lifespan="off" if mcp is None else "on",
             log_level="error",
             access_log=False,
             server_header=False,
@@ -99,6 +104,14 @@ class Server:
     def stop(self) -> None:
         """End the server; open requests have a second."""
         self._server.should_exit = True
+
+
+def _mcp_application(mcp: "MCPServer") -> App:
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    # The guard has compared the host already.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return mcp.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)  # pyright: ignore[reportReturnType] - ASGI
 
 
 def read_token(path: Path) -> str:
