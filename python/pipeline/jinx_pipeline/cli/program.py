@@ -13,6 +13,7 @@ COMMANDS = {
     "ops": ("jinx_pipeline.cli.ops", "Find and describe operators."),
     "replay": ("jinx_pipeline.cli.replay", "Run a recipe again on the rows on which something failed."),
     "import-recipe": ("jinx_pipeline.cli.import_recipe", "Convert a recipe of Data-Juicer or MLDataForge to ours."),
+    "ask": ("jinx_pipeline.cli.ask", "Make a recipe for a request in plain language."),
     "serve": ("jinx_pipeline.cli.serve", "Serve datasets, plans and jobs over HTTP, with a page."),
     "mcp": ("jinx_pipeline.cli.mcp", "Speak the Model Context Protocol, for agents."),
     "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
