@@ -14,7 +14,7 @@ import click
 
 from jinx._cli.program import COMMANDS, jinx
 from jinx._convert.options import types_and_options
-from jinx_pipeline.cli.ops import described
+from jinx_pipeline.catalog.facts import described
 from jinx_pipeline.operators import names, operator_class
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.parameters import describe

@@ -19,8 +19,8 @@ from jinx._view.shown import ShownDataset, path_of
 from jinx._view.thumbnails import Thumbnails
 from jinx.errors import InvalidError, JinxError
 
-_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_POLICY = (
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'; "
     "frame-ancestors {ancestors}"
@@ -71,7 +71,7 @@ class Viewer:
         self._tags = list(tags)
         self._plan = plan
         self._tokens = tokens
-        self._policy = _POLICY.format(ancestors="*" if is_framed else "'none'")
+        self._policy = POLICY.format(ancestors="*" if is_framed else "'none'")
         self._page = _page_files()
 
     def application(self) -> Starlette:
@@ -100,7 +100,7 @@ class Viewer:
         if name not in self._page:
             return problem("no such file", 404)
         headers = {"content-security-policy": self._policy}
-        return Response(self._page[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
+        return Response(self._page[name], headers=headers, media_type=TYPES[name.rpartition(".")[2]])
 
     def about(self, request: Request) -> Response:
         """The datasets, and how the page starts."""
@@ -256,4 +256,4 @@ def _list(text: str) -> list[Any]:
 def _page_files() -> dict[str, bytes]:
     """The files of the page, by name."""
     folder = files("jinx._view") / "page"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in TYPES}

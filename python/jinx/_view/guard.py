@@ -51,7 +51,7 @@ class Guard:
             return
         refusal = self._refusal(scope)
         if refusal is not None:
-            await _answer(send, *refusal)
+            await self.refuse(scope, send, *refusal)
             return
         self.touched()
         self._running += 1
@@ -59,6 +59,11 @@ class Guard:
             await self._pass(scope, receive, send)
         finally:
             self._running -= 1
+
+    async def refuse(self, scope: Scope, send: Send, status: int, message: str) -> None:
+        """Answer a request that is not let through."""
+        del scope
+        await answer(send, status, json.dumps({"error": message}).encode(), "application/json")
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Status and message for a request that is not let through."""
@@ -68,8 +73,11 @@ class Guard:
     def _wrong_address(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
         if self.hosts is not None and _host_name(headers.get(b"host", "")) not in self.hosts:
             return 400, "this server does not have this name"
-        _, _, rest = scope["path"].partition("/")
-        secret, slash, _ = rest.partition("/")
+        return self._wrong_secret(scope["path"], headers)
+
+    def _wrong_secret(self, path: str, headers: dict[bytes, str]) -> tuple[int, str] | None:
+        del headers
+        secret, slash, _ = path.removeprefix("/").partition("/")
         if not hmac.compare_digest(secret.encode(), self.secret.encode()) or not slash:
             return 404, "not found; use the whole address that the server printed"
         return None
@@ -86,14 +94,21 @@ class Guard:
             return 503, "too many requests at once"
         return None
 
+    def _inner(self, scope: Scope) -> Scope:
+        """The request as the application sees it."""
+        return {**scope, "path": scope["path"].removeprefix(f"/{self.secret}"), "raw_path": None}
+
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        prefix = f"/{self.secret}"
-        inner = {**scope, "path": scope["path"].removeprefix(prefix), "raw_path": None}
-        received = 0
+        inner = self._inner(scope)
+        received, is_whole = 0, False
+        deadline = asyncio.get_running_loop().time() + _SECONDS
 
         async def read() -> Message:
-            nonlocal received
-            message = await receive()
+            nonlocal received, is_whole
+            # A client that sends its request slowly must not stay; one that waits for its answer may.
+            limit = None if is_whole else deadline - asyncio.get_running_loop().time()
+            message = await asyncio.wait_for(receive(), limit)
+            is_whole = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > MAX_BODY_BYTES:
                 raise BodyTooLargeError
@@ -110,7 +125,7 @@ class Guard:
         try:
             await self.app(inner, read, write)
         except BodyTooLargeError:
-            await _answer(send, 413, "the request is too large")
+            await self.refuse(scope, send, 413, "the request is too large")
         except (TimeoutError, ConnectionError, OSError):
             return  # the client is gone or too slow
 
@@ -125,10 +140,10 @@ def _host_name(host: str) -> str:
     return name.lower() if colon and port.isdecimal() else host.lower()
 
 
-async def _answer(send: Send, status: int, message: str) -> None:
-    body = json.dumps({"error": message}).encode()
+async def answer(send: Send, status: int, body: bytes, kind: str, extra: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+    """Send a short answer to a request of which the rest is not read."""
     headers = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-    headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), *extra]
     if status == 405:  # noqa: PLR2004
         headers.append((b"allow", ", ".join(_METHODS).encode()))
     # The rest of the request is not read, so the connection cannot be used again.

@@ -16,7 +16,7 @@ from jinx._view.app import Viewer
 from jinx._view.guard import MAX_REQUESTS, Guard
 
 LOCAL = "127.0.0.1"
-_LOCAL_NAMES = frozenset({LOCAL, "localhost", "[::1]"})
+LOCAL_NAMES = frozenset({LOCAL, "localhost", "[::1]"})
 _SECRET_BYTES = 16
 _HEADER_SECONDS = 30.0
 _KEEP_ALIVE_SECONDS = 30
@@ -63,9 +63,9 @@ class ViewServer:
         self._viewer = viewer
         self._idle_seconds = idle_seconds
         self._touched = time.monotonic()
-        self._socket = _bound(host, port)
+        self._socket = bound(host, port)
         self.port: int = self._socket.getsockname()[1]
-        hosts = None if any_host else _LOCAL_NAMES | {host}
+        hosts = None if any_host else LOCAL_NAMES | {host}
         config = uvicorn.Config(
             Guard(viewer.application(), self.secret, hosts, self._touch),
             http=TimedProtocol,
@@ -124,7 +124,7 @@ class ViewServer:
                 self.stop()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
     """A listening socket.
 
     Raises:

@@ -1,12 +1,11 @@
 """The command `jinx-pipeline ops`: lists and describes operators."""
 
 import sys
-from dataclasses import MISSING, Field, fields
-from inspect import cleandoc
 from typing import Any
 
 import click
 
+from jinx_pipeline.catalog.facts import described
 from jinx_pipeline.cli.running import examples, print_json
 
 
@@ -36,43 +35,6 @@ def ops(words: tuple[str, ...], *, as_json: bool) -> None:
     width = max(len(facts["name"]) for facts in matching)
     for facts in matching:
         click.echo(f"{facts['name']:{width}}  {facts['kind']:12}  {facts['modality']:10}  {facts['summary']}")
-
-
-def described(name: str) -> dict[str, Any]:
-    """Facts about an operator."""
-    from jinx_pipeline.operators.api.parameters import describe, hints_of
-    from jinx_pipeline.operators.api.registry import operator_class
-
-    cls: Any = operator_class(name)
-    hints = hints_of(cls)
-    text = cleandoc(cls.__doc__ or "")
-    return {
-        "name": name,
-        "kind": cls.kind,
-        "modality": cls.modality,
-        "summary": text.partition("\n")[0],
-        "text": text,
-        "stats": list(getattr(cls, "stats", {})),
-        "parameters": [
-            {
-                "name": field.name,
-                "type": describe(hints[field.name]),
-                "needed": field.default is MISSING and field.default_factory is MISSING,
-                "default": _default(field),
-            }
-            for field in fields(cls)
-        ],
-    }
-
-
-def _default(field: "Field[Any]") -> Any:
-    from jinx_pipeline.operators.api.model import Model
-
-    if isinstance(field.default, Model):
-        return field.default.path or field.default.model
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return None if field.default is MISSING else field.default
 
 
 def _is_about(facts: dict[str, Any], words: tuple[str, ...]) -> bool:

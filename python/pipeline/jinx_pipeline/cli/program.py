@@ -14,6 +14,9 @@ COMMANDS = {
     "replay": ("jinx_pipeline.cli.replay", "Run a recipe again on the rows on which something failed."),
     "clean": ("jinx_pipeline.cli.clean", "List or remove stored media that no output names."),
     "import-recipe": ("jinx_pipeline.cli.import_recipe", "Convert a recipe of Data-Juicer or MLDataForge to ours."),
+    "ask": ("jinx_pipeline.cli.ask", "Make a recipe for a request in plain language."),
+    "serve": ("jinx_pipeline.cli.serve", "Serve datasets, plans and jobs over HTTP, with a page."),
+    "mcp": ("jinx_pipeline.cli.mcp", "Speak the Model Context Protocol, for agents."),
     "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
     "convert-schema": ("jinx_pipeline.cli.convert_schema", "Convert samples from one schema to another."),
 }

@@ -1,14 +1,10 @@
 """`jinx-pipeline run --limit`: a recipe on a few samples, with examples of what it drops."""
 
-import tempfile
-from dataclasses import replace
-from pathlib import Path
-
 import click
 
 from jinx_pipeline.cli.running import print_json, print_kept_none
-from jinx_pipeline.recipe.model import Export, Recipe
-from jinx_pipeline.run import Run
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.trial import run_trial, without_places
 from jinx_pipeline.worker.row_examples import around_change
 
 _EXAMPLES = 3
@@ -17,21 +13,9 @@ _WIDTH = 80
 
 def print_trial(recipe: Recipe, limit: int, *, as_json: bool) -> int:
     """Run a recipe on a random sample of its input, and print the results; nothing is kept."""
-    with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
-        sources = tuple(
-            replace(source, max_samples=limit if source.max_samples is None else min(limit, source.max_samples))
-            for source in recipe.sources
-        )
-        options = replace(recipe.options, trace=_EXAMPLES, work_dir=str(Path(folder) / "work"))
-        exports = [Export(str(Path(folder) / f"out-{number}.jinx")) for number in range(len(recipe.all_outputs))]
-        trial = replace(recipe, sources=sources, options=options).with_exports(exports)
-        result = Run(trial)()
+    result = run_trial(recipe, limit, _EXAMPLES)
     if as_json:
-        facts = result.to_dict()
-        # The omitted facts are about a temporary directory.
-        print_json(
-            {name: value for name, value in facts.items() if name not in {"path", "work_dir", "bytes", "outputs"}}
-        )
+        print_json(without_places(result))
         return 0 if result.ok else 1
     click.echo(f"{result.rows_in:,} samples chosen with seed {recipe.options.seed}; {result.rows_out:,} remain")
     for totals in result.operators:

@@ -43,6 +43,8 @@ class Operator(ABC):
         settings: The parameters that do not change the result, such as limits of requests; they are in no digest.
         sends_requests: Whether it asks services, so that a plan estimates its requests.
         only_adds: Whether the samples have none of the columns that it writes, so that None in them is a value.
+        trust: Why a service runs it only if the person who started the service allows it: it runs code, connects to
+            servers, or reaches files that no parameter names; empty: it does none of these.
     """
 
     name: ClassVar[str] = ""
@@ -56,6 +58,7 @@ class Operator(ABC):
     only_adds: ClassVar[bool] = False
     settings: ClassVar[frozenset[str]] = frozenset()
     sends_requests: ClassVar[bool] = False
+    trust: ClassVar[str] = ""
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

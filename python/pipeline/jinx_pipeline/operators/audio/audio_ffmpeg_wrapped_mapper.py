@@ -48,6 +48,7 @@ class AudioFFmpegWrappedMapper(MediaMapper):
     filter_name: str | None = None
     filter_kwargs: dict[str, Any] | None = None
 
+    trust = "runs filters of FFmpeg, some of which open files"
     role = "audios"
 
     def resolve(self) -> None:

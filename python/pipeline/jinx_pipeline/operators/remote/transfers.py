@@ -35,6 +35,7 @@ class Transfers(Mapper):
     batch_size = 64
     pure = False  # servers change
     may_probe = False
+    trust = "connects to servers"
 
     # What was done of a batch that failed, until the engine has called again with each part of it.
     _done: "ClassVar[Mapping[Any, Future[Any]]]" = {}

@@ -32,6 +32,7 @@ class PythonFileMapper(ScriptSplitter):
     function_name: str = "process_single"
     batched: bool = False
 
+    trust = "runs code"
     # The digest of the file when the run was last compared with its plan; a worker expects this digest.
     _digested: ClassVar[str] = ""
     _expected: ClassVar[str] = ""

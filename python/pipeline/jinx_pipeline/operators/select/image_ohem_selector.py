@@ -57,6 +57,7 @@ class ImageOhemSelector(Ranked):
     batch_size = 8
     pure = False  # rounding differs between devices
     may_probe = False
+    trust = "runs code"
 
     def check(self) -> None:
         check_size(self.name, self.top_ratio, self.topk, ("top_ratio", "topk"))

@@ -35,6 +35,7 @@ class TableUpsert(Operator):
     batch_size = 5000
     may_probe = False
     pure = False
+    trust = "writes to a database"
     database: str
     table: str
     key: str | list[str]

@@ -40,6 +40,8 @@ class VideoFFmpegWrappedMapper(MediaMapper):
     filter_name: str | None = None
     filter_kwargs: dict[str, Any] | None = None
 
+    trust = "runs filters of FFmpeg, some of which open files"
+
     def resolve(self) -> None:
         check_filter(self.name, self.filter_name)
 

@@ -1,0 +1,1 @@
+"""What operators exist: their facts, the JSON Schema of their parameters, and search by words."""

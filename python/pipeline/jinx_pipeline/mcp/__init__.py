@@ -1,0 +1,1 @@
+"""The service for language models, by the Model Context Protocol."""

@@ -1,0 +1,73 @@
+"""The processes of a service: `trial LIMIT EXAMPLES` tries the recipe on its input, `job DIRECTORY` runs a job."""
+
+import json
+import os
+import signal
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from jinx.errors import JinxError
+from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.recipe.errors import RecipeError
+from jinx_pipeline.recipe.read import read_recipe, recipe_of
+from jinx_pipeline.report.page import run_page
+from jinx_pipeline.run import Run
+from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.trial import run_trial, without_places
+
+_EXPECTED = (JinxError, OSError, RecipeError, ImportError, StoppedError, RuntimeError, ValueError, TypeError, KeyError)
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the arguments say; returns the exit code."""
+    # Like Ctrl-C, so that a job ends its workers and leaves no temporary file.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    match arguments:
+        case ["trial", limit, examples]:
+            return _trial(int(limit), int(examples))
+        case ["job", directory]:
+            return _job(Path(directory))
+        case _:
+            sys.stderr.write("usage: child trial LIMIT EXAMPLES, or child job DIRECTORY\n")
+            return 2
+
+
+def _trial(limit: int, examples: int) -> int:
+    try:
+        with redirect_stdout(sys.stderr):
+            result = without_places(run_trial(recipe_of(json.load(sys.stdin), workers=1), limit, examples))
+    except _EXPECTED as error:
+        result = {"error": _message(error)}
+    print(json.dumps(result, default=str))  # noqa: T201 - the answer
+    return 0
+
+
+def _job(directory: Path) -> int:
+    publish_text(directory / "pid", str(os.getpid()))
+    try:
+        recipe = read_recipe(directory / "recipe.json")
+        run = Run(recipe, progress="plain")
+        result = run()
+        publish_text(directory / "report.html", run_page(run.recipe, result))
+        publish_text(directory / "result.json", json.dumps(result.to_dict(), default=str))
+        end: dict[str, Any] = {"ok": result.ok, "error": None if result.ok else "too many rows failed"}
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        return 130
+    except _EXPECTED as error:
+        sys.stderr.write(f"{_message(error)}\n")
+        end = {"ok": False, "error": _message(error)}
+    publish_text(directory / "exit.json", json.dumps(end))
+    return 0 if end["ok"] else 1
+
+
+def _message(error: BaseException) -> str:
+    from jinx._cli.command_line import one_line
+
+    return str(error) if isinstance(error, RecipeError) else one_line(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

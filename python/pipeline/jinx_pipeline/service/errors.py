@@ -1,0 +1,32 @@
+"""Errors that a client of the service caused or can act on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(eq=False)
+class ServiceError(Exception):
+    """A request cannot be answered.
+
+    Attributes:
+        status: The status code of HTTP.
+        code: A short name for programs.
+        detail: What is wrong, and what to do.
+        problems: The mistakes of a recipe: `path` and `message` of each.
+        retry_seconds: When the request may succeed; None: it will not.
+    """
+
+    status: int
+    code: str
+    detail: str
+    problems: tuple[dict[str, Any], ...] = ()
+    retry_seconds: int | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{problem['path']}: {problem['message']}" for problem in self.problems]
+        return "\n".join([self.detail, *lines])
+
+
+def not_found(detail: str) -> ServiceError:
+    """The error for something that does not exist, or that nobody may know about."""
+    return ServiceError(404, "not_found", detail)
