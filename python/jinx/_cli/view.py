@@ -82,6 +82,7 @@ def view(
 
     from jinx._annotate.tokenizer import TextTokenizer
     from jinx._open import open
+    from jinx._urls import is_url
     from jinx._view.app import Viewer
     from jinx._view.packs import ShownPlan, tokens_by
     from jinx._view.server import ViewServer, ssh_line
@@ -92,7 +93,10 @@ def view(
     if len(paths) > 1 and (notes or plan):
         raise click.UsageError("--notes and --pack are about one PATH; give only that one")
     datasets = [open(path) for path in paths]
-    shown = [ShownDataset(dataset, str(Path(path).absolute())) for dataset, path in zip(datasets, paths, strict=True)]
+    shown = [
+        ShownDataset(dataset, path if is_url(path) else str(Path(path).absolute()))
+        for dataset, path in zip(datasets, paths, strict=True)
+    ]
     viewer = Viewer(
         shown,
         given,
