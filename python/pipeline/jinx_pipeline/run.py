@@ -4,6 +4,7 @@ import time
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
+from jinx_pipeline.annotation.wait import WaitingError
 from jinx_pipeline.engines.cluster import Cluster
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
@@ -45,6 +46,7 @@ class Run:
         restart: Discard an earlier run of the working directory.
         limits: Limits of the scheduler.
         cluster: The cluster whose workers it uses; None: it starts its own workers, and ends them.
+        accepts_missing: Go on without the answers that people have not given; the samples have null in their place.
     """
 
     recipe: Recipe
@@ -52,6 +54,7 @@ class Run:
     restart: bool = False
     limits: Limits = field(default_factory=Limits)
     cluster: Cluster | None = None
+    accepts_missing: bool = False
 
     def __post_init__(self) -> None:
         if not self.recipe.exports:
@@ -83,6 +86,7 @@ class Run:
             RecipeError: The recipe cannot be run.
             ChangedError: The working directory belongs to another recipe or another state of the input.
             FileExistsError: The output exists.
+            WaitingError: People have to answer first; call it again when they have.
             StoppedError: The run stopped; call it again to resume.
         """
         started = time.monotonic()
@@ -116,6 +120,7 @@ class Run:
                         self.limits,
                         self.progress,
                         self._raise_if_cancelled,
+                        self.accepts_missing,
                     )
                     try:
                         # A publication that has begun is finished before blocks are added to the plan.
@@ -132,4 +137,4 @@ class Run:
                     )
 
 
-__all__ = ["ChangedError", "Run", "RunResult", "StoppedError"]
+__all__ = ["ChangedError", "Run", "RunResult", "StoppedError", "WaitingError"]

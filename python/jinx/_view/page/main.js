@@ -29,7 +29,7 @@ class Page {
     this.scroller = null;
     this.selected = -1;
     this.rows = new Rows(this.state, () => this.rowsCame(), (error) => this.fail(error));
-    this.notes = new Notes(() => this.notesChanged());
+    this.notes = new Notes(() => this.notesChanged(), (sample) => this.answered(sample));
     this.charts = new Charts(place("side"), this.state, () => {});
     this.sample = new SamplePage(place("sample"), {
       dataset: () => this.dataset,
@@ -44,6 +44,7 @@ class Page {
       filter: (where) => this.state.set({ ...EVERYTHING, where }, { isStep: true }),
       origin: (members) => this.origin(members),
       extras: (sample) => (this.takesNotes ? [this.notes.editor(sample)] : []),
+      form: () => (this.takesNotes ? this.notes.form : null),
       tabs: () => (this.about.tokens ? [["tokens", "Tokens"]] : []),
     });
   }
@@ -85,13 +86,24 @@ class Page {
       this.fail(/** @type {Error} */ (error));
       return;
     }
-    if (!location.search) this.state.set(this.about.start, { isQuiet: true });
+    if (!location.search) this.state.set({ ...this.about.start, sample: this.firstTask() }, { isQuiet: true });
     if (!this.about.datasets[Number(this.dataset)]) this.state.set({ d: null }, { isQuiet: true });
     this.state.listeners.add((changed) => this.changed(changed));
     this.drawBar();
     bindKeys(this);
     await this.openDataset();
     if (this.state.get("sample")) this.sample.show(Number(this.state.get("sample")));
+  }
+
+  /** With a form, the first sample that has no answer. */
+  firstTask() {
+    const first = this.notes.form ? this.notes.firstOpen(this.about.datasets[0].samples) : null;
+    return first === null ? null : String(first);
+  }
+
+  /** An open sample that is answered gives way to the next one. @param {number} sample */
+  answered(sample) {
+    if (this.state.get("sample") === String(sample)) this.moveSample(1);
   }
 
   async openDataset() {
@@ -274,10 +286,11 @@ class Page {
     const brushes = Object.entries(this.state.brushes);
     const chips = brushes.map(([name, brush]) => h("button", { type: "button", class: "chip", title: "Remove this choice", on: { click: () => this.state.setBrush(name, null) } }, h("span", {}, `${name} ${describe(brush)}`), icon("close")));
     const isNarrowed = brushes.length > 0 || this.state.get("where") || this.state.get("find");
+    const answers = this.takesNotes && this.notes.form && h("span", { class: "none answers" }, `${count(this.notes.answers)} of ${count(info.samples)} answered`);
     const clear = isNarrowed && h("button", { type: "button", class: "quiet", on: { click: () => this.state.set({ where: null, find: null, brush: null, at: null }, { isStep: true }) } }, "Clear all");
     place("status").replaceChildren(
       h("p", { class: "total" }, h("strong", {}, count(rows.total)), isFiltered ? ` of ${count(info.samples)} samples` : rows.total === 1 ? " sample" : " samples", !rows.isComplete && h("span", { class: "searching" }, "searching…")),
-      h("div", { class: "chips" }, ...chips, clear),
+      h("div", { class: "chips" }, ...chips, clear, answers),
     );
     const list = place("list");
     list.querySelector(".empty")?.remove();
@@ -350,6 +363,7 @@ class Page {
   notesChanged() {
     if (!document.activeElement?.matches("#note")) this.sample.drawExtras();
     this.scroller?.refresh();
+    if (this.notes.form) this.drawStatus();
   }
 
   /** @param {number} index */

@@ -16,6 +16,7 @@ const BEFORE_AFTER = [["before", "after"], ["original", "cleaned"], ["text_befor
  * @property {() => void} close
  * @property {(name: string) => boolean} isOwn
  * @property {(sample: number) => HTMLElement[]} extras
+ * @property {() => import("./notes.js").Form | null} form What people are asked about the sample.
  * @property {() => [string, string][]} tabs
  * @property {() => string} tab The open tab.
  * @property {() => string} beside The column whose value the samples side by side share.
@@ -133,7 +134,10 @@ export class SamplePage {
     const place = { dataset: this.source.dataset(), sample };
     const columns = this.source.columns();
     /** @type {[string, any][]} */
-    const entries = entriesOf(row) ?? [];
+    const all = entriesOf(row) ?? [];
+    const form = this.source.form();
+    // Who answers sees what the question is about.
+    const entries = form?.columns.length ? all.filter(([name]) => form.columns.includes(name)) : all;
     entries.sort(([a], [b]) => order(columns, a) - order(columns, b));
     const chats = entries.map(([name, value]) => /** @type {const} */ ([name, messagesOf(value)])).filter(([, messages]) => messages);
     const inChats = new Set(chats.map(([name]) => name));
@@ -147,6 +151,7 @@ export class SamplePage {
     const left = media.filter((one) => !used.has(one));
     if (left.length) main.unshift(h("section", { class: "block" }, h("div", { class: "gallery" }, ...left.map((one) => h("figure", { class: "media" }, player(place, one, one.path.join(".")), h("figcaption", {}, one.name ?? one.path.join(".")))))));
     const members = Object.fromEntries(entries);
+    if (form?.kind === "pair") main.push(this.pair(place, members, form.columns.slice(-2), inChats));
     for (const [before, after] of BEFORE_AFTER) {
       if (typeof members[before] === "string" && typeof members[after] === "string") {
         main.push(h("section", { class: "block" }, h("h3", {}, `${before} → ${after}`), wordDifference(members[before], members[after])));
@@ -158,6 +163,19 @@ export class SamplePage {
     if (origin) main.unshift(h("section", { class: "block" }, origin));
     const fields = h("dl", { class: "fields" }, ...others.map(([name, value]) => h("div", { class: ["field-row", this.source.isOwn(name) && "own"] }, h("dt", {}, name), h("dd", {}, valueElement(place, value, name), this.alike(name, value)))));
     return h("div", { class: ["sample-content", main.length && others.length && "split"] }, main.length ? h("div", { class: "sample-main" }, ...main) : null, others.length ? h("div", { class: "sample-side" }, h("h3", {}, main.length ? "Other columns" : "Columns"), fields) : null);
+  }
+
+  /**
+   * Two columns side by side, of which people say which is better.
+   * @param {import("./value.js").Place} place
+   * @param {Record<string, any>} members
+   * @param {string[]} names
+   * @param {Set<string>} shown Gets the names of the columns.
+   */
+  pair(place, members, names, shown) {
+    names.forEach((name) => shown.add(name));
+    const sides = names.map((name) => h("div", { class: "side" }, h("h3", {}, name), valueElement(place, members[name] ?? null, name)));
+    return h("section", { class: "block" }, h("div", { class: "difference" }, ...sides));
   }
 
   /**
