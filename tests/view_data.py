@@ -83,3 +83,50 @@ def write(path: Path, count: int) -> list[dict[str, Any]]:
             writer.write(sample)
             plain.append({name: value for name, value in sample.items() if name != "image"})
     return plain
+
+
+def write_mixed(path: Path) -> list[dict[str, Any]]:
+    """80 samples in clusters of five: conversations with media, and texts before and after a change."""
+    from make_media import sounds, videos
+
+    chance = random.Random(3)
+    images, sound, video = pictures(12), sounds.wav(1.5), videos.video(40, size=(320, 192))
+    words = [
+        "the",
+        "quick",
+        "brown",
+        "fox",
+        "jumps",
+        "over",
+        "a",
+        "lazy",
+        "dog",
+        "while",
+        "rain",
+        "falls",
+        "on",
+        "roofs",
+    ]
+    plain: list[dict[str, Any]] = []
+    with jinx.Writer(path, sidecar=True) as writer:
+        for i in range(80):
+            before = chance.choices(words, k=24)
+            kind = ("image", "audio", "video", "text")[i % 4]
+            question = "Describe it." if kind == "text" else f"<{kind}>\nDescribe it."
+            sample = {
+                "id": f"m{i}",
+                "kind": kind,
+                "cluster": i // 5,
+                "num_tokens": chance.randrange(20, 900),
+                "before": " ".join(before),
+                "after": " ".join([*before[:5], *before[7:], "added"]),
+                "messages": [
+                    {"role": "system", "content": "You are a helpful assistant."},
+                    {"role": "user", "content": question},
+                    {"role": "assistant", "content": " ".join(chance.choices(words, k=30))},
+                ],
+            }
+            media = {"image": images[i % 12], "audio": sound, "video": video}
+            writer.write(sample if kind == "text" else {**sample, kind: media[kind]})
+            plain.append(sample)
+    return plain

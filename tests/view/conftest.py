@@ -1,5 +1,6 @@
 """Servers with datasets, and a browser that looks at them."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -33,6 +34,33 @@ def served(dataset: tuple[Path, list[dict[str, Any]]]) -> Iterator[Served]:
 
     path, samples = dataset
     server = ViewServer(Viewer([ShownDataset(jinx.open(path), str(path))], {}))
+    thread = server.start()
+    yield Served(server.url, path, samples)
+    server.stop()
+    thread.join(60)
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Samples of all kinds, their packing plan and tokens; and a quarantine, which is the second dataset."""
+    import jinx
+    from chat import write_tokenizer
+    from jinx._annotate.tokenizer import TextTokenizer
+    from jinx._view.app import Viewer
+    from jinx._view.packs import ShownPlan, tokens_by
+    from jinx._view.server import ViewServer
+    from jinx._view.shown import ShownDataset
+
+    folder = tmp_path_factory.mktemp("mixed")
+    path, quarantine, plan = folder / "mixed.jinx", folder / "quarantine.jsonl", folder / "plan.jinx"
+    samples = view_data.write_mixed(path)
+    bad = [{"source": str(path), "row": row, "operator": "image_filter", "error": f"bad {row}"} for row in (7, 21)]
+    quarantine.write_text("".join(json.dumps(row) + "\n" for row in bad))
+    ds = jinx.open(path)
+    jinx.pack(ds, 2048).save(plan)
+    shown = [ShownDataset(ds, str(path)), ShownDataset(jinx.open(quarantine), str(quarantine))]
+    tokens = tokens_by(TextTokenizer(str(write_tokenizer(folder / "tokenizer"))))
+    server = ViewServer(Viewer(shown, {}, plan=ShownPlan(str(plan), ds), tokens=tokens))
     thread = server.start()
     yield Served(server.url, path, samples)
     server.stop()

@@ -39,7 +39,7 @@ def first_ids(page: Any, many: int = 6) -> list[int]:
 
 def open_page(page: Any, served: Served, query: str = "") -> None:
     page.goto(served.url + query)
-    page.wait_for_selector(".card .id, .row .id, .empty, .sample-content")
+    page.wait_for_selector(".card .id, .row .id, .empty, .sample-content, .beside-table")
 
 
 def test_the_grid_shows_pictures_and_reaches_the_end(page: Any, served: Served) -> None:
@@ -184,7 +184,7 @@ def test_the_page_is_accessible(browser: Any, served: Served, tmp_path: Path, sc
     # axe is put into the page, which the page's own policy would refuse.
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
-    for query in ("", "?layout=table", "?sample=3", "?where=score+%3E+2"):
+    for query in ("", "?layout=table", "?sample=3", "?sample=3&tab=beside&beside=source", "?where=score+%3E+2"):
         open_page(page, served, query)
         page.wait_for_timeout(400)
         found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})

@@ -1,5 +1,6 @@
 """Parameter types and helpers of several commands: paths with completion, lists of names, examples, output."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -7,6 +8,8 @@ import click
 
 if TYPE_CHECKING:
     from io import RawIOBase
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class PathWithCompletion(click.Path):
@@ -30,6 +33,19 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
         if number < self.least:
             self.fail(f"{number} is not at least {self.least}", param, ctx)
         return number
+
+
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
+    """A duration such as `30m` or `8h`."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The duration in seconds."""
+        found = re.fullmatch(r"(\d{1,9})([smhd])", str(value))
+        if found is None or int(found[1]) == 0:
+            self.fail(f"{value!r} is not a time; write 30m or 8h", param, ctx)
+        return float(int(found[1]) * _UNITS[found[2]])
 
 
 PATH = PathWithCompletion()

@@ -1,33 +1,18 @@
 """`jinx view`: look at datasets in the browser."""
 
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from jinx._cli.parameters import PATH, WHERE, examples, names
+from jinx._cli.parameters import PATH, WHERE, Duration, examples, names
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
     from jinx._notes.journal import Journal
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LARGEST_PORT = 65535
 _TAG_KEYS = 9
-
-
-class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
-    """A duration such as `30m` or `8h`."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The duration in seconds."""
-        found = re.fullmatch(r"(\d{1,9})([smhd])", str(value))
-        if found is None or int(found[1]) == 0:
-            self.fail(f"{value!r} is not a time; write 30m or 8h", param, ctx)
-        return float(int(found[1]) * _UNITS[found[2]])
 
 
 @click.command(
@@ -42,8 +27,12 @@ class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] -
 @click.option("--sort", metavar="KEY", help="Order the samples by a column: score, -score or len(text).")
 @click.option("--columns", multiple=True, metavar="A,B", help="Show these columns first.")
 @click.option("--notes", metavar="FILE", type=PATH, help="Keep tags and notes about samples in this file.")
+@click.option("--by", metavar="NAME", help="Who makes the notes; by default the name of the user.")
 @click.option(
     "--tags", default="good,bad,unsure", show_default=True, metavar="A,B", help="The tags of the keys 1 to 9."
+)
+@click.option(
+    "--form", metavar="FILE", type=PATH, help="Ask what a form of jinx-pipeline asks about each sample (with --notes)."
 )
 @click.option(
     "--pack", "plan", metavar="PLAN", type=PATH, help="Show the packs of a plan, which jinx pack --save wrote."
@@ -62,7 +51,9 @@ def view(
     sort: str | None,
     columns: tuple[str, ...],
     notes: str | None,
+    by: str | None,
     tags: str,
+    form: str | None,
     plan: str | None,
     tokenizer: str | None,
     port: int,
@@ -81,7 +72,9 @@ def view(
     from pathlib import Path
 
     from jinx._annotate.tokenizer import TextTokenizer
+    from jinx._notes.form import Form
     from jinx._open import open
+    from jinx._urls import is_url
     from jinx._view.app import Viewer
     from jinx._view.packs import ShownPlan, tokens_by
     from jinx._view.server import ViewServer, ssh_line
@@ -91,13 +84,22 @@ def view(
     given = {name: text for name, text in start.items() if text}
     if len(paths) > 1 and (notes or plan):
         raise click.UsageError("--notes and --pack are about one PATH; give only that one")
+    if form and not notes:
+        raise click.UsageError("--form needs --notes FILE, where the answers go")
+    asked = None if form is None else Form.read(form)
+    if asked is not None and asked.columns:
+        given.setdefault("columns", ",".join(asked.columns))
     datasets = [open(path) for path in paths]
-    shown = [ShownDataset(dataset, str(Path(path).absolute())) for dataset, path in zip(datasets, paths, strict=True)]
+    shown = [
+        ShownDataset(dataset, path if is_url(path) else str(Path(path).absolute()))
+        for dataset, path in zip(datasets, paths, strict=True)
+    ]
     viewer = Viewer(
         shown,
         given,
-        notes=None if notes is None else _journal(notes, shown[0].path, datasets[0]),
+        notes=None if notes is None else _journal(notes, shown[0].path, datasets[0], by),
         tags=(names([tags]) or [])[:_TAG_KEYS],
+        form=asked,
         plan=None if plan is None else ShownPlan(plan, datasets[0]),
         tokens=None if tokenizer is None else tokens_by(TextTokenizer(tokenizer)),
     )
@@ -114,12 +116,12 @@ def view(
         server.run()
 
 
-def _journal(notes: str, path: str, dataset: "Dataset") -> "Journal":
+def _journal(notes: str, path: str, dataset: "Dataset", by: str | None) -> "Journal":
     from jinx._dataset.identity import identity_of
     from jinx._notes.journal import Journal
     from jinx._notes.merge import person
 
-    return Journal(notes, dataset=path, identity=identity_of(dataset), by=person())
+    return Journal(notes, dataset=path, identity=identity_of(dataset), by=by or person())
 
 
 def _has_display(forward: str | None) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jinx import __version__
+from jinx._notes.form import Form
 from jinx._notes.journal import Journal, Note
 from jinx._view.media import picture, problem, whole
 from jinx._view.query import Query
@@ -48,6 +50,7 @@ class Viewer:
         start: The query and columns with which the page opens.
         notes: Where the tags and notes about the first dataset go; None if none are taken.
         tags: The tags of the keys 1 to 9.
+        form: What people are asked about each sample; its choices take the place of tags.
         plan: A packing plan of the first dataset.
         tokens: The tokens of a sample, for the page.
         is_framed: Whether the page may be shown in a frame of another page, as notebooks do.
@@ -61,6 +64,7 @@ class Viewer:
         is_framed: bool = False,
         notes: Journal | None = None,
         tags: Sequence[str] = (),
+        form: Form | None = None,
         plan: PlanPages | None = None,
         tokens: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
@@ -68,7 +72,8 @@ class Viewer:
         self.start = dict(start)
         self.thumbnails = Thumbnails()
         self._notes = notes
-        self._tags = list(tags)
+        self._tags = list(tags if form is None else form.choices)
+        self._form = None if form is None else asdict(form)
         self._plan = plan
         self._tokens = tokens
         self._policy = POLICY.format(ancestors="*" if is_framed else "'none'")
@@ -137,7 +142,8 @@ class Viewer:
             return JSONResponse(None)
         content = self._notes.content
         given = {str(sample): note.to_dict() for sample, note in content.given.items()}
-        return JSONResponse({"by": content.by, "path": content.path, "tags": self._tags, "notes": given})
+        about = {"by": content.by, "path": content.path, "tags": self._tags, "form": self._form}
+        return JSONResponse({**about, "notes": given})
 
     async def take_note(self, request: Request) -> Response:
         """Keep the tags and the note of a sample; the answer comes once they are on disk."""

@@ -10,7 +10,7 @@ from jinx._pack.sizes import TOKENS
 from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from jinx._annotate.tokenizer import TextTokenizer
 
@@ -68,11 +68,20 @@ def tokens_of(sample: "Mapping[str, Any]", tokenizer: "TextTokenizer") -> dict[s
     for name in _TEXT_COLUMNS:
         texts = _texts(sample.get(name))
         if texts:
-            pieces = [piece for text in texts for piece in _pieces(text, tokenizer)]
-            columns.append({"name": name, "count": len(pieces), "tokens": pieces[:_MAX_TOKENS]})
+            tokens = [_pieces(text, tokenizer) for text in texts]
+            columns.append({"name": name, "count": sum(map(len, tokens)), "texts": list(_first(tokens, _MAX_TOKENS))})
     if not columns:
         raise InvalidError(f"none of the columns {', '.join(_TEXT_COLUMNS)} has text")
     return {"tokenizer": tokenizer.name, "columns": columns}
+
+
+def _first(texts: list[list[tuple[str, int]]], limit: int) -> "Iterator[list[tuple[str, int]]]":
+    """The first tokens of several texts."""
+    for tokens in texts:
+        if limit <= 0:
+            return
+        yield tokens[:limit]
+        limit -= len(tokens)
 
 
 def _texts(value: Any) -> list[str]:

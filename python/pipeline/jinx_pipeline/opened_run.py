@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jinx.errors import JinxError
+from jinx_pipeline.annotation.wait import People
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine
 from jinx_pipeline.engines.worker_pool import WorkerPool
@@ -38,6 +39,7 @@ class OpenedRun:
         progress: How to show progress.
         on_tick: Called about twice a second; an error that it raises ends the run.
         observers: Called with the kind and the facts of each event.
+        accepts_missing: Whether samples that people have not answered are accepted as they are.
     """
 
     recipe: Recipe
@@ -49,6 +51,7 @@ class OpenedRun:
     progress: str
     on_tick: Callable[[], None]
     observers: Sequence[EventObserver] = ()
+    accepts_missing: bool = False
 
     def publish(self) -> list[Published]:
         """Do the missing work, and publish the outputs that are missing or lack rows."""
@@ -81,7 +84,10 @@ class OpenedRun:
         with self.work_dir.events_path.open("a", encoding="utf-8") as events:
             workers = engine.workers(ledger.directory, (*(source.path for source in inputs), *other_paths), modules)
             progress = Progress(self.progress, plan.rows, events, self.on_tick, self.observers)
-            job = Job(recipe, plan, inputs, ledger, self.work_dir.answers, publications.first_block, publications)
+            people = People(self.work_dir.annotations, self.accepts_missing)
+            job = Job(
+                recipe, plan, inputs, ledger, self.work_dir.answers, people, publications.first_block, publications
+            )
             try:
                 Executor(
                     job,

@@ -4,6 +4,7 @@ import time
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
+from jinx_pipeline.annotation.wait import WaitingError
 from jinx_pipeline.engines.cluster import Cluster
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
@@ -48,6 +49,7 @@ class Run:
         cluster: The cluster whose workers it uses; None: it starts its own workers, and ends them.
         observers: Called with the kind and the facts of each event that `events.jsonl` records; see
             `report.live_metrics`.
+        accepts_missing: Go on without the answers that people have not given; the samples have null in their place.
     """
 
     recipe: Recipe
@@ -56,6 +58,7 @@ class Run:
     limits: Limits = field(default_factory=Limits)
     cluster: Cluster | None = None
     observers: tuple[EventObserver, ...] = ()
+    accepts_missing: bool = False
 
     def __post_init__(self) -> None:
         if not self.recipe.exports:
@@ -87,6 +90,7 @@ class Run:
             RecipeError: The recipe cannot be run.
             ChangedError: The working directory belongs to another recipe or another state of the input.
             FileExistsError: The output exists.
+            WaitingError: People have to answer first; call it again when they have.
             StoppedError: The run stopped; call it again to resume.
         """
         with run_span(f"jinx_pipeline {self.recipe.exports[0].path}") as spans:
@@ -125,6 +129,7 @@ class Run:
                         self.progress,
                         self._raise_if_cancelled,
                         observers,
+                        self.accepts_missing,
                     )
                     try:
                         # A publication that has begun is finished before blocks are added to the plan.
@@ -141,4 +146,4 @@ class Run:
                     )
 
 
-__all__ = ["ChangedError", "Run", "RunResult", "StoppedError"]
+__all__ = ["ChangedError", "Run", "RunResult", "StoppedError", "WaitingError"]

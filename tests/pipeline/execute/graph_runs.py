@@ -10,6 +10,7 @@ from typing import Literal
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.annotation.wait import People
 from jinx_pipeline.engines.local.room import Room
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers, Reserve
 from jinx_pipeline.engines.worker_pool import WorkerPool
@@ -125,7 +126,10 @@ class GraphRun:
                 progress = Progress("none", 0, io.StringIO())
                 progress.event = self._told
                 try:
-                    job = Job(self.recipe, plan_of(ledger), inputs, ledger, work_dir.answers, outputs=self.outputs)
+                    people = People(work_dir.annotations)
+                    job = Job(
+                        self.recipe, plan_of(ledger), inputs, ledger, work_dir.answers, people, outputs=self.outputs
+                    )
                     executor = Executor(job, WorkerPool(backend), {"cpu": self.workers}, progress)
                     while not executor.finished:
                         executor.step(0.05)

@@ -35,7 +35,8 @@ function textOf(content) {
 /** A value on one line; of a conversation what is said. @param {any} value */
 function oneLine(value) {
   const messages = messagesOf(value);
-  return messages ? messages.map(({ content }) => textOf(content)).filter(Boolean).join(" — ") : summary(value);
+  // Instructions of the system are the same in all samples.
+  return messages ? messages.filter(({ role }) => role !== "system" || messages.length === 1).map(({ content }) => textOf(content)).filter(Boolean).join(" — ") : summary(value);
 }
 
 /** Small facts: numbers, and strings of few letters. @param {Record<string, any>} row @param {string[]} columns @param {string} shown */

@@ -1,4 +1,4 @@
-/** Two texts side by side: words that only one of them has are marked. */
+/** Texts side by side: words that only one of them has are marked. */
 import { h } from "./dom.js";
 
 const MAX_CELLS = 4_000_000;
@@ -11,9 +11,27 @@ const MAX_CELLS = 4_000_000;
 export function wordDifference(before, after) {
   const [left, right] = [split(before), split(after)];
   const [isKeptLeft, isKeptRight] = common(left, right);
-  const side = (/** @type {string[]} */ words, /** @type {boolean[]} */ isKept, /** @type {"del" | "ins"} */ tag) =>
-    h("div", { class: "text side", dir: "auto" }, ...words.map((word, i) => (isKept[i] ? word : h(tag, {}, word))));
   return h("div", { class: "difference" }, side(left, isKeptLeft, "del"), side(right, isKeptRight, "ins"));
+}
+
+/**
+ * The second text alone, with the words marked that the first has not.
+ * @param {string} before
+ * @param {string} after
+ * @returns {HTMLElement}
+ */
+export function changedWords(before, after) {
+  const [left, right] = [split(before), split(after)];
+  return h("div", { class: "difference one" }, side(right, common(left, right)[1], "ins"));
+}
+
+/**
+ * @param {string[]} words
+ * @param {boolean[]} isKept
+ * @param {"del" | "ins"} tag
+ */
+function side(words, isKept, tag) {
+  return h("div", { class: "text side", dir: "auto" }, ...words.map((word, i) => (isKept[i] ? word : h(tag, {}, word))));
 }
 
 /** @param {string} text */

@@ -47,6 +47,8 @@ function act(page, key, target) {
       page.closeSample();
       return true;
     }
+    if (key === "/" || key === "f") page.closeSample();
+    if (key === "g") return true;
   } else {
     const columns = page.scroller?.columns ?? 1;
     const rows = Math.max(1, Math.floor((page.scroller?.room ?? 1) / (page.scroller?.rowHeight ?? 1)));

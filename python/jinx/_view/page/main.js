@@ -15,6 +15,8 @@ import { State } from "./state.js";
 const LAYOUTS = { grid: { name: "Grid", make: grid }, table: { name: "Table", make: table } };
 const PACKS = "packs";
 const TYPING_MS = 350;
+/** The values of the address that show a dataset from its start. */
+const EVERYTHING = { where: null, find: null, sort: null, brush: null, sample: null, tab: null, beside: null, at: null };
 
 const place = (/** @type {string} */ id) => /** @type {any} */ (document.getElementById(id));
 
@@ -27,7 +29,7 @@ class Page {
     this.scroller = null;
     this.selected = -1;
     this.rows = new Rows(this.state, () => this.rowsCame(), (error) => this.fail(error));
-    this.notes = new Notes(() => this.notesChanged());
+    this.notes = new Notes(() => this.notesChanged(), (sample) => this.answered(sample));
     this.charts = new Charts(place("side"), this.state, () => {});
     this.sample = new SamplePage(place("sample"), {
       dataset: () => this.dataset,
@@ -35,11 +37,14 @@ class Page {
       move: (step) => this.moveSample(step),
       close: () => this.closeSample(),
       isOwn: (name) => this.info.own?.includes(name) ?? false,
-      alike: (name, value) => {
-        const written = typeof value === "string" ? `'${value.replace(/[\\']/g, "\\$&").replace(/\n/g, "\\n")}'` : typeof value === "boolean" ? (value ? "True" : "False") : String(value);
-        this.state.set({ where: `${name} == ${written}`, sample: null, at: null, find: null, brush: null }, { isStep: true });
-      },
+      tab: () => this.state.get("tab"),
+      beside: () => this.state.get("beside"),
+      openTab: (tab, beside) => this.state.set({ tab, beside: beside ?? this.state.get("beside") }, { isStep: true }),
+      open: (sample) => this.openSample(sample),
+      filter: (where) => this.state.set({ ...EVERYTHING, where }, { isStep: true }),
+      origin: (members) => this.origin(members),
       extras: (sample) => (this.takesNotes ? [this.notes.editor(sample)] : []),
+      form: () => (this.takesNotes ? this.notes.form : null),
       tabs: () => (this.about.tokens ? [["tokens", "Tokens"]] : []),
     });
   }
@@ -81,13 +86,24 @@ class Page {
       this.fail(/** @type {Error} */ (error));
       return;
     }
-    if (!location.search) this.state.set(this.about.start, { isQuiet: true });
+    if (!location.search) this.state.set({ ...this.about.start, sample: this.firstTask() }, { isQuiet: true });
     if (!this.about.datasets[Number(this.dataset)]) this.state.set({ d: null }, { isQuiet: true });
     this.state.listeners.add((changed) => this.changed(changed));
     this.drawBar();
     bindKeys(this);
     await this.openDataset();
     if (this.state.get("sample")) this.sample.show(Number(this.state.get("sample")));
+  }
+
+  /** With a form, the first sample that has no answer. */
+  firstTask() {
+    const first = this.notes.form ? this.notes.firstOpen(this.about.datasets[0].samples) : null;
+    return first === null ? null : String(first);
+  }
+
+  /** An open sample that is answered gives way to the next one. @param {number} sample */
+  answered(sample) {
+    if (this.state.get("sample") === String(sample)) this.moveSample(1);
   }
 
   async openDataset() {
@@ -126,20 +142,25 @@ class Page {
       }),
       want: (start, stop) => this.rows.want(start, stop),
     });
-    list.addEventListener("scroll", afterQuiet(300, () => this.scroller && this.state.set({ at: String(this.scroller.first() || "") }, { isQuiet: true })), { passive: true });
+    this.keepPlace(list);
+  }
+
+  /** The address knows the first visible sample, or pack. @param {HTMLElement} list */
+  keepPlace(list) {
+    const { scroller } = this;
+    list.addEventListener("scroll", afterQuiet(300, () => scroller && scroller === this.scroller && this.state.set({ at: String(scroller.first() || "") }, { isQuiet: true })), { passive: true });
   }
 
   /** @param {HTMLElement} list */
   makePacks(list) {
     const { plan } = this.about;
     const packs = new Packs(plan, () => this.scroller?.draw(false), (error) => this.fail(error));
-    const open = (/** @type {number} */ sample) => {
-      this.selected = -1;
-      this.state.set({ sample: String(sample) }, { isStep: true });
-    };
-    const source = { pack: (/** @type {number} */ index) => packs.at(index), open, maxLength: plan.max_length };
+    const source = { pack: (/** @type {number} */ index) => packs.at(index), open: (/** @type {number} */ sample) => this.openSample(sample), maxLength: plan.max_length };
     this.scroller = new Scroller(list, { ...packRows(source), want: (start, stop) => packs.want(start, stop) });
+    this.scroller.resize();
     this.scroller.setTotal(packs.total);
+    this.scroller.goTo(Math.min(Number(this.state.get("at")) || 0, packs.total - 1), false);
+    this.keepPlace(list);
     this.drawStatus();
   }
 
@@ -200,13 +221,14 @@ class Page {
       this.reload();
     }
     if (["where", "find", "brush"].some((name) => changed.has(name))) this.charts.refresh();
-    if (changed.has("sample")) this.sample.show(this.state.get("sample") ? Number(this.state.get("sample")) : null);
+    if (changed.has("sample") || changed.has("d")) this.sample.show(this.state.get("sample") ? Number(this.state.get("sample")) : null);
+    else if (changed.has("tab") || changed.has("beside")) this.sample.draw();
   }
 
   drawBar() {
     const choose = (/** @type {Event} */ event) => {
       const number = /** @type {HTMLSelectElement} */ (event.target).value;
-      this.state.set({ d: number === "0" ? null : number, where: null, find: null, sort: null, brush: null, columns: null, sample: null, at: null }, { isStep: true });
+      this.state.set({ ...EVERYTHING, columns: null, d: number === "0" ? null : number }, { isStep: true });
     };
     const names = this.about.datasets.map((/** @type {any} */ info, /** @type {number} */ i) => h("option", { value: i, selected: String(i) === this.dataset }, info.name));
     place("dataset").replaceChildren(this.about.datasets.length > 1 ? h("select", { "aria-label": "Dataset", on: { change: choose } }, ...names) : h("span", { class: "dataset-name", title: this.info.path }, this.info.name));
@@ -234,7 +256,7 @@ class Page {
     if (this.about.plan && this.dataset === "0") known.push([PACKS, "Packs"]);
     const shown = this.showsPacks ? PACKS : this.layout;
     const layouts = known.map(([key, name]) => {
-      const press = () => this.state.set({ layout: key, at: this.scroller ? String(this.scroller.first() || "") : null });
+      const press = () => this.state.set({ layout: key, at: this.scroller && !this.showsPacks && key !== PACKS ? String(this.scroller.first() || "") : null });
       return h("button", { type: "button", class: "segment", "aria-pressed": shown === key ? "true" : "false", title: name, "aria-label": name, on: { click: press } }, icon(/** @type {any} */ (key)));
     });
     const orders = [["", "Stored order"]];
@@ -264,10 +286,11 @@ class Page {
     const brushes = Object.entries(this.state.brushes);
     const chips = brushes.map(([name, brush]) => h("button", { type: "button", class: "chip", title: "Remove this choice", on: { click: () => this.state.setBrush(name, null) } }, h("span", {}, `${name} ${describe(brush)}`), icon("close")));
     const isNarrowed = brushes.length > 0 || this.state.get("where") || this.state.get("find");
+    const answers = this.takesNotes && this.notes.form && h("span", { class: "none answers" }, `${count(this.notes.answers)} of ${count(info.samples)} answered`);
     const clear = isNarrowed && h("button", { type: "button", class: "quiet", on: { click: () => this.state.set({ where: null, find: null, brush: null, at: null }, { isStep: true }) } }, "Clear all");
     place("status").replaceChildren(
       h("p", { class: "total" }, h("strong", {}, count(rows.total)), isFiltered ? ` of ${count(info.samples)} samples` : rows.total === 1 ? " sample" : " samples", !rows.isComplete && h("span", { class: "searching" }, "searching…")),
-      h("div", { class: "chips" }, ...chips, clear),
+      h("div", { class: "chips" }, ...chips, clear, answers),
     );
     const list = place("list");
     list.querySelector(".empty")?.remove();
@@ -285,6 +308,24 @@ class Page {
     if (!row) return;
     this.select(index);
     this.state.set({ sample: String(row.sample) }, { isStep: !this.state.get("sample") });
+  }
+
+  /** @param {number} sample */
+  openSample(sample) {
+    this.selected = -1;
+    this.state.set({ sample: String(sample), tab: null }, { isStep: true });
+  }
+
+  /**
+   * A way to the sample that a row is about: a row of a quarantine names its source.
+   * @param {Record<string, any>} members
+   */
+  origin({ source, row }) {
+    if (typeof source !== "string" || !Number.isInteger(row)) return null;
+    const number = this.about.datasets.findIndex((/** @type {any} */ { path }) => path === source || path.endsWith(`/${source}`));
+    if (number < 0) return null;
+    const open = () => this.state.set({ ...EVERYTHING, columns: null, layout: null, d: number ? String(number) : null, sample: String(row) }, { isStep: true });
+    return h("button", { type: "button", class: "button", on: { click: open } }, `Open row ${count(row)} of ${this.about.datasets[number].name}`);
   }
 
   closeSample() {
@@ -322,6 +363,7 @@ class Page {
   notesChanged() {
     if (!document.activeElement?.matches("#note")) this.sample.drawExtras();
     this.scroller?.refresh();
+    if (this.notes.form) this.drawStatus();
   }
 
   /** @param {number} index */

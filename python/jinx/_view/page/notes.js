@@ -6,11 +6,18 @@ const SAVE_MS = 600;
 const MAX_UNDO = 200;
 
 /** @typedef {{tags: string[], note: string}} Note */
+/** @typedef {{kind: "choices" | "rating" | "pair" | "tags" | "text", question: string, choices: string[], columns: string[]}} Form */
 
 export class Notes {
-  /** @param {() => void} changed */
-  constructor(changed) {
+  /**
+   * @param {() => void} changed
+   * @param {(sample: number) => void} answered Is called when the question of the form has its answer.
+   */
+  constructor(changed, answered) {
     this.changed = changed;
+    this.answered = answered;
+    /** @type {Form | null} */
+    this.form = null;
     /** @type {string[]} */
     this.tags = [];
     /** @type {Map<number, Note>} */
@@ -30,6 +37,7 @@ export class Notes {
     this.by = answer.by;
     this.path = answer.path;
     this.tags = answer.tags;
+    this.form = answer.form;
     for (const [sample, note] of Object.entries(answer.notes)) this.notes.set(Number(sample), /** @type {Note} */ (note));
   }
 
@@ -38,9 +46,32 @@ export class Notes {
     return this.notes.get(sample) ?? { tags: [], note: "" };
   }
 
+  /** Whether the question of the form is answered. @param {number} sample */
+  isAnswered(sample) {
+    const { tags, note } = this.of(sample);
+    return this.form?.kind === "text" ? note !== "" : tags.length > 0 || (this.form?.kind === "tags" && note !== "");
+  }
+
+  /** The first sample without an answer; null if there is none. @param {number} total @returns {number | null} */
+  firstOpen(total) {
+    for (let sample = 0; sample < total; sample++) if (!this.isAnswered(sample)) return sample;
+    return null;
+  }
+
+  /** How many samples have an answer. */
+  get answers() {
+    return [...this.notes.keys()].filter((sample) => this.isAnswered(sample)).length;
+  }
+
   /** @param {number} sample @param {string} tag */
   toggle(sample, tag) {
     const { tags, note } = this.of(sample);
+    if (this.form && this.form.kind !== "tags") {
+      const isNew = !tags.includes(tag);
+      this.set(sample, { tags: isNew ? [tag] : [], note });
+      if (isNew) this.answered(sample);
+      return;
+    }
     return this.set(sample, { tags: tags.includes(tag) ? tags.filter((other) => other !== tag) : [...tags, tag], note });
   }
 
@@ -87,11 +118,13 @@ export class Notes {
       const press = () => this.toggle(sample, tag);
       return h("button", { type: "button", class: "tag-button", "aria-pressed": tags.includes(tag) ? "true" : "false", on: { click: press } }, i < 9 && h("kbd", {}, String(i + 1)), tag);
     });
-    const text = h("input", { type: "text", id: "note", class: "note", placeholder: "Note", "aria-label": "Note", spellcheck: "true", maxlength: 20000 });
+    const label = this.form?.kind === "text" ? "Answer" : "Note";
+    const text = h("input", { type: "text", id: "note", class: "note", placeholder: label, "aria-label": label, spellcheck: "true", maxlength: 20000 });
     text.value = note;
     const save = () => text.value !== this.of(sample).note && this.set(sample, { tags: this.of(sample).tags, note: text.value });
     text.addEventListener("input", afterQuiet(SAVE_MS, save));
     text.addEventListener("change", save);
-    return h("div", { class: "notes" }, h("div", { class: "tag-buttons", role: "group", "aria-label": "Tags" }, ...buttons), text, h("span", { class: "none", role: "status" }, this.waiting ? "saving…" : tags.length || note ? "saved" : ""));
+    const question = this.form?.question && h("p", { class: "question" }, this.form.question);
+    return h("div", { class: "notes" }, question, buttons.length > 0 && h("div", { class: "tag-buttons", role: "group", "aria-label": this.form ? "Answers" : "Tags" }, ...buttons), text, h("span", { class: "none", role: "status" }, this.waiting ? "saving…" : tags.length || note ? "saved" : ""));
   }
 }

@@ -1,5 +1,6 @@
 /** The page of one sample: its conversation, its media and its other columns; the stored line. */
 import { ask, isAbort } from "./api.js";
+import { isKey, sharedColumns, sideBySide } from "./beside.js";
 import { conversation, messagesOf } from "./chat.js";
 import { count, h, icon, iconButton } from "./dom.js";
 import { entriesOf, itemsOf, mediaIn, mediaKind, player, valueElement } from "./value.js";
@@ -7,15 +8,32 @@ import { wordDifference } from "./difference.js";
 
 const BEFORE_AFTER = [["before", "after"], ["original", "cleaned"], ["text_before", "text_after"]];
 
+/**
+ * @typedef {object} Source
+ * @property {() => string} dataset
+ * @property {() => string[]} columns
+ * @property {(step: number) => void} move
+ * @property {() => void} close
+ * @property {(name: string) => boolean} isOwn
+ * @property {(sample: number) => HTMLElement[]} extras
+ * @property {() => import("./notes.js").Form | null} form What people are asked about the sample.
+ * @property {() => [string, string][]} tabs
+ * @property {() => string} tab The open tab.
+ * @property {() => string} beside The column whose value the samples side by side share.
+ * @property {(tab: string, beside?: string) => void} openTab
+ * @property {(sample: number) => void} open
+ * @property {(where: string) => void} filter
+ * @property {(members: Record<string, any>) => HTMLElement | null} origin A way to the sample that a row is about.
+ */
+
 export class SamplePage {
   /**
    * @param {HTMLElement} place
-   * @param {{dataset: () => string, columns: () => string[], move: (step: number) => void, close: () => void, isOwn: (name: string) => boolean, alike: (name: string, value: string | number | boolean) => void, extras: (sample: number) => HTMLElement[], tabs: () => [string, string][]}} source
+   * @param {Source} source
    */
   constructor(place, source) {
     this.place = place;
     this.source = source;
-    this.tab = "sample";
     /** @type {number | null} */
     this.shown = null;
     /** @type {AbortController | null} */
@@ -42,7 +60,8 @@ export class SamplePage {
     this.asked?.abort();
     this.shown = sample;
     this.place.hidden = sample === null;
-    document.body.classList.toggle("sample-open", sample !== null);
+    // What lies behind takes neither focus nor keys.
+    for (const id of ["bar", "body"]) /** @type {HTMLElement} */ (document.getElementById(id)).inert = sample !== null;
     if (sample === null) {
       this.body.replaceChildren(); // ends what plays
       return;
@@ -57,7 +76,7 @@ export class SamplePage {
       if (isAbort(error)) return;
       this.answer = null;
       this.tabs.replaceChildren();
-      this.body.replaceChildren(h("div", { class: "empty" }, h("h3", {}, "This sample cannot be read"), h("p", {}, String(/** @type {Error} */ (error).message))));
+      this.body.replaceChildren(problem("This sample cannot be read", error));
     }
     this.body.classList.remove("stale");
     this.body.scrollTop = 0;
@@ -65,18 +84,45 @@ export class SamplePage {
 
   draw() {
     if (!this.answer) return;
-    const names = [["sample", "Sample"], ["raw", "Stored line"], ...this.source.tabs()];
-    this.tabs.replaceChildren(...names.map(([key, name]) => {
-      const press = () => {
-        this.tab = key;
-        this.draw();
-      };
-      return h("button", { type: "button", role: "tab", "aria-selected": this.tab === key ? "true" : "false", class: "tab", on: { click: press } }, name);
-    }));
+    const names = [["", "Sample"], ["raw", "Stored line"], ["beside", "Side by side"], ...this.source.tabs()];
+    const tab = names.some(([key]) => key === this.source.tab()) ? this.source.tab() : "";
+    const button = (/** @type {string[]} */ [key, name]) => h("button", { type: "button", role: "tab", "aria-selected": tab === key ? "true" : "false", class: "tab", on: { click: () => this.source.openTab(key) } }, name);
+    this.tabs.replaceChildren(...names.map(button));
     this.drawExtras();
-    if (this.tab === "raw") this.body.replaceChildren(h("pre", { class: "raw" }, this.answer.raw));
-    else if (this.tab === "tokens") this.drawTokens();
+    if (tab === "raw") this.body.replaceChildren(h("pre", { class: "raw" }, this.answer.raw));
+    else if (tab === "tokens") this.drawLater("Counting tokens…", () => this.tokens());
+    else if (tab === "beside") this.drawLater("Reading the other samples…", () => this.beside());
     else this.body.replaceChildren(this.content());
+  }
+
+  /**
+   * @param {string} waiting
+   * @param {() => Promise<HTMLElement>} make
+   */
+  async drawLater(waiting, make) {
+    const answer = this.answer;
+    const hint = h("p", { class: "hint" }, waiting);
+    this.body.replaceChildren(hint);
+    let content;
+    try {
+      content = await make();
+    } catch (error) {
+      content = problem("This cannot be shown", error);
+    }
+    // Another sample or tab may be open by now.
+    if (answer === this.answer && hint.isConnected) this.body.replaceChildren(content);
+  }
+
+  beside() {
+    const { row, sample } = this.answer;
+    const { source } = this;
+    const by = source.beside() || (sharedColumns(row)[0] ?? "");
+    return sideBySide({ dataset: source.dataset(), sample }, row, by, {
+      choose: (column) => source.openTab("beside", column),
+      open: (other) => source.open(other),
+      all: (where) => source.filter(where),
+      columns: source.columns(),
+    });
   }
 
   drawExtras() {
@@ -88,7 +134,10 @@ export class SamplePage {
     const place = { dataset: this.source.dataset(), sample };
     const columns = this.source.columns();
     /** @type {[string, any][]} */
-    const entries = entriesOf(row) ?? [];
+    const all = entriesOf(row) ?? [];
+    const form = this.source.form();
+    // Who answers sees what the question is about.
+    const entries = form?.columns.length ? all.filter(([name]) => form.columns.includes(name)) : all;
     entries.sort(([a], [b]) => order(columns, a) - order(columns, b));
     const chats = entries.map(([name, value]) => /** @type {const} */ ([name, messagesOf(value)])).filter(([, messages]) => messages);
     const inChats = new Set(chats.map(([name]) => name));
@@ -102,6 +151,7 @@ export class SamplePage {
     const left = media.filter((one) => !used.has(one));
     if (left.length) main.unshift(h("section", { class: "block" }, h("div", { class: "gallery" }, ...left.map((one) => h("figure", { class: "media" }, player(place, one, one.path.join(".")), h("figcaption", {}, one.name ?? one.path.join(".")))))));
     const members = Object.fromEntries(entries);
+    if (form?.kind === "pair") main.push(this.pair(place, members, form.columns.slice(-2), inChats));
     for (const [before, after] of BEFORE_AFTER) {
       if (typeof members[before] === "string" && typeof members[after] === "string") {
         main.push(h("section", { class: "block" }, h("h3", {}, `${before} → ${after}`), wordDifference(members[before], members[after])));
@@ -109,34 +159,50 @@ export class SamplePage {
       }
     }
     const others = entries.filter(([name, value]) => !inChats.has(name) && !mediaKind(value) && !(itemsOf(value)?.length && itemsOf(value)?.every(mediaKind)));
+    const origin = this.source.origin(members);
+    if (origin) main.unshift(h("section", { class: "block" }, origin));
     const fields = h("dl", { class: "fields" }, ...others.map(([name, value]) => h("div", { class: ["field-row", this.source.isOwn(name) && "own"] }, h("dt", {}, name), h("dd", {}, valueElement(place, value, name), this.alike(name, value)))));
     return h("div", { class: ["sample-content", main.length && others.length && "split"] }, main.length ? h("div", { class: "sample-main" }, ...main) : null, others.length ? h("div", { class: "sample-side" }, h("h3", {}, main.length ? "Other columns" : "Columns"), fields) : null);
   }
 
   /**
-   * A press shows the samples with the same value: those of a cluster, side by side.
+   * Two columns side by side, of which people say which is better.
+   * @param {import("./value.js").Place} place
+   * @param {Record<string, any>} members
+   * @param {string[]} names
+   * @param {Set<string>} shown Gets the names of the columns.
+   */
+  pair(place, members, names, shown) {
+    names.forEach((name) => shown.add(name));
+    const sides = names.map((name) => h("div", { class: "side" }, h("h3", {}, name), valueElement(place, members[name] ?? null, name)));
+    return h("section", { class: "block" }, h("div", { class: "difference" }, ...sides));
+  }
+
+  /**
+   * A press shows the samples with the same value side by side.
    * @param {string} name
    * @param {any} value
    */
   alike(name, value) {
-    const isKey = typeof value === "number" || typeof value === "boolean" || (typeof value === "string" && value.length <= 64);
-    if (!isKey || !/^[A-Za-z_]\w*$/.test(name)) return null;
-    return h("button", { type: "button", class: "alike", title: `Show the samples with this ${name}`, "aria-label": `Show the samples with this ${name}`, on: { click: () => this.source.alike(name, value) } }, icon("grid"));
+    if (!isKey(value) || !/^[A-Za-z_]\w*$/.test(name)) return null;
+    const title = `Samples with this ${name}, side by side`;
+    return h("button", { type: "button", class: "alike", title, "aria-label": title, on: { click: () => this.source.openTab("beside", name) } }, icon("beside"));
   }
 
-  async drawTokens() {
-    this.body.replaceChildren(h("p", { class: "hint" }, "Counting tokens…"));
-    try {
-      const answer = await ask(`${this.source.dataset()}/tokens/${this.answer.sample}`);
-      const parts = answer.columns.map((/** @type {any} */ column) => {
-        const tokens = column.tokens.map((/** @type {[string, number]} */ [text, id], /** @type {number} */ i) => h("span", { class: `token token-${i % 4}`, title: `id ${id}` }, text));
-        return h("section", { class: "block" }, h("h3", {}, column.name, " ", h("span", { class: "none" }, `${count(column.count)} tokens`)), h("div", { class: "tokens" }, ...tokens));
-      });
-      this.body.replaceChildren(h("div", { class: "sample-content" }, h("p", { class: "hint" }, `Tokenizer: ${answer.tokenizer}`), ...parts));
-    } catch (error) {
-      this.body.replaceChildren(h("div", { class: "empty" }, h("h3", {}, "No tokens"), h("p", {}, String(/** @type {Error} */ (error).message))));
-    }
+  async tokens() {
+    const answer = await ask(`${this.source.dataset()}/tokens/${this.answer.sample}`);
+    const parts = answer.columns.map((/** @type {any} */ column) => {
+      const token = (/** @type {[string, number]} */ [text, id], /** @type {number} */ i) => h("span", { class: `token token-${i % 4}`, title: `id ${id}` }, text);
+      const texts = column.texts.map((/** @type {[string, number][]} */ tokens) => h("p", {}, ...tokens.map(token)));
+      return h("section", { class: "block" }, h("h3", {}, column.name, " ", h("span", { class: "none" }, `${count(column.count)} tokens`)), h("div", { class: "tokens" }, ...texts));
+    });
+    return h("div", { class: "sample-content" }, h("p", { class: "hint" }, `Tokenizer: ${answer.tokenizer}`), ...parts);
   }
+}
+
+/** @param {string} title @param {unknown} error */
+function problem(title, error) {
+  return h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, String(/** @type {Error} */ (error).message)));
 }
 
 /** @param {string[]} columns @param {string} name */

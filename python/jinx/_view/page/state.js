@@ -1,6 +1,6 @@
 /** What the page shows, as its address has it: a link opens the same screen. */
 
-const NAMES = ["d", "where", "find", "sort", "brush", "layout", "columns", "sample", "at"];
+const NAMES = ["d", "where", "find", "sort", "brush", "layout", "columns", "sample", "tab", "beside", "at"];
 
 /** @typedef {{range?: [number | null, number | null], names?: (string | boolean | null)[]}} Brush */
 

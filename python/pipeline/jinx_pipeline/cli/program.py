@@ -21,6 +21,9 @@ COMMANDS = {
     "convert-schema": ("jinx_pipeline.cli.convert_schema", "Convert samples from one schema to another."),
 }
 
+WAITING = 3
+"""The exit code of a run that people have to answer first."""
+
 
 @click.command(
     cls=Commands,
@@ -38,11 +41,14 @@ def pipeline(debug: bool) -> None:  # noqa: FBT001 - click passes flags as argum
 
 
 def _explain(error: Exception) -> Failure | None:
+    from jinx_pipeline.annotation.wait import WaitingError
     from jinx_pipeline.engines.driver import RepairError, StoppedError
     from jinx_pipeline.recipe.errors import RecipeError
 
     if isinstance(error, RecipeError):
         return Failure(str(error).splitlines(), 2)
+    if isinstance(error, WaitingError):
+        return Failure([f"{one_line(error)}; then run the same command again"], WAITING)
     if isinstance(error, StoppedError) and not isinstance(error, RepairError):
         return Failure([f"{one_line(error)}; run the same command again to resume"], 1)
     if isinstance(error, RuntimeError):

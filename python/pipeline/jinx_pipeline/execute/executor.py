@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 import jinx
+from jinx_pipeline.annotation.wait import People
 from jinx_pipeline.engines.driver import TICK_SECONDS, Driver, Observer, RepairError
 from jinx_pipeline.engines.worker_pool import WorkerPool
 from jinx_pipeline.execute.streams import StreamTable
@@ -77,6 +78,7 @@ class Job:
         inputs: The opened inputs.
         ledger: What the run has committed and decided.
         answers: The directory for answers of models behind URLs.
+        people: Where people answer.
         first_block: The first block of the sources that is in no output yet.
         outputs: Gives the tasks of nodes that write outputs; None: these nodes have no tasks.
     """
@@ -86,6 +88,7 @@ class Job:
     inputs: Sequence[Input]
     ledger: Ledger
     answers: Path
+    people: People
     first_block: int = 0
     outputs: Outputs | None = None
 
@@ -136,7 +139,7 @@ class Executor:
             stop_after_bad=job.recipe.options.stop_after_bad,
             observer=Observer(self._tell, progress.tick),
         )
-        self._decisions = Decisions(job.recipe, job.ledger, memory)
+        self._decisions = Decisions(job.recipe, job.ledger, memory, job.people)
         self._key_tasks: dict[int, KeyTasks] = {}
         self._keys: dict[int, Keys] = {}
         # The operators whose keys are being computed, and those whose other dataset the run has written.

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jinx_pipeline.annotation.wait import People
 from jinx_pipeline.exchange.chunks import Chunks, write_npy
 from jinx_pipeline.global_ops.decide import decide
 from jinx_pipeline.global_ops.signature_files import read_table
+from jinx_pipeline.operators.api.annotation import Annotation
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -35,11 +37,13 @@ class Decisions:
         recipe: The recipe with the operators.
         ledger: Records the decisions.
         memory: Bytes that a task may use; None: no limit.
+        people: Where people answer.
     """
 
     recipe: Recipe
     ledger: Ledger
     memory: int | None
+    people: People
 
     @property
     def _folder(self) -> Path:
@@ -100,7 +104,7 @@ class Decisions:
 
     def _decide(self, node: str, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decided:
         started, cpu = time.perf_counter(), time.process_time()
-        decision = self._decision(place, source, keys, looks)
+        decision = self._decision(node, place, source, keys, looks)
         files: dict[str, str] = {}
         rows_out = self._publish(f"{node}.npy", decision.order, files)
         if decision.bounds is not None:
@@ -126,10 +130,12 @@ class Decisions:
         self.ledger.record(decided)
         return decided
 
-    def _decision(self, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decision:
+    def _decision(self, node: str, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decision:
         operator: Any = self.recipe.steps[place].operator
         if not source.part_paths():
             return Decision(Chunks(lambda: iter(())))
+        if isinstance(operator, Annotation):
+            return self.people.decide(operator, OpenSource(source), node)
         if keys is not None:
             return operator.decide(keys, [read_table(path) for path in looks])
         return decide(operator, source, self.recipe.roles, Context(seed=self.recipe.options.seed))

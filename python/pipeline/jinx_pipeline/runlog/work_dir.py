@@ -4,6 +4,7 @@ CURRENT             the id of the run, replaced atomically when a run is started
 runs/<id>/          the run: its log, parts and decisions
 inputs/             converted inputs, by content or by name and time; digests of large files
 answers/            answers of models behind URLs, by URL and request
+annotation/         questions to people and their answers, by node of the plan
 events.jsonl        events, for users and monitoring
 workers.log         the output of workers
 quarantine.jsonl    rows on which something failed, written at the end
@@ -68,6 +69,11 @@ class WorkDir:
     def answers(self) -> Path:
         """The directory for answers of models behind URLs."""
         return self.path / "answers"
+
+    @property
+    def annotations(self) -> Path:
+        """The directory for questions to people and their answers, which no run removes."""
+        return self.path / "annotation"
 
     @property
     def events_path(self) -> Path:

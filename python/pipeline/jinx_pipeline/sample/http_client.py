@@ -108,7 +108,16 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, m
     return _send("POST", parsed_url(url), body, headers, seconds, max_bytes)[0]
 
 
-def _send(  # noqa: PLR0917 - two callers
+def get_from_service(url: str, headers: Mapping[str, str], *, seconds: float, max_bytes: int) -> Answer:
+    """Get from a service; a redirection is not followed, so that no other host receives a key.
+
+    Raises:
+        HttpError: There is no answer, or the answer is too large.
+    """
+    return _send("GET", parsed_url(url), b"", headers, seconds, max_bytes)[0]
+
+
+def _send(  # noqa: PLR0917 - few callers
     method: str, url: "httpx2.URL", body: bytes, headers: Mapping[str, str], seconds: float, max_bytes: int
 ) -> "tuple[Answer, httpx2.URL | None]":
     """Send a request, with retries; returns the answer, and the URL of a redirection."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Edited: TypeAlias = "pa.Array | Sequence[str | None]"
 Duplicates: TypeAlias = "tuple[Mask, Positions]"
 
-GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order", "gather"})
+GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order", "gather", "annotation"})
 """The kinds of operators that look at all rows."""
 
 

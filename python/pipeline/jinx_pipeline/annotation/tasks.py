@@ -1,0 +1,108 @@
+"""The tasks of an operator that asks people: a dataset, its form, and the answers that lie next to it.
+
+tasks.jinx         the samples to answer, a saved view where they are rows of the input
+form.json          what is asked about each
+answers/           files with answers: notes of `jinx view --notes`, and exports of Label Studio (JSON, JSON_MIN)
+label_studio.json  the project on a server, and how many tasks it has
+told.json          the events that the webhook was told
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import jinx
+from jinx._dataset.identity import identity_of, require_identity
+from jinx._notes.journal import Note, NotesFile
+from jinx_pipeline.annotation.label_studio import answers_of_export
+from jinx_pipeline.operators.api.annotation import Annotation, Form, HumanAnswer
+from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.publish.outputs import write_output
+from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.runlog.work_dir import publish_text
+
+TASKS, FORM, ANSWERS = "tasks.jinx", "form.json", "answers"
+
+
+class Tasks:
+    """The tasks of one operator in a run.
+
+    Args:
+        folder: Their directory.
+        operator: The operator.
+        source: The samples.
+    """
+
+    def __init__(self, folder: Path, operator: Annotation, source: OpenSource) -> None:
+        self.folder = folder
+        self.operator = operator
+        if not (folder / TASKS).exists():
+            _write(folder, operator.form, source)
+        self.dataset = jinx.open(folder / TASKS)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def answers(self) -> list[list[HumanAnswer]]:
+        """The answers in files, about each task: at most one of each person, the last of a Label Studio export.
+
+        Raises:
+            MismatchError: A file of notes is about other samples.
+            ValueError: A file has another form.
+        """
+        given: list[dict[str, HumanAnswer]] = [{} for _ in range(len(self))]
+        identity = identity_of(self.dataset)
+        for file in sorted((self.folder / ANSWERS).iterdir()):
+            if file.suffix == ".notes":
+                notes = NotesFile.read(str(file))
+                require_identity(notes.identity, identity, notes.path)
+                found = answers_of_notes(notes, self.operator.form)
+            elif file.suffix == ".json":
+                found = answers_of_export(json.loads(file.read_text("utf-8")), self.operator.form)
+            else:
+                continue
+            add_answers(given, found)
+        return [list(by_person.values()) for by_person in given]
+
+
+def add_answers(given: Sequence[dict[str, HumanAnswer]], found: Iterable[tuple[int, HumanAnswer]]) -> None:
+    """Add answers to those about each task; a later answer of the same person counts."""
+    for task, answer in found:
+        if 0 <= task < len(given):
+            given[task][answer.by] = answer
+
+
+def answers_of_notes(notes: NotesFile, form: Form) -> Iterator[tuple[int, HumanAnswer]]:
+    """The answers in a file of notes, with their tasks; notes without an answer do not count."""
+    for task, note in notes.given.items():
+        value = _value_of(note, form)
+        if value is not None:
+            yield task, HumanAnswer(notes.by, value)
+
+
+def _value_of(note: Note, form: Form) -> str | int | list[str] | None:
+    if form.kind == "text":
+        return note.note or None
+    known = [tag for tag in note.tags if tag in form.choices]
+    if form.kind == "tags":
+        return known
+    if len(known) != 1:
+        return None
+    return int(known[0]) if form.kind == "rating" else known[0]
+
+
+def _write(folder: Path, form: Form, source: OpenSource) -> None:
+    """Write the tasks and the form; a directory with tasks is complete."""
+    (folder / ANSWERS).mkdir(parents=True, exist_ok=True)
+    publish_text(folder / FORM, json.dumps(form.to_dict(), ensure_ascii=False, indent=1) + "\n")
+    hidden = folder / ".writing"
+    shutil.rmtree(hidden, ignore_errors=True)
+    hidden.mkdir()
+    # A view copies no sample; samples that operators made are copied, because their parts go with the run.
+    export = Export(str(folder / TASKS), kind="view" if source.source.base else "jinx")
+    write_output(export, hidden, source, {"meta": {}})
+    for file in sorted(hidden.iterdir(), key=lambda path: path.suffix == ".jinx"):
+        os.replace(file, folder / file.name)  # noqa: PTH105 - the file with the samples comes last
+    hidden.rmdir()

@@ -1,0 +1,142 @@
+"""Asks people about the samples of a run, and ends the run until they have answered."""
+
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.annotation.label_studio import (
+    answers_of_export,
+    label_config,
+    label_studio_at,
+    task_data,
+)
+from jinx_pipeline.annotation.tasks import ANSWERS, FORM, TASKS, Tasks, add_answers
+from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.exchange.chunks import all_positions
+from jinx_pipeline.operators.api.annotation import Annotation, HumanAnswer, encoded_answers
+from jinx_pipeline.operators.api.keyed import Decision
+from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.sample.http_client import HttpError, post
+
+_PROJECT, _TOLD = "label_studio.json", "told.json"
+_TASKS_AT_ONCE = 100
+_WEBHOOK_SECONDS = 10.0
+
+
+class WaitingError(StoppedError):
+    """The run has ended because people have not answered yet; run it again once they have.
+
+    Attributes:
+        operator: The operator that asks.
+        waiting: How many answers are missing.
+        folder: The directory with the tasks.
+    """
+
+    def __init__(self, operator: str, waiting: int, folder: Path, how: str) -> None:
+        super().__init__(f"{operator} waits for {waiting:,} answer{'' if waiting == 1 else 's'}: {how}")
+        self.operator = operator
+        self.waiting = waiting
+        self.folder = folder
+
+
+@dataclass(frozen=True)
+class People:
+    """Where people answer the questions of a run.
+
+    Attributes:
+        folder: The directory for the tasks of all operators.
+        accepts_missing: Whether tasks without enough answers are accepted as they are.
+    """
+
+    folder: Path
+    accepts_missing: bool = False
+
+    def decide(self, operator: Annotation, source: OpenSource, node: str) -> Decision:
+        """The answers about all samples.
+
+        Args:
+            operator: The operator that asks.
+            source: The samples.
+            node: The node of the plan, whose name ends in a digest of its samples and its question.
+
+        Raises:
+            WaitingError: Answers are missing.
+            ValueError: A file of answers, or Label Studio, has something else.
+        """
+        folder = self.folder / f"{operator.name}-{node.rpartition('-')[2]}"
+        return _decide(Tasks(folder, operator, source), accepts_missing=self.accepts_missing)
+
+
+def _decide(tasks: Tasks, *, accepts_missing: bool) -> Decision:
+    operator, folder = tasks.operator, tasks.folder
+    given: list[dict[str, HumanAnswer]] = [{answer.by: answer for answer in known} for known in tasks.answers()]
+    if operator.label_studio is not None:
+        add_answers(given, _from_label_studio(tasks, operator.label_studio))
+    answers = [list(by_person.values()) for by_person in given]
+    missing = sum(max(0, operator.overlap - len(known)) for known in answers)
+    if missing and not accepts_missing:
+        _notify(tasks, "waiting", f"{operator.name} waits for {missing:,} answers", missing)
+        raise WaitingError(operator.name, missing, folder, _how(operator, folder))
+    _notify(tasks, "answered", f"{operator.name} has its answers", missing)
+    unanswered = sum(not known for known in answers)
+    counts = {"answered": len(tasks) - unanswered, "unanswered": unanswered}
+    return Decision(all_positions(len(tasks)), keys=encoded_answers(answers), counts=counts)
+
+
+def _how(operator: Annotation, folder: Path) -> str:
+    if operator.label_studio is not None:
+        project = json.loads((folder / _PROJECT).read_text("utf-8"))["project"]
+        return f"{operator.label_studio.rstrip('/')}/projects/{project}/data"
+    return f"jinx view {folder / TASKS} --form {folder / FORM} --notes {folder / ANSWERS}/NAME.notes --by NAME"
+
+
+def _from_label_studio(tasks: Tasks, url: str) -> Any:
+    """The answers of the project on a server, which is made and filled if that has not been done."""
+    server, operator, file = label_studio_at(url), tasks.operator, tasks.folder / _PROJECT
+    state: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    if state.get("url") != url:
+        title = f"jinx {tasks.folder.name}"
+        project = server.find_project(title)
+        if project is None:
+            project = server.create_project(title, _config(tasks), operator.overlap)
+        # A process that ended early may have added some.
+        state = {"url": url, "project": project, "tasks": server.count_tasks(project)}
+    publish_text(file, json.dumps(state))
+    for first in range(state["tasks"], len(tasks), _TASKS_AT_ONCE):
+        numbers = range(first, min(first + _TASKS_AT_ONCE, len(tasks)))
+        server.add_tasks(state["project"], [task_data(n, tasks.dataset[n], operator.form) for n in numbers])
+        state["tasks"] = numbers.stop
+        publish_text(file, json.dumps(state))
+    return answers_of_export(server.export(state["project"]), operator.form)
+
+
+def _config(tasks: Tasks) -> str:
+    operator = tasks.operator
+    if operator.label_config is not None:
+        return operator.label_config.read_text("utf-8")
+    first = task_data(0, tasks.dataset[0], operator.form) if len(tasks) else {}
+    return label_config(operator.form, first)
+
+
+def _notify(tasks: Tasks, event: str, text: str, missing: int) -> None:
+    """Post a message to the webhook, if there is one, once for each event; `text` is what chat services show."""
+    operator, file = tasks.operator, tasks.folder / _TOLD
+    url = operator.webhook_url
+    told: list[str] = json.loads(file.read_text("utf-8")) if file.exists() else []
+    if url is None or event in told:
+        return
+    message = {"text": text, "event": event, "operator": operator.name, "tasks": len(tasks), "missing": missing}
+    headers, body = {"Content-Type": "application/json"}, json.dumps(message).encode()
+    try:
+        answer = post(url, body, headers, seconds=_WEBHOOK_SECONDS, max_bytes=1 << 20)
+        problem = None if answer.is_ok else f"it answers {answer.status}"
+    except HttpError as error:
+        problem = str(error)
+    if problem is None:
+        publish_text(file, json.dumps([*told, event]))
+    else:
+        # People can answer without the message.
+        warnings.warn(f"{operator.name}: the webhook got no message: {problem}", stacklevel=2)
