@@ -71,6 +71,7 @@ class TaskRunner:
         # Imported modules stay, so the collector need not visit them again.
         gc.collect()
         gc.freeze()
+        gc.enable()
         return None
 
     def run(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
