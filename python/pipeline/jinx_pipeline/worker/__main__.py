@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -107,8 +108,8 @@ def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log
 
 def _preload() -> None:
     """Import what almost every task needs, while the driver still reads the recipe."""
-    import jinx_pipeline.kernels
-    import jinx_pipeline.worker.map_work  # noqa: F401 - imported for later
+    for module in ("jinx_pipeline.kernels", "jinx_pipeline.worker.map_work"):
+        import_module(module)
 
 
 def _set_path(path: list[str]) -> None:
