@@ -15,6 +15,7 @@ from jinx_pipeline.engines.worker_backend import WorkerBackend
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.runlog.run_directory import RunDirectory
+from jinx_pipeline.store.mirror import url_of
 from jinx_pipeline.worker.pandas_import import is_spared
 
 
@@ -48,7 +49,8 @@ class _OnRay:
     def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
         files = self.options.custom_operators
         # URLs are not checked.
-        local_paths = [str(Path(path).absolute()) for path in (*paths, *files) if "://" not in path]
+        named = [path for path in (*paths, *files) if "://" not in path and url_of(path) is None]
+        local_paths = [str(Path(path).absolute()) for path in named]
         check = node_check(directory.path, local_paths)
         needs = self._needs()
         self.cluster.check_nodes(check, needs.values())
