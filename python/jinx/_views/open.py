@@ -199,6 +199,9 @@ class ViewOpener:
         self._kind = type(base)
         self._options = {name: value for name, value in base._options.items() if name in _VIEW_OPTIONS}
         entries = [[new["entry"] for new in bases_of(root, "", base._options)] for root in roots]
+        # A view opens no URL that nobody named. The base was named, so views that are opened again use its own paths.
+        locations = [entry.get("location") for of_root in entries for entry in of_root]
+        self._places = ... if None in locations else [str(location) for location in locations]
         self._bases: dict[tuple[tuple[int, str], ...], list[Reader]] = {}
         if all(len(of_root) == 1 for of_root in entries):
             whole = [root.whole() for root in roots]
@@ -213,9 +216,11 @@ class ViewOpener:
         """
         file = self._kind([path], **self._options)
         footer = footer_of(file)
-        view = SavedView(self._kind, path, footer["id"], self._options, ..., file)
         bases = _identities(footer["base"])
-        view.share(self._bases.get(bases))
+        shared = self._bases.get(bases)
+        places = ... if shared is None else self._places
+        view = SavedView(self._kind, path, footer["id"], self._options, places, file)
+        view.share(shared)
         self._bases[bases] = view.files.bases
         return file._derive(rows=view.rows(), definition=view)
 

@@ -19,6 +19,7 @@ from jinx_pipeline.runlog.run_log import RunLog
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text, signatures_path
 from jinx_pipeline.schedule.graph import Graph, Node
 from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.store.mirror import fetched, is_remote, mirrored, remove_local, url_of
 from jinx_pipeline.worker.convert_work import ConvertWork
 
 _NODE = "convert"
@@ -64,6 +65,9 @@ class InputConversion:
             target: The dataset to make, a directory.
             rejects: The file for unreadable rows, if there are any.
         """
+        if url_of(target) is not None or is_remote(source):
+            self._convert_here(source, target, rejects)
+            return
         pieces = tuple(pieces_of(source))
         if len(pieces) < 2:  # noqa: PLR2004 - workers would only cost their start
             jinx.convert(source, target, overwrite=True, on_error="skip", rejects=rejects)
@@ -74,6 +78,15 @@ class InputConversion:
             ledger.sweep()
             self._run(work, ledger)
             _join(ledger, len(pieces), target, rejects)
+
+    def _convert_here(self, source: str, target: Path, rejects: Path) -> None:
+        """Convert a source in this process; a file in an object store is copied to this node first."""
+        copy = mirrored(source) if is_remote(source) and Path(source).suffix else None
+        if copy is not None:
+            source = str(fetched(copy))
+        jinx.convert(source, target, overwrite=True, on_error="skip", rejects=rejects)
+        if copy is not None:
+            remove_local(copy)
 
     def _run(self, work: ConvertWork, ledger: Ledger) -> None:
         paths = tuple(dict.fromkeys(piece.path for piece in work.pieces))

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinx._urls import is_url
 from jinx.errors import JinxError
 from jinx_pipeline.annotation.wait import People
 from jinx_pipeline.engines.driver import StoppedError
@@ -78,8 +79,9 @@ class OpenedRun:
         # A run may be resumed on another machine.
         refuse_impossible(recipe, lacks=self.engine.lacks, columns=None)
         engine = self.engine.fitted(pools_of_plan(recipe, plan), measured_bytes(recipe, plan.findings))
-        folders = [Path(export.path).parent for export in recipe.exports]
-        other_paths = [str(Path(path).absolute()) for path in (*joined_paths(recipe), *folders)]
+        folders = [Path(export.path).parent for export in recipe.exports if not is_url(export.path)]
+        other_paths = [path if is_url(path) else str(Path(path).absolute()) for path in joined_paths(recipe)]
+        other_paths += [str(folder.absolute()) for folder in folders]
         modules = [type(step.operator).__module__ for step in recipe.steps]
         with self.work_dir.events_path.open("a", encoding="utf-8") as events:
             workers = engine.workers(ledger.directory, (*(source.path for source in inputs), *other_paths), modules)

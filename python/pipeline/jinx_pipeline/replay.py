@@ -17,6 +17,7 @@ from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_directory import current_directory
 from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.runlog.work_dir import WorkDir
+from jinx_pipeline.store.mirror import fetched, shown
 
 
 def recipe_in(folder: Path, **overrides: Any) -> Recipe:
@@ -31,13 +32,13 @@ def recipe_in(folder: Path, **overrides: Any) -> Recipe:
         raise FileNotFoundError(f"{folder} is not the working directory of a run, or none has begun there")
     path = directory.recipe_path
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = json.loads(fetched(path).read_text("utf-8"))
     except ValueError as error:
         raise ValueError(
             f"{path}: damaged ({error}); resume with the recipe itself, not its working directory"
         ) from None
     recipe = from_data(data, **overrides)
-    return replace(recipe, options=replace(recipe.options, work_dir=str(folder)))
+    return replace(recipe, options=replace(recipe.options, work_dir=shown(folder)))
 
 
 def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:

@@ -3,9 +3,9 @@
 import time
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from jinx_pipeline.annotation.wait import WaitingError
-from jinx_pipeline.engines.cluster import Cluster
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.input_conversion import InputConversion
@@ -36,6 +36,9 @@ from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
 
+if TYPE_CHECKING:
+    from jinx_pipeline.engines.cluster import Cluster
+
 
 @dataclass
 class Run:
@@ -56,7 +59,7 @@ class Run:
     progress: str = "none"
     restart: bool = False
     limits: Limits = field(default_factory=Limits)
-    cluster: Cluster | None = None
+    cluster: "Cluster | None" = None
     observers: tuple[EventObserver, ...] = ()
     accepts_missing: bool = False
 

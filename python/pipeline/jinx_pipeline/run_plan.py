@@ -42,6 +42,7 @@ from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import START_OVER, RunLog, RunLogError
 from jinx_pipeline.runlog.work_dir import WorkDir, publish_text
 from jinx_pipeline.sample.validators import validate
+from jinx_pipeline.store.mirror import is_remote, mirrored, shown
 
 
 @contextmanager
@@ -60,9 +61,9 @@ class ChangedError(ValueError):
 def work_dir_of(recipe: Recipe) -> Path:
     """The directory where a recipe keeps its unfinished work."""
     if recipe.options.work_dir is not None:
-        return Path(recipe.options.work_dir)
+        return mirrored(recipe.options.work_dir)
     path = recipe.export.path if recipe.export is not None else "pipeline"
-    return Path(f"{path.rstrip('/')}.work")
+    return mirrored(f"{path.rstrip('/')}.work")
 
 
 def new_run(recipe: Recipe, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Ledger:
@@ -92,7 +93,7 @@ def refuse_equal_outputs(recipe: Recipe) -> None:
     """
     written: dict[Path, Output] = {}
     for output in recipe.all_outputs:
-        path = Path("" if output.export is None else output.export.path).absolute()
+        path = mirrored("" if output.export is None else output.export.path).absolute()
         if path in written:
             other = written[path].name
             message = f"another output{f', {other},' if other else ''} writes to {path} too; choose another path"
@@ -131,7 +132,7 @@ def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engi
 
 
 def _absolute_outputs(recipe: Recipe) -> list[str]:
-    return [str(Path(export.path).absolute()) for export in recipe.exports]
+    return [shown(mirrored(export.path).absolute()) for export in recipe.exports]
 
 
 def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
@@ -140,7 +141,7 @@ def known_run(recipe: Recipe, work_dir: WorkDir) -> Ledger | None:
     Raises:
         ChangedError: The run is of another recipe, output or version.
     """
-    work_path = work_dir.path
+    work_path = shown(work_dir.path)
     try:
         directory = work_dir.current()
         if directory is None:
@@ -169,7 +170,7 @@ def plan_of(ledger: Ledger) -> Plan:
     return plan
 
 
-def refuse_other_recipe(recipe: Recipe, plan: Plan, work_path: Path) -> None:
+def refuse_other_recipe(recipe: Recipe, plan: Plan, work_path: str | Path) -> None:
     """Refuse a recipe that is not the recipe of a plan.
 
     Raises:
@@ -186,7 +187,7 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     Raises:
         ChangedError: The input changed in another way, or the recipe has an operator that looks at all rows.
     """
-    work_path = work_dir.path
+    work_path = shown(work_dir.path)
     if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
         return False
     grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
@@ -246,7 +247,8 @@ def sweep_other_runs(work_dir: WorkDir) -> None:
         plan = _abandoned_plan(directory)
         # The kind does not matter for the leftovers.
         for output in plan.get("outputs") or []:
-            remove_hidden(Export(str(output)), directory.run)
+            if not is_remote(str(output)):
+                remove_hidden(Export(str(output)), directory.run)
         directory.remove()
 
 

@@ -1,7 +1,6 @@
 """Measures a dataset with the filters of a recipe, and uses the stored statistics."""
 
 import json
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.run_plan import other_remedy
 from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.store.mirror import exists, fetched, mirrored
 
 
 def measurable(recipe: Recipe, out: str) -> Recipe:
@@ -64,11 +64,11 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
         ValueError: The statistics are of another input.
     """
     facts_path = _facts_path(path)
-    if not os.path.lexists(path):
+    if not exists(mirrored(path)):
         raise FileNotFoundError(f"{path}: no such file; make it with: jinx-pipeline analyze RECIPE --out {path}")
-    if not facts_path.exists():
+    if not exists(facts_path):
         raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
-    facts = json.loads(facts_path.read_text("utf-8"))
+    facts = json.loads(fetched(facts_path).read_text("utf-8"))
     if facts.get("input") != _input_of(recipe):
         names = ", ".join(source.path for source in recipe.sources)
         raise ValueError(
@@ -89,4 +89,4 @@ def _input_of(recipe: Recipe) -> dict[str, Any]:
 
 
 def _facts_path(out: str) -> Path:
-    return Path(f"{out}.stats.json")
+    return mirrored(f"{out}.stats.json")

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import time
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -12,6 +13,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.engines.local.launch import early_worker
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.engines.local.room import Room
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers, Reserve
@@ -36,6 +38,18 @@ class Slow:
             worker.busy_with("slow", 1)
             time.sleep(0.1)
         return Receipt(None, len(self.filling))
+
+
+class Talkative:
+    """Prints the name of its task."""
+
+    pool, poison, suffix, label = "cpu", "row", "", "talkative"
+
+    def run(self, source, task, path, worker):
+        del source, task, worker
+        sys.stdout.write(f"hello from {path.name}\n")
+        sys.stdout.flush()
+        return Receipt(None, 0)
 
 
 @pytest.fixture
@@ -158,3 +172,33 @@ def test_a_straggler_whose_copy_was_first_keeps_its_worker(tmp_path):
     kinds = [event["kind"] for event in events]
     assert "died" not in kinds
     assert len([event for event in events if event["kind"] == "ready"]) == 2
+
+
+def test_the_worker_that_began_early_is_the_first_of_the_run_and_writes_to_its_log(workers):
+    with early_worker.started():
+        assert early_worker._launched is not None
+        early = early_worker._launched.process.pid
+        names = [workers.start("cpu"), workers.start("cpu")]
+        assert len(news(workers, 2)) == 2
+        assert workers.pids()[names[0]] == early != workers.pids()[names[1]]
+    workers.load_work("talk", Talkative())
+    submit(workers, names[0], "talk", 7)
+    assert isinstance(news(workers, 1)[0], Finished)
+    assert "hello from 7" in workers.log.read_text()
+
+
+def test_a_worker_that_began_early_and_that_no_run_took_is_ended():
+    with early_worker.started():
+        assert early_worker._launched is not None
+        process = early_worker._launched.process
+    assert process.returncode == -signal.SIGKILL
+    assert early_worker.take() is None
+
+
+def test_a_worker_that_began_early_and_has_died_is_not_taken(workers):
+    with early_worker.started():
+        assert early_worker._launched is not None
+        early_worker._launched.process.kill()
+        early_worker._launched.process.wait()
+        workers.start("cpu")
+        assert isinstance(news(workers, 1)[0], Ready)

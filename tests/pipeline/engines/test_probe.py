@@ -10,6 +10,7 @@ import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines import engine
 from jinx_pipeline.engines.local import probe
+from jinx_pipeline.engines.ray.engine import _OnRay
 from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.script.function_op import function_operator
@@ -196,7 +197,7 @@ def test_workers_without_a_gpu_do_not_hold_models_of_those_with_one():
 def test_ray_is_asked_for_what_operators_declare_and_for_no_estimate():
     what = recipe("in.jinx", on_gpu())
     assert pools_of(what) == {"cpu": Resources(), "gpu-123MB": Resources(gpus=1, memory=123 * MB)}
-    ray = engine._OnRay(Options(), None)  # pyright: ignore[reportArgumentType] - no cluster is asked
+    ray = _OnRay(Options(), None)  # pyright: ignore[reportArgumentType] - no cluster is asked
     assert ray._needs() == {"cpu": {"CPU": 1}}
     needs = ray.fitted(pools_of(what), {"cpu": 10**15})._needs()
     assert needs == {"cpu": {"CPU": 1}, "gpu-123MB": {"CPU": 1, "GPU": 1, "memory": 123 * MB}}

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 import jinx_pipeline as jp
-from jinx_pipeline.engines.engine import _OnRay
 from jinx_pipeline.engines.ray.capacity import Capacity
 from jinx_pipeline.engines.ray.cluster import RayCluster
+from jinx_pipeline.engines.ray.engine import _OnRay
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.planner import refuse_impossible
 from jinx_pipeline.plan.probe import pools_of

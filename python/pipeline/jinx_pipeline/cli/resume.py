@@ -33,11 +33,15 @@ def resume(what: str, progress: str, *, wait: float | None, accept_missing: bool
     from jinx_pipeline.run_plan import other_remedy, work_dir_of
     from jinx_pipeline.runlog.run_directory import current_run
     from jinx_pipeline.runlog.run_log import START_OVER
+    from jinx_pipeline.store.mirror import is_remote, mirrored, shown
 
-    recipe = recipe_in(Path(what), **options) if Path(what).is_dir() else read_recipe(what, **options)
+    is_work_dir = is_remote(what) or Path(what).is_dir()
+    recipe = recipe_in(mirrored(what), **options) if is_work_dir else read_recipe(what, **options)
     folder = work_dir_of(recipe)
     if current_run(folder) is None:
-        raise click.UsageError(f"there is nothing to resume in {folder}; start it with: jinx-pipeline run {what}")
+        raise click.UsageError(
+            f"there is nothing to resume in {shown(folder)}; start it with: jinx-pipeline run {what}"
+        )
     with other_remedy(f"{START_OVER} of jinx-pipeline run"):
         run = Run(recipe, progress="none" if as_json else progress, accepts_missing=accept_missing)
         result = result_of(lambda: _waited(run, wait or 0.0))

@@ -1,16 +1,19 @@
 """The command `jinx-pipeline run`: runs a recipe."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
-from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.run import Run, RunResult
+from jinx_pipeline.engines.local.launch import early_worker
+
+if TYPE_CHECKING:
+    from jinx_pipeline.recipe.model import Recipe
+    from jinx_pipeline.run import Run, RunResult
 
 
 @click.command(
@@ -58,38 +61,45 @@ def run(
     output appears only when everything is written. A row on which an operator fails is left out and reported, and no
     other row is lost. The exit code is 1 if there are more such rows than --max-bad-rows.
     """
-    from jinx_pipeline.publish.destination import refuse_folder_of
-    from jinx_pipeline.recipe.shipped import shipped
-
     if recipe is None:
+        from jinx_pipeline.recipe.shipped import shipped
+
         for name, purpose in shipped().items():
             click.echo(f"{name:12}  {purpose}")
         return 0
-    loaded = read_with_input(recipe, source, options)
-    if out is not None:
-        loaded = _with_output(loaded, recipe, out)
     if limit is not None:
         from jinx_pipeline.cli.trial import print_trial
 
-        return print_trial(loaded, limit, as_json=as_json)
-    if loaded.export is None:
-        raise click.UsageError(f"{recipe} has no export; name an output: --out out.jinx")
-    if from_stats is not None:
-        from jinx_pipeline.stored_stats import from_stats as use_stats
+        return print_trial(_read(recipe, source, out, options), limit, as_json=as_json)
+    with nullcontext() if options["engine"] == "ray" else early_worker.started():
+        from jinx_pipeline.publish.destination import refuse_folder_of
+        from jinx_pipeline.run import Run
 
-        loaded = use_stats(loaded, from_stats)
-    if overwrite:
-        loaded = loaded.with_exports([replace(export, overwrite=True) for export in loaded.exports])
-    for file in filter(None, (report, metrics)):
-        refuse_folder_of(Path(file))
-    run = Run(loaded, progress="none" if as_json else progress, restart=restart)
-    with _served(run, serve_metrics):
-        result = result_of(run)
+        loaded = _read(recipe, source, out, options)
+        if loaded.export is None:
+            raise click.UsageError(f"{recipe} has no export; name an output: --out out.jinx")
+        if from_stats is not None:
+            from jinx_pipeline.stored_stats import from_stats as use_stats
+
+            loaded = use_stats(loaded, from_stats)
+        if overwrite:
+            loaded = loaded.with_exports([replace(export, overwrite=True) for export in loaded.exports])
+        for file in filter(None, (report, metrics)):
+            refuse_folder_of(Path(file))
+        run = Run(loaded, progress="none" if as_json else progress, restart=restart)
+        with _served(run, serve_metrics):
+            result = result_of(run)
     _write_files(run.recipe, result, report, metrics)
     return print_result(result, as_json=as_json)
 
 
-def _with_output(loaded: Recipe, name: str, out: str) -> Recipe:
+def _read(name: str, source: str | None, out: str | None, options: dict[str, Any]) -> "Recipe":
+    """The recipe, with the input and output of the command line."""
+    loaded = read_with_input(name, source, options)
+    return loaded if out is None else _with_output(loaded, name, out)
+
+
+def _with_output(loaded: "Recipe", name: str, out: str) -> "Recipe":
     """The recipe with another output."""
     from jinx_pipeline.recipe.model import Export
     from jinx_pipeline.recipe.output_kind import kind_at
@@ -104,13 +114,13 @@ def _with_output(loaded: Recipe, name: str, out: str) -> Recipe:
 
 
 @contextmanager
-def _served(run: Run, address: str | None) -> Generator[None]:
+def _served(run: "Run", address: str | None) -> Generator[None]:
     """Serve the counts of a run at an address, if there is one."""
-    from jinx_pipeline.report.live_metrics import LiveMetrics, MetricsServer
-
     if address is None:
         yield
         return
+    from jinx_pipeline.report.live_metrics import LiveMetrics, MetricsServer
+
     counts = LiveMetrics()
     run.observers = (*run.observers, counts)
     with MetricsServer(address, counts) as server:
@@ -118,7 +128,7 @@ def _served(run: Run, address: str | None) -> Generator[None]:
         yield
 
 
-def _write_files(recipe: Recipe, result: RunResult, report: str | None, metrics: str | None) -> None:
+def _write_files(recipe: "Recipe", result: "RunResult", report: str | None, metrics: str | None) -> None:
     """Write the files about a run that the user named."""
     from jinx_pipeline.report.metrics import metrics_text
     from jinx_pipeline.report.page import run_page

@@ -4,14 +4,16 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from jinx._sizes import counted
-from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.run import RunResult
 from jinx_pipeline.sample.roles import ROLES
+
+if TYPE_CHECKING:
+    from jinx_pipeline.recipe.model import Recipe
+    from jinx_pipeline.run import RunResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +29,7 @@ def input_options(function: F) -> F:
     return _with(options, function)
 
 
-def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) -> Recipe:
+def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) -> "Recipe":
     """Read a recipe from a file or from the package.
 
     Args:
@@ -103,13 +105,13 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def result_of(run: Callable[[], RunResult]) -> RunResult:
+def result_of(run: "Callable[[], RunResult]") -> "RunResult":
     """Run with standard output redirected: Ray prints messages about nodes there, but only the result belongs there."""
     with redirect_stdout(sys.stderr):
         return run()
 
 
-def print_result(result: RunResult, *, as_json: bool) -> int:
+def print_result(result: "RunResult", *, as_json: bool) -> int:
     """Print what a run did; returns the exit code."""
     from jinx._cli.progress import natural_seconds
     from jinx._sizes import natural_size
@@ -152,7 +154,7 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
     return 0 if result.ok else 1
 
 
-def print_kept_none(result: RunResult) -> None:
+def print_kept_none(result: "RunResult") -> None:
     """Name the operators that dropped all of their samples."""
     for totals in result.operators:
         if totals.rows_out == 0 and totals.rows_in > totals.bad_rows:

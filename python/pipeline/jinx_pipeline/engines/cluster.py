@@ -6,10 +6,11 @@ from dataclasses import replace
 from threading import Lock
 from typing import Literal, Self
 
-from jinx_pipeline.engines.engine import Engine, local_engine, ray_engine, this_machine
+from jinx_pipeline.engines.engine import Engine, local_engine, this_machine
 from jinx_pipeline.engines.local.room import Room
 from jinx_pipeline.engines.local.worker_processes import Reserve
 from jinx_pipeline.engines.ray.cluster import Ray, RayCluster, connected
+from jinx_pipeline.engines.ray.engine import ray_engine
 from jinx_pipeline.engines.ray.worker_actors import ActorReserve
 from jinx_pipeline.recipe.model import Options
 

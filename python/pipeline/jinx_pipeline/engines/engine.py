@@ -3,17 +3,11 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from jinx._sizes import natural_size, parse_size
 from jinx_pipeline.engines.local.room import Machine, Room, Workforce
 from jinx_pipeline.engines.local.worker_processes import LocalWorkers, Reserve, usable_cores, visible_gpus
-from jinx_pipeline.engines.ray.capacity import Capacity
-from jinx_pipeline.engines.ray.cluster import RayCluster, connected
-from jinx_pipeline.engines.ray.node_check import node_check
-from jinx_pipeline.engines.ray.pool_resources import needs_of
-from jinx_pipeline.engines.ray.worker_actors import ActorReserve, RayWorkers
 from jinx_pipeline.engines.worker_backend import WorkerBackend
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.model import Options
@@ -62,7 +56,8 @@ def this_machine() -> Machine:
     return Machine(usable_cores(), tuple(visible_gpus()), int(USABLE_SHARE * usable_memory()))
 
 
-def _default_pools() -> dict[str, Resources]:
+def default_pools() -> dict[str, Resources]:
+    """The pools before a recipe is known."""
     return {Resources().pool: Resources()}
 
 
@@ -72,6 +67,9 @@ def opened_engine(options: Options) -> Generator[Engine]:
     if options.engine == "local":
         yield local_engine(options)
     else:
+        from jinx_pipeline.engines.ray.cluster import connected
+        from jinx_pipeline.engines.ray.engine import ray_engine
+
         with connected(options.ray_address) as cluster:
             yield ray_engine(options, cluster)
 
@@ -81,15 +79,10 @@ def local_engine(options: Options, reserve: Reserve | None = None) -> Engine:
     return _Local(options, reserve=reserve)
 
 
-def ray_engine(options: Options, cluster: RayCluster, reserve: ActorReserve | None = None) -> Engine:
-    """An engine of actors on a Ray cluster; those of a reserve are used first and returned to it."""
-    return _OnRay(options, cluster, reserve=reserve)
-
-
 @dataclass(frozen=True)
 class _Local:
     options: Options
-    pools: Mapping[str, Resources] = field(default_factory=_default_pools)
+    pools: Mapping[str, Resources] = field(default_factory=default_pools)
     measured: Mapping[str, int] = field(default_factory=dict[str, int])
     reserve: Reserve | None = None
 
@@ -100,7 +93,7 @@ class _Local:
         return self._workforce().memory()
 
     def lacks(self, needs: Resources) -> str | None:
-        return this_machine().lacks(needs) or _lacks_memory(self.options, needs)
+        return this_machine().lacks(needs) or lacks_memory(self.options, needs)
 
     def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> Engine:
         return replace(self, pools=pools, measured=measured or {})
@@ -126,54 +119,7 @@ class _Local:
         return Workforce(this_machine(), self.pools, self.measured, options.workers, limit)
 
 
-@dataclass(frozen=True)
-class _OnRay:
-    options: Options
-    cluster: RayCluster
-    pools: Mapping[str, Resources] = field(default_factory=_default_pools)
-    reserve: ActorReserve | None = None
-
-    def counts(self) -> Mapping[str, int]:
-        return Capacity(self.cluster, self._needs(), self.options.workers)
-
-    def memory(self) -> dict[str, int]:
-        memory = self.options.memory
-        return {} if memory is None else dict.fromkeys(self.pools, parse_size(memory))
-
-    def lacks(self, needs: Resources) -> str | None:
-        return self.cluster.lacks(needs_of(self.options, needs)) or _lacks_memory(self.options, needs)
-
-    def fitted(self, pools: Mapping[str, Resources], measured: Mapping[str, int] | None = None) -> Engine:
-        # Ray refuses or delays workers that need too much. For an estimate from another machine, this is too strict.
-        del measured
-        return replace(self, pools=pools)
-
-    def workers(self, directory: RunDirectory, paths: tuple[str, ...], modules: list[str]) -> WorkerBackend:
-        files = self.options.custom_operators
-        # URLs are not checked.
-        local_paths = [str(Path(path).absolute()) for path in (*paths, *files) if "://" not in path]
-        check = node_check(directory.path, local_paths)
-        needs = self._needs()
-        self.cluster.check_nodes(check, needs.values())
-        memory = self.options.memory
-        return RayWorkers(
-            self.cluster,
-            check,
-            directory.parts,
-            needs,
-            threads=self.options.threads,
-            files=files,
-            spare_pandas=is_spared(modules),
-            memory_limit=None if memory is None else parse_size(memory),
-            row_seconds=self.options.row_seconds,
-            reserve=self.reserve,
-        )
-
-    def _needs(self) -> dict[str, dict[str, float]]:
-        return {pool: needs_of(self.options, needs) for pool, needs in self.pools.items()}
-
-
-def _lacks_memory(options: Options, needs: Resources) -> str | None:
+def lacks_memory(options: Options, needs: Resources) -> str | None:
     """The message if the option `memory` is less than an operator needs; None: it is enough."""
     if options.memory is None or needs.memory <= parse_size(options.memory):
         return None

@@ -10,6 +10,7 @@ from jinx_pipeline.engines.worker_pool import Assignment, WorkerPool
 from jinx_pipeline.runlog.work_dir import crash_note_path, remove_part, signatures_path, stop_path
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Lease
+from jinx_pipeline.store.mirror import remove_local, url_of
 
 # A worker that has not left a cancelled task after this long is killed. It checks between batches, and a new worker
 # would have to load its models again.
@@ -121,7 +122,10 @@ class TaskGiver:
 
 
 def discard(path: str) -> None:
-    """Remove the files of an attempt."""
+    """Remove the files of an attempt; in an object store, `Ledger.sweep` removes them together."""
+    if url_of(path) is not None:
+        remove_local(Path(path))
+        return
     remove_part(Path(path))
     for file in (signatures_path(Path(path)), crash_note_path(Path(path)), stop_path(Path(path))):
         file.unlink(missing_ok=True)

@@ -25,9 +25,13 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.store.mirror import is_remote, read_range, readable, size_of
+
 POSITION: Final = "position"
 """The column with the place of a key's sample among the samples of its file."""
 
+# Bytes of an object that are read first.
+_FIRST_BYTES: Final = 32_768
 _MAGIC = b"JXKEYS1\n"
 _HEADER = struct.Struct("<8sQQII")
 _INDEX = np.dtype([("offset", "<u8"), ("checksum", "<u4")])
@@ -160,14 +164,33 @@ def read_at(descriptor: int, offset: int, size: int) -> bytes:
     return data
 
 
+def _reader_of(path: Path, url: str) -> Callable[[int, int], bytes]:
+    """Reads ranges of an object, the first bytes only once: they have the header, the index and the schema."""
+    try:
+        end = size_of(path)
+        first = read_range(url, 0, min(end, _FIRST_BYTES))
+    except FileNotFoundError:
+        raise KeyFileError(path, "is missing") from None
+
+    def read(offset: int, size: int) -> bytes:
+        stop = min(offset + size, end)
+        return first[offset:stop] if stop <= len(first) else read_range(url, offset, stop)
+
+    return read
+
+
 @contextmanager
 def _opened(source: KeySource) -> Generator[_OpenKeyFile]:
     if isinstance(source, bytes):
         view = memoryview(source)
         yield _OpenKeyFile(source, lambda offset, size: view[offset : offset + size])
         return
+    path = readable(source)
+    if is_remote(path):
+        yield _OpenKeyFile(source, _reader_of(source, path))
+        return
     try:
-        file = source.open("rb", buffering=0)
+        file = open(path, "rb", buffering=0)  # noqa: PTH123, SIM115 - closed below
     except FileNotFoundError:
         raise KeyFileError(source, "is missing") from None
     with file:
@@ -201,7 +224,7 @@ class KeyFiles:
 
     def sizes(self) -> list[int]:
         """The bytes of each file."""
-        return [len(source) if isinstance(source, bytes) else source.stat().st_size for source in self.sources]
+        return [len(source) if isinstance(source, bytes) else size_of(source) for source in self.sources]
 
     def read(self, first: int, stop: int) -> Iterator[tuple[int, pa.Table]]:
         """Consecutive sections of each file, with the number of samples in the files before it."""

@@ -22,6 +22,7 @@ from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Decided, Partitions
 from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
 from jinx_pipeline.runlog.work_dir import published
+from jinx_pipeline.store.mirror import fetched, shown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -99,8 +100,12 @@ class Decisions:
         """Refuse files that differ from the recorded decision of an earlier process."""
         for name, digest in decided.files.items():
             path = self._folder / name
-            if not path.exists() or _digest(np.load(path, mmap_mode="r")) != digest:
-                raise RunLogError(f"{path} has changed since the decision was made; {START_OVER}")
+            try:
+                is_same = _digest(np.load(fetched(path), mmap_mode="r")) == digest
+            except FileNotFoundError:
+                is_same = False
+            if not is_same:
+                raise RunLogError(f"{shown(path)} has changed since the decision was made; {START_OVER}")
 
     def _decide(self, node: str, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decided:
         started, cpu = time.perf_counter(), time.process_time()

@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from jinx_pipeline.store.mirror import fetched
+
 # How many files stay mapped, because they are read several times.
 _OPEN_FILES = 500
 
@@ -36,5 +38,5 @@ class SignatureFiles(Sequence[pa.Table]):
 
 def read_table(path: Path) -> pa.Table:
     """A memory-mapped table from a file."""
-    with pa.memory_map(str(path)) as file:
+    with pa.memory_map(str(fetched(path))) as file:
         return pa.ipc.open_file(file).read_all()

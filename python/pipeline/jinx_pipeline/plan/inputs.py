@@ -19,6 +19,7 @@ from jinx._convert.remote import url_facts
 from jinx._outputs import refuse_input, refuse_within
 from jinx._results import DatasetInfo
 from jinx._rewrite.inputs import files_of
+from jinx._urls import is_url
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.database.address import address_of
 from jinx_pipeline.database.columns import columns_of
@@ -33,6 +34,17 @@ from jinx_pipeline.sample.content_identity import (
     content_identity,
     refuse_replaced,
 )
+from jinx_pipeline.store.mirror import (
+    exists,
+    fetched,
+    is_remote,
+    object_store,
+    patiently,
+    push,
+    push_part,
+    shown,
+)
+from jinx_pipeline.store.mirror_store import store_at
 
 # These formats are converted first: then only a broken line is lost, not the file, and workers need not index or scan
 # the file.
@@ -141,8 +153,11 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
         if _fingerprint(source.path) != files:
             shutil.rmtree(target)
             raise ReplacedError(source.path)
-        dataset = _described(str(target))
-    shutil.rmtree(target.with_name(f"{target.name}{UNFINISHED}"), ignore_errors=True)
+        if rejects.exists():
+            push(rejects)
+        push_part(target)
+        dataset = _described(shown(target))
+    store_at(inputs_dir).delete(f"{target.name}{UNFINISHED}")
     identity = (
         {"format": "converted", "samples": dataset.rows, "source": fingerprint}
         if digest is None
@@ -153,12 +168,12 @@ def find_input(source: SourceSpec, inputs_dir: Path, convert: Convert) -> Input:
 
 def _converted(target: Path) -> Input | None:
     """A source that is converted already; None if it is not, or if files of the conversion are gone or damaged."""
-    if not (target / "jinx.json").exists():
+    if not exists(target / "jinx.json"):
         return None
     try:
-        return _described(str(target))
+        return _described(shown(target))
     except JinxError:
-        shutil.rmtree(target)
+        store_at(target.parent).delete(target.name)
         return None
 
 
@@ -219,7 +234,7 @@ def forget_queries(recipe: Recipe, inputs_dir: Path) -> None:
     """Remove the rows that queries of an earlier run have selected, so that a new run selects them again."""
     for source in recipe.sources:
         if source.query is not None:
-            shutil.rmtree(inputs_dir / source.query.name, ignore_errors=True)
+            store_at(inputs_dir).delete(source.query.name)
 
 
 def _selected(query: TableQuery, inputs_dir: Path) -> Input:
@@ -231,7 +246,7 @@ def _selected(query: TableQuery, inputs_dir: Path) -> Input:
         ParameterError: An environment variable is not set.
     """
     target = inputs_dir / query.name
-    if not (target / "jinx.json").exists():
+    if not exists(target / "jinx.json"):
         # A file of an earlier process is not complete.
         shutil.rmtree(target, ignore_errors=True)
         inputs_dir.mkdir(parents=True, exist_ok=True)
@@ -248,14 +263,16 @@ def _selected(query: TableQuery, inputs_dir: Path) -> Input:
                     )
         finally:
             connection.close()
-    opened = _described(str(target))
+        push_part(target)
+    opened = _described(shown(target))
     return replace(opened, source=query.name)
 
 
 def _rejected(path: Path) -> list[Rejected]:
-    if not path.exists():
+    try:
+        records = map(json.loads, fetched(path).read_bytes().splitlines())
+    except FileNotFoundError:
         return []
-    records = map(json.loads, path.read_bytes().splitlines())
     return [Rejected(record["samples_before"], record["reason"]) for record in records]
 
 
@@ -268,7 +285,8 @@ def _described(path: str) -> Input:
     dataset = jinx.open(path)
     if _UNNAMEABLE.search(os.path.abspath(path)):  # noqa: PTH100 - it may be a pattern
         raise ValueError(f"{path!r}: the path has a control character, or one that hides how it reads; rename it")
-    absolute = path if any(wildcard in path for wildcard in "*?[") else str(Path(path).absolute())
+    is_place = is_url(path) or any(wildcard in path for wildcard in "*?[")
+    absolute = path if is_place else str(Path(path).absolute())
     return Input(absolute, content_identity(dataset), len(dataset), path, content_digest(dataset))
 
 
@@ -303,8 +321,12 @@ def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
     if not recipe.exports:
         return
     named = [source.path for source in recipe.sources]
-    for path in (*(export.path for export in recipe.exports), str(work_dir)):
-        refuse_within(path, [name for name in named if name != path])
+    for path in (*(export.path for export in recipe.exports), shown(work_dir)):
+        others = [name for name in named if name != path]
+        if is_url(path):
+            _refuse_remote_input(path, others)
+        else:
+            refuse_within(path, others)
 
 
 def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
@@ -325,7 +347,16 @@ def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
     needed = [file.path for step in recipe.steps for file in step.operator.needed_files]
     code = [*recipe.options.custom_operators, *([] if recipe.file is None else [recipe.file])]
     for export in recipe.exports:
+        if is_url(export.path):
+            _refuse_remote_input(export.path, named)
+            continue
         refuse_input(export.path, [*named, *files, *shown, *needed, *code])
+
+
+def _refuse_remote_input(out: str, named: Iterable[str]) -> None:
+    for name in named:
+        if f"{out}/".startswith(f"{name.rstrip('/')}/") and is_url(name):
+            raise ValueError(f"{out} lies in {name}, an input, which is never changed; write it elsewhere")
 
 
 def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
@@ -351,6 +382,10 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
 
 def _fingerprint(path: str) -> str:
     """A digest of a source without an identity: of names, sizes and times of its files, or of a server's answer."""
+    if is_remote(path) and not any(wildcard in path for wildcard in "*?["):
+        with suppress(FileNotFoundError):  # a directory, or nothing
+            info = patiently(lambda: object_store().head(path))
+            return sha256(repr((path, info.size, info.tag)).encode()).hexdigest()[:16]
     if "://" in path:
         return sha256(repr(url_facts(path)).encode()).hexdigest()[:16]
     root = Path(path)

@@ -4,7 +4,6 @@ from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from jinx_pipeline.operators.api.sample_source import (
 )
 from jinx_pipeline.plan.manifest import Manifest
 from jinx_pipeline.sample.content_identity import refuse_replaced
+from jinx_pipeline.store.mirror import fetched, readable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +61,7 @@ class Source:
 
     def part_paths(self) -> tuple[str, ...]:
         """The paths of all parts, in order."""
-        return self.parts if self.manifest is None else tuple(Manifest(Path(self.manifest)).paths())
+        return self.parts if self.manifest is None else tuple(Manifest(fetched(self.manifest)).paths())
 
 
 class BaseDataset:
@@ -79,12 +79,12 @@ class BaseDataset:
         """The dataset."""
         import jinx
 
-        paths, contents = self._source.base, self._source.contents
+        paths, contents = tuple(map(readable, self._source.base)), self._source.contents
         for path, digest in zip(paths, contents, strict=bool(contents)):
             refuse_replaced(path, digest)
         opened = jinx.open(paths[0] if len(paths) == 1 else list(paths))
         if self._source.facts is not None:
-            opened._assume(Path(self._source.facts).read_text("utf-8"))
+            opened._assume(fetched(self._source.facts).read_text("utf-8"))
         return opened
 
     @cached_property
@@ -106,13 +106,15 @@ class OpenSource:
 
     def __init__(self, source: Source, opened: "OpenSource | BaseDataset | None" = None) -> None:
         self.source = source
-        self._manifest = None if source.manifest is None else Manifest(Path(source.manifest))
+        self._manifest = None if source.manifest is None else Manifest(fetched(source.manifest))
         if isinstance(opened, OpenSource):
             self._base, self._order, self.bounds = opened._base, opened._order, opened.bounds
             return
         self._base = opened or BaseDataset(source)
-        self._order: Positions | None = None if source.order is None else np.load(source.order, mmap_mode="r")
-        self.bounds: Positions | None = None if source.bounds is None else np.load(source.bounds, mmap_mode="r")
+        self._order: Positions | None = None if source.order is None else np.load(fetched(source.order), mmap_mode="r")
+        self.bounds: Positions | None = (
+            None if source.bounds is None else np.load(fetched(source.bounds), mmap_mode="r")
+        )
 
     def slice(self, first: int, rows: int) -> "OpenSource":
         """The source for some of its rows or groups; it only opens the parts that hold them.
@@ -144,7 +146,7 @@ class OpenSource:
         """The parts, open, in order."""
         import jinx
 
-        paths = self.source.part_paths()
+        paths = map(readable, self.source.part_paths())
         return [self._base.view(path) if self.source.base else jinx.open(path) for path in paths]
 
     @cached_property

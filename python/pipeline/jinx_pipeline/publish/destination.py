@@ -7,8 +7,11 @@ from pathlib import Path
 
 import jinx
 from jinx._outputs import refuse_existing
+from jinx_pipeline.publish.identity import identity_of
 from jinx_pipeline.recipe.model import Export
-from jinx_pipeline.store.file_lock import FileLock, LockedError
+from jinx_pipeline.store.file_lock import LockedError
+from jinx_pipeline.store.lease import lock_at
+from jinx_pipeline.store.mirror import is_remote, mirrored, shown
 
 # File systems allow 255; hidden files have the name, the id of the run, dots and a word.
 _MAX_NAME_BYTES = 255 - 28
@@ -23,6 +26,9 @@ def refuse_place(export: Export) -> None:
         OSError: Its directory is missing or not writable.
         ValueError: The existing path cannot be replaced: a directory instead of a file, or one with other files.
     """
+    if is_remote(export.path):
+        _refuse_remote(export)
+        return
     if not export.overwrite:
         refuse_existing(export.path)
     path = Path(export.path)
@@ -44,7 +50,7 @@ def refuse_below_file(path: str) -> None:
     Raises:
         NotADirectoryError: A parent is a file.
     """
-    for folder in Path(path).parents:
+    for folder in () if is_remote(path) else Path(path).parents:
         if folder.exists() and not folder.is_dir():
             raise NotADirectoryError(f"{path}: {folder} is a file, not a directory; choose another name")
 
@@ -55,7 +61,7 @@ def refuse_long_name(path: str) -> None:
     Raises:
         ValueError: It is too long.
     """
-    if len(os.fsencode(Path(path).name)) > _MAX_NAME_BYTES:
+    if not is_remote(path) and len(os.fsencode(Path(path).name)) > _MAX_NAME_BYTES:
         raise ValueError(f"{path}: the name is too long: at most {_MAX_NAME_BYTES} bytes")
 
 
@@ -72,6 +78,13 @@ def refuse_folder_of(path: Path) -> None:
         raise PermissionError(f"{folder}: this directory cannot be written")
 
 
+def _refuse_remote(export: Export) -> None:
+    if export.kind == "view":
+        raise ValueError(f"{export.path}: a view is saved on a disk, next to its base; export with kind: jinx")
+    if not export.overwrite and identity_of(export) is not None:
+        raise FileExistsError(f"{export.path} exists; {_ADVICE}, or replace it with overwrite=True (--overwrite)")
+
+
 @contextmanager
 def claimed_output(export: Export, work_dir: Path) -> Generator[None]:
     """Lock the path of an output for one run.
@@ -80,13 +93,15 @@ def claimed_output(export: Export, work_dir: Path) -> Generator[None]:
         RuntimeError: Another run writes this output.
         OSError: Its directory is missing or not writable.
     """
-    out = Path(export.path)
-    refuse_folder_of(out)
+    out = mirrored(export.path)
+    if not is_remote(export.path):
+        refuse_folder_of(out)
     try:
-        claim = FileLock(out.with_name(f".{out.name}.pipeline"), str(work_dir))
+        claim = lock_at(out.with_name(f".{out.name}.pipeline"), shown(work_dir))
     except LockedError as error:
         raise RuntimeError(
-            f"{out}: another run writes this output, with the working directory {error}; wait for it, or stop it"
+            f"{export.path}: another run writes this output, with the working directory {error}; wait for it, or stop "
+            "it"
         ) from None
     with claim:
         yield

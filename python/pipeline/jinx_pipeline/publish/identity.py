@@ -10,6 +10,7 @@ from typing import Any
 import jinx
 from jinx.errors import JinxError
 from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.store.mirror import is_remote, object_store, patiently
 
 Identity = dict[str, Any]
 
@@ -22,6 +23,8 @@ def identity_of(export: Export) -> Identity | None:
     Args:
         export: The path and kind of the output.
     """
+    if is_remote(export.path):
+        return _remote_identity(export)
     out = Path(export.path)
     if not os.path.lexists(out):
         return None
@@ -31,18 +34,39 @@ def identity_of(export: Export) -> Identity | None:
             facts = [(str(file.relative_to(out)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
             return {"files": len(facts), "digest": _digest(facts)}
         if out.is_dir():
-            listed = json.loads((out / "jinx.json").read_bytes())["shards"]
-            _refuse_other_sizes(out, listed)
-            shards = [(shard["name"], shard["samples"], shard.get("id")) for shard in listed]
-            return {
-                "samples": sum(shard["samples"] for shard in listed),
-                "shards": len(listed),
-                "digest": _digest(shards),
-            }
+            manifest = (out / "jinx.json").read_bytes()
+            _refuse_other_sizes(out, json.loads(manifest)["shards"])
+            return manifest_identity(manifest)
         info = jinx.open(out).info()
     except (OSError, ValueError, LookupError, TypeError, JinxError) as error:
         return {"unreadable": type(error).__name__}
     return {"samples": info.samples, "ids": info.ids}
+
+
+def manifest_identity(manifest: bytes) -> Identity:
+    """The identity of a directory of shards, from its manifest."""
+    listed = json.loads(manifest)["shards"]
+    shards = [(shard["name"], shard["samples"], shard.get("id")) for shard in listed]
+    return {"samples": sum(shard["samples"] for shard in listed), "shards": len(listed), "digest": _digest(shards)}
+
+
+def is_directory(export: Export) -> bool:
+    """Whether an output is a directory of shards, to which more can be appended."""
+    return export.kind == "jinx" and not export.path.endswith(".jinx")
+
+
+def _remote_identity(export: Export) -> Identity | None:
+    """The identity of an output at a URL, in one request."""
+    try:
+        if is_directory(export):
+            return manifest_identity(patiently(lambda: object_store().get(f"{export.path}/jinx.json").data))
+        main = f"{export.path}/index.json" if export.kind == "mds" else export.path
+        info = patiently(lambda: object_store().head(main))
+    except FileNotFoundError:
+        return None
+    except (ValueError, LookupError, TypeError) as error:
+        return {"unreadable": type(error).__name__}
+    return {"bytes": info.size, "tag": info.tag}
 
 
 def _refuse_other_sizes(folder: Path, listed: Sequence[Mapping[str, Any]]) -> None:

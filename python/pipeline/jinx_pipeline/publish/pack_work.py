@@ -12,8 +12,10 @@ from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.publish.shards import write_empty, write_shard
+from jinx_pipeline.publish.upload import upload_output, upload_shards
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.store.mirror import is_remote, push_part, readable
 from jinx_pipeline.worker.work import WorkerState
 
 if TYPE_CHECKING:
@@ -41,12 +43,16 @@ class PackWork:
         writer: Keywords of `jinx.Writer`.
         bounds: The first row of each group in all parts, and the number of all rows; int64 of shape (groups + 1,).
         prefix: The prefix of the paths to write, in place of the directory of parts; empty: that directory.
+        url: The directory of the output in an object store, where the shards go; the part is their manifest then.
+        first: The number of the first shard there.
         label: A readable description.
     """
 
     writer: Mapping[str, Any]
     bounds: "npt.NDArray[np.int64]"
     prefix: str = ""
+    url: str = ""
+    first: int = 0
     label: str = "the shards of the output"
 
     pool: str = "cpu"
@@ -57,14 +63,19 @@ class PackWork:
         """See `Work.run`."""
         started = time.perf_counter()
         worker.busy_with(_WRITING, 0)
-        target = placed(path, self.prefix)
+        target = path.with_name(f"{path.name}.shards") if self.url else placed(path, self.prefix)
         first, end = self.bounds[task.block : task.block + 2].tolist()
         with _output_errors():
             rows = worker.sources.get(source)
             if first == end:
                 result = write_empty(target, rows.dataset if source.base else None, self.writer)
             else:
-                result = write_shard(target, rows.slice(first, end - first).source.parts, self.writer)
+                parts = map(readable, rows.slice(first, end - first).source.parts)
+                result = write_shard(target, parts, self.writer)
+        if self.url:
+            upload_shards(target, self.url, self.first + task.block, path)
+        else:
+            push_part(target)
         return Receipt(path.name, result.samples, result.bytes, time.perf_counter() - started)
 
 
@@ -100,6 +111,10 @@ class ExportWork:
             rows = worker.sources.get(source)
             target.mkdir()
             result = write_output(self.export, target, rows, self.writer)
+        if is_remote(self.export.path):
+            upload_output(target, self.export)
+        else:
+            push_part(target)
         return Receipt(path.name, result.samples, result.bytes, time.perf_counter() - started)
 
 

@@ -7,25 +7,23 @@ driver only renames files and writes the manifest of a directory; it reads no sa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinx import _core
 from jinx_pipeline.plan.graph import WRITERS, Kind, PlanGraph, PlanNode
-from jinx_pipeline.publish.identity import identity_of
-from jinx_pipeline.publish.place import put_in_place, remove_hidden
-from jinx_pipeline.publish.staged_output import StagedDirectory, StagedFile, StagedOutput
+from jinx_pipeline.publish.identity import identity_of, is_directory
+from jinx_pipeline.publish.place import remove_hidden
+from jinx_pipeline.publish.remote_output import RemoteDirectory, RemoteFile
+from jinx_pipeline.publish.staged_output import LostOutputError, StagedDirectory, StagedFile, StagedOutput
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Built, Published, Publishing
+from jinx_pipeline.store.mirror import is_remote
 from jinx_pipeline.worker.work import Tasks
 
 _ADVICE = "choose another name, or replace it with overwrite=True (--overwrite)"
-
-
-class LostOutputError(RuntimeError):
-    """The output is gone or replaced, and the parts that it was made of are gone too."""
 
 
 @dataclass
@@ -102,8 +100,9 @@ class Publication:
         begun = self._ensure_begun(blocks)
         if self._is_built(begun):
             return Tasks()
-        self._refuse_other_output(begun)
         output = self._output(begun)
+        if not output.may_be_partly_there:
+            self._refuse_other_output(begun)
         return output.join_tasks() if node.kind == "join" else output.pack_tasks()
 
     def committed(self, node: PlanNode, block: int) -> None:
@@ -124,18 +123,18 @@ class Publication:
         output = self._output(begun)
         built = self.ledger.built.get(self.number)
         if built is None or built.generation != begun.generation:
-            path = output.complete()
-            staged = None if path is None else identity_of(replace(self.export, path=str(path)))
-            if staged is None:
+            identity = output.built()
+            if identity is None:
                 raise LostOutputError(f"{self.export.path} was written, and is gone before it has its name")
-            built = Built(begun.generation, staged, self.number)
+            built = Built(begun.generation, identity, self.number)
             self.ledger.record(built)
-        self._put_in_place(begun, built, output.staged())
+        self._put_in_place(begun, built, output)
         # Leftovers are removed before the record is written, because no later call looks for them.
         output.remove_parts()
-        remove_hidden(self.export, self.ledger.directory.run)
-        # Leftovers of killed processes have different hidden names.
-        _core.clean(str(Path(self.export.path).absolute().parent))
+        if not is_remote(self.export.path):
+            remove_hidden(self.export, self.ledger.directory.run)
+            # Leftovers of killed processes have different hidden names.
+            _core.clean(str(Path(self.export.path).absolute().parent))
         samples, size = output.facts()
         facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
         record = Published(*facts, samples, size, built.output, self.number)
@@ -145,7 +144,7 @@ class Publication:
     @property
     def is_directory(self) -> bool:
         """Whether the output is a directory of shards, to which more can be appended."""
-        return self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
+        return is_directory(self.export)
 
     def _ensure_begun(self, blocks: int) -> Publishing:
         begun = self._pending()
@@ -169,7 +168,8 @@ class Publication:
             nodes = [node for node in self.graph.nodes if node.output == self.number and node.kind in WRITERS]
             graph = PlanGraph(tuple(nodes)).of_generations(generations)
             writers: dict[Kind, PlanNode] = {kind: graph.of_kind(kind)[0] for kind in WRITERS}
-            kind = StagedDirectory if self.is_directory else StagedFile
+            local, remote = (StagedDirectory, RemoteDirectory) if self.is_directory else (StagedFile, RemoteFile)
+            kind = remote if is_remote(self.export.path) else local
             rows = self._rows_node
             self._staged = kind(
                 self.export, self.ledger, self.writer, base=self.base, rows=rows, writers=writers, begun=begun
@@ -180,16 +180,14 @@ class Publication:
         begun, ended = self.ledger.publishing.get(self.number), self.ledger.published.get(self.number)
         return None if begun is None or (ended is not None and ended.generation == begun.generation) else begun
 
-    def _put_in_place(self, begun: Publishing, built: Built, staged: Path | None) -> None:
+    def _put_in_place(self, begun: Publishing, built: Built, output: StagedOutput) -> None:
         if identity_of(self.export) == built.output:
             return  # an earlier process has done it
         out = self.export.path
-        if staged is None or not staged.exists():
-            raise LostOutputError(f"{out} was written, and is gone or has been replaced, with its parts")
         replaces = self._refuse_other_output(begun)
         self.ledger.refuse_lost_epoch()
         try:
-            put_in_place(self.export, staged, replaces=replaces)
+            output.put_in_place(replaces=replaces)
         except FileExistsError:
             raise FileExistsError(f"{out} has appeared while this run made it; {_ADVICE}") from None
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ def groups_of(sizes: Sequence[int], shard_size: int | None) -> Iterator[range]:
         yield range(first, len(sizes))
 
 
-def write_shard(path: Path, parts: Sequence[str | Path], writer: Mapping[str, Any]) -> "jinx.WriteResult":
+def write_shard(path: Path, parts: Iterable[str | Path], writer: Mapping[str, Any]) -> "jinx.WriteResult":
     """Copy the stored samples of parts to one directory."""
     with jinx.Writer(path, overwrite=True, **writer) as output:
         for part in parts:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,17 +14,22 @@ from jinx._sizes import parse_size
 from jinx_pipeline.plan.graph import Kind, PlanNode
 from jinx_pipeline.plan.manifest import write_manifest
 from jinx_pipeline.plan.source import Source
+from jinx_pipeline.publish.identity import Identity, identity_of
 from jinx_pipeline.publish.pack_work import ExportWork, PackWork
-from jinx_pipeline.publish.place import hidden_directory
+from jinx_pipeline.publish.place import hidden_directory, put_in_place
 from jinx_pipeline.publish.shards import assemble, can_rename, groups_of, is_assembled, link_dataset, place_of
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.ledger import Ledger, Piece
 from jinx_pipeline.runlog.records import Publishing
-from jinx_pipeline.runlog.work_dir import published, remove_part
+from jinx_pipeline.runlog.work_dir import published, remove_part, remove_parts
 from jinx_pipeline.worker.work import Tasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+class LostOutputError(RuntimeError):
+    """The output is gone or replaced, and the parts that it was made of are gone too."""
 
 
 class StagedOutput(ABC):
@@ -58,9 +64,11 @@ class StagedOutput(ABC):
         self._writers = writers
         self._begun = begun
         self._parts = ledger.directory.parts
-        self._hidden = hidden_directory(export, ledger.directory.run)
         # Parts to remove once a task is committed.
         self._used: dict[tuple[Kind, int], list[Path]] = {}
+
+    # Whether the tasks write the output at its path, so that one of an earlier process may be there.
+    may_be_partly_there = False
 
     @abstractmethod
     def join_tasks(self) -> Tasks:
@@ -71,12 +79,20 @@ class StagedOutput(ABC):
         """The tasks that write the output, after those of `join_tasks`."""
 
     @abstractmethod
-    def complete(self) -> Path | None:
-        """Make one output from the results of the tasks; returns its temporary path."""
+    def built(self) -> Identity | None:
+        """Make one output from the results of the tasks; returns its identity, or None if it is gone."""
 
     @abstractmethod
-    def staged(self) -> Path | None:
-        """The temporary path of the output."""
+    def put_in_place(self, *, replaces: bool) -> None:
+        """Move the complete output to its path.
+
+        Args:
+            replaces: Whether an existing output may be replaced.
+
+        Raises:
+            FileExistsError: Another output has appeared there.
+            LostOutputError: The complete output is gone.
+        """
 
     @abstractmethod
     def facts(self) -> tuple[int, int]:
@@ -113,7 +129,36 @@ class StagedOutput(ABC):
         return pieces[0] if pieces else None
 
 
-class StagedFile(StagedOutput):
+class LocalOutput(StagedOutput):
+    """An output on a file system, which is complete next to its path before it is moved there."""
+
+    @abstractmethod
+    def complete(self) -> Path | None:
+        """Make one output from the results of the tasks; returns its temporary path."""
+
+    @abstractmethod
+    def staged(self) -> Path | None:
+        """The temporary path of the output."""
+
+    def built(self) -> Identity | None:
+        """See `StagedOutput.built`."""
+        path = self.complete()
+        return None if path is None else identity_of(replace(self._export, path=str(path)))
+
+    def put_in_place(self, *, replaces: bool) -> None:
+        """See `StagedOutput.put_in_place`."""
+        staged = self.staged()
+        if staged is None or not staged.exists():
+            out = self._export.path
+            raise LostOutputError(f"{out} was written, and is gone or has been replaced, with its parts")
+        put_in_place(self._export, staged, replaces=replaces)
+
+    @cached_property
+    def _hidden(self) -> Path:
+        return hidden_directory(self._export, self._ledger.directory.run)
+
+
+class StagedFile(LocalOutput):
     """An output that is one file or not JINX, which one task writes."""
 
     def join_tasks(self) -> Tasks:
@@ -147,7 +192,7 @@ class StagedFile(StagedOutput):
         """Keep the parts: if the input grows, the output is written again from them."""
 
 
-class StagedDirectory(StagedOutput):
+class DirectoryOutput(StagedOutput):
     """A directory of shards, or shards that are appended to one."""
 
     def join_tasks(self) -> Tasks:
@@ -157,13 +202,43 @@ class StagedDirectory(StagedOutput):
         its size, which determines the shards.
         """
         divided = [pieces for pieces in self._blocks if len(pieces) > 1]
-        if not divided or is_assembled(self.staged()):
+        if not divided or self._is_complete():
             return Tasks()
         parts = [[(self._path(piece), piece.rows_out) for piece in pieces] for pieces in divided]
         self._used |= {("join", number): [path for path, _ in group] for number, group in enumerate(parts)}
-        work = PackWork(self._writer, _bounds([[rows for _, rows in group] for group in parts]))
+        work = PackWork(self._writer, bounds_of([[rows for _, rows in group] for group in parts]))
         source = self._source("join", [part for group in parts for part in group])
         return Tasks(work, dict.fromkeys(range(len(parts)), 1), source)
+
+    @abstractmethod
+    def _is_complete(self) -> bool:
+        """Whether an earlier process has made the output from all shards."""
+
+    @cached_property
+    def _joined(self) -> list[Piece]:
+        """The part of each block."""
+        divided = [pieces for pieces in self._blocks if len(pieces) > 1]
+        joined = (self._written("join", number) for number in range(len(divided)))
+        parts = [pieces[0] if len(pieces) == 1 else next(joined) for pieces in self._blocks]
+        return [part for part in parts if part is not None]
+
+    @cached_property
+    def _groups(self) -> list[range]:
+        """The indices of the parts that become one shard, for each shard."""
+        size = self._export.shard_size
+        sizes = [part.bytes_out for part in self._joined]
+        return list(groups_of(sizes, None if size is None else parse_size(size)))
+
+    def remove_parts(self) -> None:
+        """Remove the parts whose samples are in shards, including leftovers of earlier processes."""
+        remove_parts([self._path(piece) for pieces in self._blocks for piece in pieces])
+
+
+class StagedDirectory(DirectoryOutput, LocalOutput):
+    """A directory of shards on a file system: a part that is large enough becomes a shard by a rename."""
+
+    def _is_complete(self) -> bool:
+        return is_assembled(self.staged())
 
     def pack_tasks(self) -> Tasks:
         """A task for each shard that is not simply a renamed part."""
@@ -173,7 +248,7 @@ class StagedDirectory(StagedOutput):
         Path(self._prefix).mkdir(parents=True, exist_ok=True)
         if not groups and not self._begun.append:
             # A directory without samples keeps the column descriptions of the inputs.
-            work = PackWork(self._writer, _bounds([[]]), self._prefix)
+            work = PackWork(self._writer, bounds_of([[]]), self._prefix)
             return Tasks(work, {0: 1}, self._source("pack", [], self._base))
         are_renamed = can_rename(self._parts, self._hidden)
         count = len(groups) + self._begun.append
@@ -186,7 +261,7 @@ class StagedDirectory(StagedOutput):
             return Tasks()
         self._used |= {("pack", number): [self._path(parts[index]) for index in groups[number]] for number in packed}
         rows = [[parts[index].rows_out for index in group] for group in groups]
-        work = PackWork(self._writer, _bounds(rows), self._prefix)
+        work = PackWork(self._writer, bounds_of(rows), self._prefix)
         source = self._source("pack", [(self._path(part), part.rows_out) for part in parts])
         return Tasks(work, dict.fromkeys(packed, 1), source)
 
@@ -222,32 +297,11 @@ class StagedDirectory(StagedOutput):
         info = jinx.open(self._export.path).info()
         return info.samples, info.bytes + info.sidecar_bytes
 
-    def remove_parts(self) -> None:
-        """Remove the parts whose samples are in shards, including leftovers of earlier processes."""
-        for pieces in self._blocks:
-            for piece in pieces:
-                remove_part(self._path(piece))
-
     @property
     def _prefix(self) -> str:
         return f"{self._hidden}/shards/"
 
-    @cached_property
-    def _joined(self) -> list[Piece]:
-        """The part of each block."""
-        divided = [pieces for pieces in self._blocks if len(pieces) > 1]
-        joined = (self._written("join", number) for number in range(len(divided)))
-        parts = [pieces[0] if len(pieces) == 1 else next(joined) for pieces in self._blocks]
-        return [part for part in parts if part is not None]
 
-    @cached_property
-    def _groups(self) -> list[range]:
-        """The indices of the parts that become one shard, for each shard."""
-        size = self._export.shard_size
-        sizes = [part.bytes_out for part in self._joined]
-        return list(groups_of(sizes, None if size is None else parse_size(size)))
-
-
-def _bounds(groups: Sequence[Sequence[int]]) -> "npt.NDArray[np.int64]":
+def bounds_of(groups: Sequence[Sequence[int]]) -> "npt.NDArray[np.int64]":
     """The first row of each group, and the total number of rows, from the rows of the parts of each group."""
     return np.cumsum([0, *(sum(rows) for rows in groups)], dtype=np.int64)

@@ -15,6 +15,8 @@ from jinx_pipeline.report.figures import OperatorTotals, totals
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.store.mirror import shown
+from jinx_pipeline.store.mirror_store import store_at
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def result_of(
         seconds,
         bad_rows,
         totals(ledger, recipe),
-        str(work_dir),
+        shown(work_dir),
         traces,
         resumed=resumed,
         max_bad_rows=recipe.options.max_bad_rows,
@@ -122,7 +124,7 @@ def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:
     if bad_rows:
         publish_text(path, json_lines([asdict(bad) for bad in bad_rows]))
     else:
-        path.unlink(missing_ok=True)
+        store_at(path.parent).delete(path.name)
 
 
 def json_lines(records: list[dict[str, Any]]) -> str:

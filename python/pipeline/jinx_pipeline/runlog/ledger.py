@@ -18,7 +18,7 @@ from jinx_pipeline.runlog.records import (
 )
 from jinx_pipeline.runlog.run_directory import RunDirectory
 from jinx_pipeline.runlog.run_log import RunLog
-from jinx_pipeline.runlog.work_dir import SIGNATURES, remove_part
+from jinx_pipeline.runlog.work_dir import SIGNATURES, remove_parts
 from jinx_pipeline.schedule.task import Task
 
 
@@ -211,9 +211,8 @@ class Ledger:
                 committed |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
             if piece.media is not None and not self.published:
                 committed.add(piece.media)
-        for name in self.directory.part_names():
-            if name not in committed:
-                remove_part(self.directory.parts / name)
+        parts = self.directory.parts
+        remove_parts([parts / name for name in self.directory.part_names() if name not in committed])
 
     def close(self) -> None:
         """Close the log, after all records are on disk."""

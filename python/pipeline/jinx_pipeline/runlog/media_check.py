@@ -8,6 +8,7 @@ from typing import Final
 from jinx_pipeline.runlog.ledger import Ledger, Piece
 from jinx_pipeline.sample.content_identity import ReplacedError
 from jinx_pipeline.sample.media_files import state_of
+from jinx_pipeline.store.mirror import fetched
 
 # On a network disk, each file takes a while.
 _THREADS: Final = 16
@@ -38,7 +39,7 @@ def _changed(ledger: Ledger, piece: Piece, threads: ThreadPoolExecutor) -> Itera
     """The media files of a piece that have changed."""
     path = ledger.directory.parts / str(piece.media)
     try:
-        states = json.loads(path.read_bytes())
+        states = json.loads(fetched(path).read_bytes())
     except FileNotFoundError:  # lost when the power failed
         yield str(path)
         return

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from jinx_pipeline.runlog.run_log import START_OVER, LostEpochError, RunLogError
 from jinx_pipeline.schedule.task import Task
-from jinx_pipeline.store.local_store import LocalStore
+from jinx_pipeline.store.mirror import shown
+from jinx_pipeline.store.mirror_store import store_at
 from jinx_pipeline.store.store import Log, Store
 from jinx_pipeline.store.sync import sync_folder
 
@@ -41,7 +42,7 @@ class RunDirectory:
         self.run = run
         self.driver = driver
         self.path = work_dir / RUNS / run
-        self.store: Store = LocalStore(self.path)
+        self.store: Store = store_at(self.path)
 
     @property
     def parts(self) -> Path:
@@ -75,7 +76,7 @@ class RunDirectory:
     def make(self) -> None:
         """Make the directory, empty."""
         for folder in (self.parts, self.decisions):
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
         """Remove the directory; the log, which names the output, is removed last."""
@@ -94,7 +95,7 @@ class RunDirectory:
             LostEpochError: The working directory has another run.
         """
         if current_run(self.work_dir) != self.run:
-            raise LostEpochError(f"{self.work_dir}: another process has started over; leave it to that one")
+            raise LostEpochError(f"{shown(self.work_dir)}: another process has started over; leave it to that one")
 
 
 def current_run(work_dir: Path) -> str | None:
@@ -109,7 +110,7 @@ def current_run(work_dir: Path) -> str | None:
             "run with it, or remove the directory to start over"
         )
     try:
-        return LocalStore(work_dir).get(CURRENT).decode("ascii").strip()
+        return store_at(work_dir).get(CURRENT).decode("ascii").strip()
     except FileNotFoundError:
         return None
 

@@ -82,7 +82,7 @@ class RunLog:
         self._log.open(self._end if self._is_torn else None)
         self._is_open = True
         self._log.append(_encoded(Epoch(driver, epoch=self.epoch + 1)))
-        self._log.sync()
+        self._sync()
         self._catch_up()
         if self._driver != driver:
             raise self._lost()
@@ -112,7 +112,7 @@ class RunLog:
         if not self._is_synced:
             # After a failure, a second sync would report success.
             self._is_synced = True
-            self._log.sync()
+            self._sync()
         self.refuse_lost_epoch()
 
     def refuse_lost_epoch(self) -> None:
@@ -141,7 +141,7 @@ class RunLog:
         try:
             if self._is_open and not self._is_synced:
                 self._is_synced = True
-                self._log.sync()
+                self._sync()
         finally:
             self._is_open = False
             self._log.close()
@@ -151,6 +151,12 @@ class RunLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _sync(self) -> None:
+        try:
+            self._log.sync()
+        except FileExistsError:  # only in an object store: another process has written the next lines
+            raise self._lost() from None
 
     def _catch_up(self) -> None:
         """Apply the records that were added since the last call."""

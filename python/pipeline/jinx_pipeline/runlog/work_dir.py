@@ -15,20 +15,26 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from jinx_pipeline.runlog.run_directory import CURRENT, RUNS, RunDirectory, current_directory, current_run
 from jinx_pipeline.store.file_lock import FileLock, LockedError
-from jinx_pipeline.store.local_store import LocalStore, published
+from jinx_pipeline.store.lease import Lease, lock_at
+from jinx_pipeline.store.local_store import published
+from jinx_pipeline.store.mirror import local, mirrored, object_store, patiently, remove_local, shown, url_of
+from jinx_pipeline.store.mirror_store import store_at
 
 if TYPE_CHECKING:
     from jinx_pipeline.store.store import Store
 
 __all__ = ["SIGNATURES", "WorkDir", "crash_note_path", "publish_text", "published", "remove_part", "signatures_path"]
 
+# A directory with any of these names is that of a run.
+_OWN_NAMES = frozenset({"lock", CURRENT, RUNS, "inputs"})
+_FOR_USERS = ("events.jsonl", "workers.log")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
@@ -36,23 +42,26 @@ class WorkDir:
     """A working directory, locked while it is open, so that two drivers never write the same output.
 
     Args:
-        path: The directory; it is created if it does not exist.
+        path: The directory, or the URL of a prefix in an object store; it is created if it does not exist.
 
     Raises:
         RuntimeError: Another process has it open.
         ValueError: The directory holds files that do not belong to a run, or files of an earlier version.
 
     Attributes:
-        path: The directory, absolute.
+        path: The directory, absolute; a path in the mirror for a URL.
         driver: A random token for each process that opens it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).absolute()
-        if self.path.is_dir() and not (self.path / "lock").exists() and (entry := next(self.path.iterdir(), None)):
-            raise ValueError(f"{self.path} is not the working directory of a run: it holds {entry.name}; name another")
+        self.path = mirrored(os.fspath(path)).absolute()
+        self._store: Store = store_at(self.path)
+        names = self._store.list()
+        if names and not _OWN_NAMES.intersection(names):
+            raise ValueError(
+                f"{shown(self.path)} is not the working directory of a run: it holds {names[0]}; name another"
+            )
         self._lock = _locked(self.path)
-        self._store: Store = LocalStore(self.path)
         self.driver = secrets.token_hex(3)
         try:
             current_run(self.path)
@@ -110,12 +119,25 @@ class WorkDir:
 
     def close(self) -> None:
         """Release the lock; the directory is removed if its run was refused before it began."""
-        if not (self.path / CURRENT).exists() and not self.inputs.exists():
-            with suppress(OSError):
-                shutil.rmtree(self.path / RUNS, ignore_errors=True)
-                if all(path.is_file() and path.stat().st_size == 0 for path in self.path.iterdir()):
-                    shutil.rmtree(self.path)
-        self._lock.close()
+        try:
+            if url_of(self.path) is not None:
+                self._close_mirror()
+            elif not (self.path / CURRENT).exists() and not self.inputs.exists():
+                with suppress(OSError):
+                    shutil.rmtree(self.path / RUNS, ignore_errors=True)
+                    if all(path.is_file() and path.stat().st_size == 0 for path in self.path.iterdir()):
+                        shutil.rmtree(self.path)
+        finally:
+            self._lock.close()
+
+    def _close_mirror(self) -> None:
+        """Store the files for users, and free the disk of this node."""
+        for name in _FOR_USERS:
+            if (self.path / name).exists():
+                # Without patience: if the store fails, the run has waited already.
+                with suppress(OSError):
+                    object_store().put_file(str(url_of(self.path / name)), self.path / name)
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
@@ -126,20 +148,21 @@ class WorkDir:
         self.close()
 
 
-def _locked(path: Path) -> FileLock:
+def _locked(path: Path) -> FileLock | Lease:
     while True:
         path.mkdir(parents=True, exist_ok=True)
         try:
-            return FileLock(path / "lock")
+            return lock_at(path / "lock")
         except LockedError:
-            raise RuntimeError(f"{path}: another process runs this pipeline; wait for it, or stop it") from None
+            raise RuntimeError(f"{shown(path)}: another process runs this pipeline; wait for it, or stop it") from None
         except FileNotFoundError:
             continue  # another process removed the directory of a refused run
 
 
 def publish_text(path: Path, text: str) -> None:
     """Write a small file atomically; characters that UTF-8 cannot encode are written with a backslash."""
-    LocalStore(path.parent).put(path.name, text.encode(errors="backslashreplace"))
+    with published(path) as file:
+        file.write(text.encode(errors="backslashreplace"))
 
 
 SIGNATURES = ".signatures"
@@ -173,8 +196,25 @@ def stop_path(part: Path) -> Path:
 
 def remove_part(path: Path) -> None:
     """Remove a part in any of its forms: a directory, or a file with its sidecar."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-        path.with_suffix(".binx").unlink(missing_ok=True)
+    remove_local(local(path))
+    url = url_of(path)
+    if url is not None:
+        is_file = path.name.endswith((".jinx", ".media", SIGNATURES))
+        below = [] if is_file else [info.url for info in patiently(lambda: object_store().list(url))]
+        names = below or [url, f"{url.removesuffix('.jinx')}.binx"]
+        patiently(lambda: object_store().delete(*names))
+
+
+def remove_parts(paths: Sequence[Path]) -> None:
+    """Remove several parts; in an object store, with one listing of their directory."""
+    folder = url_of(paths[0].parent) if paths else None
+    if folder is None:
+        for path in paths:
+            remove_part(path)
+        return
+    for path in paths:
+        remove_local(local(path))
+    names = {name for path in paths for name in (path.name, f"{path.name.removesuffix('.jinx')}.binx")}
+    listed = [info.url for info in patiently(lambda: object_store().list(folder))]
+    removed = [url for url in listed if url.removeprefix(f"{folder}/").partition("/")[0] in names]
+    patiently(lambda: object_store().delete(*removed))

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from socket import gaierror
 from typing import TYPE_CHECKING, Final
 
@@ -169,6 +168,8 @@ def _is_unreachable(error: BaseException) -> bool:
 
 @lru_cache(maxsize=1)
 def _client() -> "httpx2.Client":
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
     import httpx2
 
     # Cookies must not pass from one request to the next, because the next one belongs to another row.

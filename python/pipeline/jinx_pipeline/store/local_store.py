@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from jinx_pipeline.store.local_log import LocalLog
+from jinx_pipeline.store.mirror import push
 from jinx_pipeline.store.sync import sync_folder
 
 
@@ -59,7 +60,7 @@ class LocalStore:
 
 @contextmanager
 def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
-    """A file to write, which appears atomically and survives a power failure.
+    """A file to write, which appears atomically and survives a power failure; in the mirror, in the store.
 
     Args:
         path: The file.
@@ -73,3 +74,4 @@ def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
     temporary.replace(path)
     if syncs_folder:
         sync_folder(path.parent)
+    push(path)

@@ -4,7 +4,7 @@ The bytes of a name appear atomically and never change in place: new bytes have 
 atomically. Only logs grow. When a call returns, its result survives a crash of the machine; logs need `sync` for that.
 
 Workers write parts, converted inputs and key files to local paths, and decisions are memory-mapped from such paths;
-with an object store, they would be copied there first. Locks (`file_lock`) also need a file system.
+those of an object store are in the mirror of the node (`mirror`). `lease` has locks for object stores.
 """
 
 from collections.abc import Iterable, Iterator
@@ -78,11 +78,15 @@ class Log(Protocol):
         ...
 
     def append(self, line: bytes) -> int:
-        """Append a line, which survives a crash of this process; returns its offset."""
+        """Append a line, which survives a crash of this process, except in an object store; returns its offset."""
         ...
 
     def sync(self) -> None:
-        """Wait until all lines survive a crash of the machine."""
+        """Wait until all lines survive a crash of the machine.
+
+        Raises:
+            FileExistsError: In an object store, another process has appended meanwhile, and these lines are lost.
+        """
         ...
 
     def size(self) -> int | None:

@@ -4,15 +4,19 @@ The worker is started as a new process, so scripts need no `__main__` guard, and
 cloudpickle.
 """
 
+import gc
 import os
 import signal
 import sys
 import threading
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jinx_pipeline.worker.task_runner import TaskRunner
 
 _PR_SET_PDEATHSIG = 1
@@ -26,6 +30,8 @@ def main(arguments: list[str]) -> int:
     # Output of operators goes to the log, not to the standard output of the driver.
     os.dup2(2, 1)
     _set_parent_death_signal()
+    # `TaskRunner.load_work` collects and enables it: collecting while modules are imported only takes time.
+    gc.disable()
     threading.Thread(target=_exit_with_driver, args=(lifeline,), daemon=True).start()
     return _serve(requests, answers, int(arguments[3]))
 
@@ -63,6 +69,12 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
             os._exit(PIPES_CLOSED)
         shared.set(name, rows)
 
+    prepare: dict[str, Callable[..., None]] = {
+        "preload": _preload,
+        "log": _write_to,
+        "path": _set_path,
+        "spare": spare,
+    }
     runner = TaskRunner(busy_with, shared.is_unwanted)
     answers.send(("ready", os.getpid()))
     while True:
@@ -74,11 +86,8 @@ def _serve(requests: Connection, answers: Connection, activity: int) -> int:
             runner = _renewed(runner, *content, busy_with=busy_with, is_unwanted=shared.is_unwanted)
             answers.send(("ready", os.getpid()))
             continue
-        if kind == "path":
-            sys.path[:] = content[0]
-            continue
-        if kind == "spare":
-            spare()
+        if kind in prepare:
+            prepare[kind](*content)
             continue
         do = {"files": runner.load_files, "work": runner.load_work, "task": runner.run}[kind]
         answer = do(*content)
@@ -93,11 +102,26 @@ def _renewed(runner: "TaskRunner", environment: dict[str, str], folder: str, log
 
     runner.forget()
     forget_run(environment, folder)
+    _write_to(log)
+    return TaskRunner(**tell)
+
+
+def _preload() -> None:
+    """Import what almost every task needs, while the driver still reads the recipe."""
+    for module in ("jinx_pipeline.kernels", "jinx_pipeline.worker.map_work"):
+        import_module(module)
+
+
+def _set_path(path: list[str]) -> None:
+    sys.path[:] = path
+
+
+def _write_to(log: str) -> None:
+    """Write standard output and errors to a file from now on."""
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     for stream in (1, 2):
         os.dup2(file, stream)
     os.close(file)
-    return TaskRunner(**tell)
 
 
 def _is_open(file: int, status: os.stat_result) -> bool:

@@ -15,6 +15,7 @@ from jinx_pipeline.plan.pieces import Piece, lines_of
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.runlog.work_dir import signatures_path
 from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.store.mirror import push, push_part
 from jinx_pipeline.worker.work import WorkerState
 
 
@@ -58,6 +59,9 @@ class ConvertWork:
                 rejects=signatures_path(path),
                 threads=self.threads,
             )
+        if signatures_path(path).exists():
+            push(signatures_path(path))
+        push_part(path)
         return Receipt(path.name, result.samples, result.bytes + result.sidecar_bytes, time.perf_counter() - started)
 
 

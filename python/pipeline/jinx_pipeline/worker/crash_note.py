@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from jinx_pipeline.runlog.work_dir import crash_note_path
+from jinx_pipeline.store.mirror import fetched, object_store, url_of
 from jinx_pipeline.worker.activity import timeout_message
 from jinx_pipeline.worker.memory import private_bytes
 
@@ -34,7 +35,7 @@ class CrashNote:
 def read_crash_note(part: str) -> CrashNote:
     """The note of the worker that was to write a part."""
     try:
-        return CrashNote(**json.loads(crash_note_path(Path(part)).read_text("utf-8")))
+        return CrashNote(**json.loads(fetched(crash_note_path(Path(part))).read_text("utf-8")))
     except (OSError, ValueError):
         return CrashNote()  # the worker had no time to write a note
 
@@ -112,4 +113,8 @@ class CrashReporter:
     def _write(self, note: CrashNote) -> None:
         # If the storage fails, the task itself reports it.
         with suppress(OSError):
-            crash_note_path(Path(self._part)).write_text(json.dumps(asdict(note)), "utf-8")
+            path = crash_note_path(Path(self._part))
+            path.write_text(json.dumps(asdict(note)), "utf-8")
+            url = url_of(path)
+            if url is not None:
+                object_store().put_file(url, path)  # once: this process is about to die

@@ -25,6 +25,7 @@ from jinx_pipeline.sample.content_identity import ReplacedError
 from jinx_pipeline.sample.file_facts import small_file_digest
 from jinx_pipeline.sample.media_files import recorded_media
 from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.store.mirror import push_part
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.worker.part_writer import PartWriter, RowsWriter, ViewWriter
 from jinx_pipeline.worker.work import VIEW_SUFFIX, WorkerState
@@ -94,6 +95,8 @@ class MapWork:
                 port_result = writer.close()
             ports[port] = PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples)
         _refuse_replaced_files(stage)
+        for part in (path, *(port_path(path, port) for port in stage.ports)):
+            push_part(part)
         return Receipt(
             part=None if written is None else path.name,
             rows_out=0 if written is None else written.samples,

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jinx_pipeline.engines.local.launch import early_worker, launch, worker_environment
 from jinx_pipeline.engines.local.message_pipe import MessagePipe
 from jinx_pipeline.engines.local.room import Room, Share
 from jinx_pipeline.engines.worker_backend import Died, Event, Request, event_of
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.schedule.task import Cause
-from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, shared_file, timeout_message
+from jinx_pipeline.worker.activity import PIPES_CLOSED, Activity, timeout_message
 from jinx_pipeline.worker.memory import memory_limit_message, private_bytes
 from jinx_pipeline.worker.work import Work, pickled
 
@@ -26,9 +27,6 @@ _WATCH_SECONDS = 0.1
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
 # The maximum size of the log of workers, and of the previous log.
 _LOG_BYTES = 10_000_000
-# One heap for all threads and for Arrow, so that many workers fit into memory: every heap keeps freed memory. See
-# `freed_memory` for how much.
-_SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 
 
 class Kind(NamedTuple):
@@ -212,7 +210,10 @@ class LocalWorkers:
         parts = process.process, process.pipe, process.lifeline, process.activity, process.share
         renewed = _Process(name, *parts, self._memory_limits.get(pool), process.kind)
         renewed.late_answers = process.late_answers + (not process.is_ready)
-        self._send(renewed, ("renew", self._environment(renewed.kind, renewed.share), str(Path.cwd()), str(self.log)))
+        self._send(
+            renewed,
+            ("renew", worker_environment(process.kind.threads, process.share.gpus), str(Path.cwd()), str(self.log)),
+        )
         return renewed
 
     def _introduce(self, process: _Process) -> None:
@@ -223,42 +224,17 @@ class LocalWorkers:
         if self._files:
             self._send(process, ("files", self._files))
 
-    def _environment(self, kind: Kind, share: Share) -> dict[str, str]:
-        return {
-            **_SMALL_HEAPS,
-            **os.environ,
-            # Set before the process imports anything, so that no library sees another device.
-            "CUDA_VISIBLE_DEVICES": ",".join(share.gpus),
-            "OMP_NUM_THREADS": str(kind.threads),
-            "RAYON_NUM_THREADS": str(kind.threads),
-            "PYTHONPATH": os.pathsep.join(_import_path()),
-        }
-
     def _started(self, name: str, pool: str, share: Share) -> _Process:
         """Start a process that sees only its own GPUs."""
         kind = self._kind(pool)
-        to_worker, requests = os.pipe()[:2]
-        answers, from_worker = os.pipe()[:2]
-        lifeline_end, lifeline = os.pipe()[:2]
-        activity = shared_file()
-        inherited = (to_worker, from_worker, lifeline_end, activity)
-        try:
-            busy_with = Activity(activity)
-            with self.log.open("ab") as log:
-                process = subprocess.Popen(  # noqa: S603 - our own module
-                    [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
-                    pass_fds=inherited,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=self._environment(kind, share),
-                    start_new_session=True,  # only the driver handles Ctrl-C
-                )
-        finally:
-            for file in inherited:
-                os.close(file)
-        pipe = MessagePipe(requests, answers)
-        return _Process(name, process, pipe, lifeline, busy_with, share, self._memory_limits.get(pool), kind)
+        # The one that has begun to start is for one thread and no GPU.
+        early = early_worker.take() if kind.threads == 1 and not share.gpus else None
+        with self.log.open("ab") as log:
+            launched = early or launch(worker_environment(kind.threads, share.gpus), log)
+        process = _Process(name, *launched, share, self._memory_limits.get(pool), kind)
+        if early is not None:
+            self._send(process, ("log", str(self.log)))
+        return process
 
     def load_work(self, key: str, work: Work) -> None:
         """Pickle a work, with functions of scripts and notebooks."""
@@ -343,8 +319,8 @@ class LocalWorkers:
                 self._reserve.keep(process)
         for process in self._processes.values():
             process.pipe.close_requests()
-        for process in self._processes.values():
             process.process.kill()
+        for process in self._processes.values():
             self._reserve.release(process)
         self._processes.clear()
         self._waiting.clear()
@@ -421,15 +397,6 @@ class LocalWorkers:
                 log.seek(size - _LOG_BYTES)
                 self.log.with_name(f"{self.log.name}.1").write_bytes(log.read(_LOG_BYTES))
                 log.truncate(0)
-
-
-def _import_path() -> list[str]:
-    """The import path for a new process, with the directories of this package and of jinx."""
-    import jinx
-    import jinx_pipeline
-
-    roots = [str(Path(package.__file__ or "").resolve().parents[1]) for package in (jinx_pipeline, jinx)]
-    return list(dict.fromkeys([*roots, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
 
 
 def visible_gpus() -> list[str]:

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from jinx_pipeline.store.mirror import object_store, url_of
+
 Check = Callable[[], str | None]
 
 
@@ -17,7 +19,8 @@ def node_check(folder: Path, paths: list[str]) -> Check:
         folder: The directory of the run; a token is written there.
         paths: The paths that a worker reads.
     """
-    versions, storage = _version_check(), _storage_check(folder, paths)
+    url = url_of(folder)
+    versions, storage = _version_check(), _storage_check(folder, paths) if url is None else _bucket_check(url, paths)
     return lambda: versions() or storage()
 
 
@@ -58,6 +61,30 @@ def _version_check() -> Check:
                 problem = f"{name} is {node_versions[name]} there, and {version} on the driver's machine"
                 return f"{node}: {problem}; install the same versions on every node"
         return None
+
+    return check
+
+
+def _bucket_check(url: str, paths: list[str]) -> Check:
+    """As `_storage_check`, for a run directory in an object store; other paths must still be on every node."""
+    token, token_url = secrets.token_hex(16), f"{url}/token"
+    object_store().put(token_url, token.encode())
+
+    def check() -> str | None:
+        import os
+        import socket
+
+        from jinx_pipeline.store.mirror import object_store
+
+        node = f"node {socket.gethostname()}"
+        try:
+            content = object_store().get(token_url).data
+        except OSError as error:
+            return f"{node}: {error}; give the store's address and credentials to every node"
+        if content != token.encode():
+            return f"{node}: {token_url} is another object there; every node must reach the same store"
+        missing = [path for path in paths if not os.path.lexists(path)]
+        return f"{node}: {missing[0]} does not exist; copy it to the store, or to every node" if missing else None
 
     return check
 

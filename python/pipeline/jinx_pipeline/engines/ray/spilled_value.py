@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.runlog.work_dir import remove_part
+from jinx_pipeline.store.mirror import fetched, local, push
+
 # Ray's limit is 100 KiB for each value.
 _MOST_BYTES = 64 * 1024
 
@@ -29,7 +32,9 @@ def spilled_if_large(value: Any, path: Path) -> Any:
     data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     if len(data) <= _MOST_BYTES:
         return value
-    path.write_bytes(data)
+    own = local(path)
+    own.write_bytes(data)
+    push(own)
     return SpilledValue(str(path))
 
 
@@ -37,7 +42,7 @@ def loaded_value(value: Any) -> Any:
     """The value in the file of a `SpilledValue`; any other value is returned as it is."""
     if not isinstance(value, SpilledValue):
         return value
-    return pickle.loads(Path(value.path).read_bytes())  # noqa: S301 - made by this run
+    return pickle.loads(fetched(value.path).read_bytes())  # noqa: S301 - made by this run
 
 
 def take_value(value: Any) -> Any:
@@ -50,4 +55,4 @@ def take_value(value: Any) -> Any:
 def discard(value: Any) -> None:
     """Remove the file of a `SpilledValue`."""
     if isinstance(value, SpilledValue):
-        Path(value.path).unlink(missing_ok=True)
+        remove_part(Path(value.path))

@@ -16,6 +16,7 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.key_exchange import exchanged
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.returned import check_count
+from jinx_pipeline.store.mirror import local
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,6 +66,13 @@ class Keys:
 
     def __len__(self) -> int:
         return sum(header.samples for header in self.files.headers())
+
+    @property
+    def folder_here(self) -> str:
+        """The directory for temporary files, on this node."""
+        folder = local(self.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        return str(folder)
 
     @property
     def looks(self) -> int:

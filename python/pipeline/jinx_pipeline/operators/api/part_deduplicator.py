@@ -12,6 +12,7 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.keyed import Edits
 from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates, Mapper
+from jinx_pipeline.store.mirror import fetched
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -84,4 +85,4 @@ class PartEditor(Mapper):
 
 def _load_keys(path: str, device: str) -> "Keys":
     del device
-    return np.load(path)
+    return np.load(fetched(path))

@@ -27,6 +27,7 @@ from jinx_pipeline.operators.join.matches import Matches, matched
 from jinx_pipeline.sample.content_identity import content_identity, digest_of, refuse_replaced
 from jinx_pipeline.sample.paths import parse, text_of
 from jinx_pipeline.sample.roles import ROLES
+from jinx_pipeline.store.mirror import fetched
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -273,4 +274,4 @@ def _key_table(batch: Batch, paths: list[str], ctx: Context) -> pa.Table:
 
 def _load_rows(path: str, device: str) -> "Rows":
     del device
-    return np.load(path, mmap_mode="r")
+    return np.load(fetched(path), mmap_mode="r")

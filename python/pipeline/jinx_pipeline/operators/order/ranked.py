@@ -83,7 +83,7 @@ class Ranked(Partitioned):
     def look(self, keys: Keys, look: int) -> pa.Table:
         directions = [is_descending for _, _, is_descending in self.sort_keys]
         sorter = _core.SortKeys(
-            [(is_descending, False) for is_descending in directions], keys.folder, _MEMORY, self.leaves_out_missing
+            [(is_descending, False) for is_descending in directions], keys.folder_here, _MEMORY, self.leaves_out_missing
         )
         positions: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
         kinds = _KeyKinds(len(directions))

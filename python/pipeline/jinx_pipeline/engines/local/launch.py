@@ -1,0 +1,130 @@
+"""Starts worker processes; it imports little, so that a worker can start before the packages of the driver."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from jinx_pipeline.engines.local.message_pipe import MessagePipe
+from jinx_pipeline.worker.activity import Activity, shared_file
+
+# One heap for all threads and for Arrow, so that many workers fit into memory: every heap keeps freed memory. See
+# `freed_memory` for how much.
+_SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+
+
+class Launched(NamedTuple):
+    """A worker process and its pipes.
+
+    Attributes:
+        process: The process.
+        pipe: Messages to and from it.
+        lifeline: A descriptor that ends the process when it is closed.
+        activity: What the process does now.
+    """
+
+    process: subprocess.Popen[bytes]
+    pipe: MessagePipe
+    lifeline: int
+    activity: Activity
+
+
+def launch(environment: dict[str, str], log: IO[bytes] | int) -> Launched:
+    """Start a worker.
+
+    Args:
+        environment: Its variables.
+        log: The file for its output.
+    """
+    to_worker, requests = os.pipe()[:2]
+    answers, from_worker = os.pipe()[:2]
+    lifeline_end, lifeline = os.pipe()[:2]
+    shared = shared_file()
+    inherited = (to_worker, from_worker, lifeline_end, shared)
+    try:
+        activity = Activity(shared)
+        process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
+            pass_fds=inherited,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,  # only the driver handles Ctrl-C
+        )
+    finally:
+        for file in inherited:
+            os.close(file)
+    return Launched(process, MessagePipe(requests, answers), lifeline, activity)
+
+
+def worker_environment(threads: int, gpus: Sequence[str] = ()) -> dict[str, str]:
+    """The variables of a worker.
+
+    Args:
+        threads: Threads of its kernels.
+        gpus: The GPUs that it sees.
+    """
+    return {
+        **_SMALL_HEAPS,
+        **os.environ,
+        # Set before the process imports anything, so that no library sees another device.
+        "CUDA_VISIBLE_DEVICES": ",".join(gpus),
+        "OMP_NUM_THREADS": str(threads),
+        "RAYON_NUM_THREADS": str(threads),
+        "PYTHONPATH": os.pathsep.join(_import_path()),
+    }
+
+
+def _import_path() -> list[str]:
+    """The import path for a new process, with the directories of this package and of jinx."""
+    import jinx
+    import jinx_pipeline
+
+    roots = [str(Path(package.__file__ or "").resolve().parents[1]) for package in (jinx_pipeline, jinx)]
+    return list(dict.fromkeys([*roots, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
+
+
+class EarlyWorker:
+    """A worker for one thread and no GPU that starts before the recipe is read.
+
+    On a second core, its imports overlap with those of the driver. The first run that needs such a worker takes it.
+    """
+
+    def __init__(self) -> None:
+        self._launched: Launched | None = None
+
+    @contextmanager
+    def started(self) -> Generator[None]:
+        """Start the worker; at the end of the block, it is ended unless a run has taken it."""
+        with suppress(OSError):  # the run reports it when it starts its own workers
+            self._launched = launch(worker_environment(1), subprocess.DEVNULL)
+            self._launched.pipe.send(("preload",))
+        try:
+            yield
+        finally:
+            launched = self.take()
+            if launched is not None:
+                launched.process.kill()
+                _close(launched)
+
+    def take(self) -> Launched | None:
+        """The worker, once; None: it was not started, or has ended."""
+        launched, self._launched = self._launched, None
+        if launched is not None and launched.process.poll() is not None:
+            _close(launched)
+            return None
+        return launched
+
+
+def _close(launched: Launched) -> None:
+    launched.process.wait()
+    launched.pipe.close()
+    launched.activity.close()
+    os.close(launched.lifeline)
+
+
+early_worker = EarlyWorker()

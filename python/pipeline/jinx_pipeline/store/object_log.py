@@ -1,0 +1,141 @@
+"""A log in an object store: a sequence of objects, each with the lines of one `sync`."""
+
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO, Final
+
+from jinx_pipeline.store.mirror import object_store, patiently
+
+_THREADS: Final = 16
+# How long the size of the log is believed; `sync` always notices the lines of others.
+_SIZE_SECONDS: Final = 2.0
+
+
+class ObjectLog:
+    """A log (see `store.Log`) in a store.
+
+    Object n is written only if there is none yet, so two processes never have written the same place of the log: the
+    second of two that append is refused, however late its request arrives. An object is complete or absent, so no line
+    is ever torn.
+
+    Args:
+        url: The URL, a prefix of those of the objects.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.name = url
+        # A copy of the objects that this process knows, which serves all reads.
+        self._copy: IO[bytes] | None = None
+        self._objects = self._end = 0
+        self._unwritten = bytearray()
+        self._seen_at = -_SIZE_SECONDS
+
+    def begin(self, line: bytes) -> None:
+        """See `Log.begin`."""
+        self._put(0, line)
+
+    def lines(self, start: int = 0) -> Iterator[bytes]:
+        """See `Log.lines`."""
+        self._refresh()
+        if not self._objects:
+            raise FileNotFoundError(f"{self.name}: there is no such log")
+        file = self._file()
+        while start < self._end:
+            file.seek(start)
+            line = file.readline()
+            start += len(line)
+            yield line
+
+    def lines_at(self, places: Iterable[int]) -> Iterator[bytes]:
+        """See `Log.lines_at`."""
+        if not self._objects:
+            self._refresh()
+        file = self._file()
+        for place in places:
+            file.seek(place)
+            yield file.readline()
+
+    def open(self, end: int | None = None) -> None:
+        """See `Log.open`; no line is torn, so there is nothing to truncate."""
+        if end is not None:
+            raise ValueError(f"{self.name}: a line is damaged")
+        self._unwritten.clear()
+
+    def append(self, line: bytes) -> int:
+        """See `Log.append`; the line is lost if this process ends before `sync`."""
+        place = self._end + len(self._unwritten)
+        self._unwritten += line
+        return place
+
+    def sync(self) -> None:
+        """See `Log.sync`.
+
+        Raises:
+            FileExistsError: Another process has appended meanwhile; the lines of this one are not in the log.
+        """
+        if self._unwritten:
+            data = bytes(self._unwritten)
+            self._put(self._objects, data)
+            self._unwritten.clear()
+            self._keep(data)
+            self._seen_at = time.monotonic()
+
+    def size(self) -> int | None:
+        """See `Log.size`; a size of the last two seconds is not read again."""
+        if time.monotonic() - self._seen_at >= _SIZE_SECONDS:
+            if not patiently(lambda: object_store().exists(self._url(0))):
+                return None
+            self._refresh()
+        return self._end + len(self._unwritten)
+
+    def close(self) -> None:
+        """See `Log.close`."""
+        self._unwritten.clear()
+        if self._copy is not None:
+            self._copy.close()
+            self._copy, self._objects, self._end = None, 0, 0
+
+    def _refresh(self) -> None:
+        """Read the objects that were added since the last call."""
+        if not self._objects:
+            listed = len(patiently(lambda: object_store().list(self.name)))
+            with ThreadPoolExecutor(_THREADS) as threads:
+                for data in threads.map(self._get, range(listed)):
+                    if data is None:
+                        raise OSError(f"{self._url(self._objects)} is gone")
+                    self._keep(data)
+        # A listing may be old.
+        while (data := self._get(self._objects)) is not None:
+            self._keep(data)
+        self._seen_at = time.monotonic()
+
+    def _get(self, number: int) -> bytes | None:
+        try:
+            return patiently(lambda: object_store().get(self._url(number)).data)
+        except FileNotFoundError:
+            return None
+
+    def _put(self, number: int, data: bytes) -> None:
+        try:
+            patiently(lambda: object_store().put_if_absent(self._url(number), data))
+        except FileExistsError:
+            # After a failed call, it may be our own. No other process writes the same: lines have the epoch.
+            if self._get(number) != data:
+                raise
+
+    def _keep(self, data: bytes) -> None:
+        file = self._file()
+        file.seek(self._end)
+        file.write(data)
+        self._end += len(data)
+        self._objects += 1
+
+    def _file(self) -> IO[bytes]:
+        if self._copy is None:
+            self._copy = tempfile.TemporaryFile(prefix="jinx-pipeline-")  # noqa: SIM115 - for the life of this object
+        return self._copy
+
+    def _url(self, number: int) -> str:
+        return f"{self.name}/{number:010}"

@@ -1,0 +1,160 @@
+"""Runs with input, working directory and output in a bucket: the bytes of a disk, whatever dies or fails."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from tests.bucket import served
+
+import jinx
+from pipeline.engines.bucket_runs import Place, ended, refused, write_input
+from pipeline.made import worker_pids
+
+pytest.importorskip("jinx._object_store", reason="the core has no object stores to write to")
+
+DOCUMENTS = 600
+MAP = [{"text_length_filter": {"min_len": 100}}]
+ROUNDS = 8 if os.environ.get("JINX_SOAK") else 2
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    write_input(folder, DOCUMENTS)
+    return folder / "in"
+
+
+@pytest.fixture
+def place(tmp_path, data):
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket" / "in").symlink_to(data)
+    with served(tmp_path / "bucket") as bucket:
+        yield Place(bucket, tmp_path)
+
+
+def shards(folder):
+    return [file.read_bytes() for file in sorted(folder.glob("*.jinx"))]
+
+
+def test_a_run_in_a_bucket_gives_the_bytes_of_a_disk_for_any_number_of_workers(place, data):
+    on_disk = {"dataset": {"path": str(data)}, "export": {"path": str(place.folder / "disk")}}
+    place.run("disk", **on_disk, work_dir=str(place.folder / "disk.work"))
+    place.run("one", workers=1)
+    place.run("four", workers=4)
+    assert place.digest("one") == place.digest("four")
+    assert shards(place.bucket.directory / "one") == shards(place.folder / "disk")
+    manifest = json.loads((place.bucket.directory / "one" / "jinx.json").read_bytes())
+    assert [shard["name"] for shard in manifest["shards"]] == sorted(place.digest("one"))[1:]
+    # Nothing is left on this machine, and no part in the bucket.
+    assert not [path for path in (place.folder / "scratch").rglob("*") if path.is_file()]
+    assert not list((place.bucket.directory / "one.work").glob("runs/*/parts/rows-*/*"))
+
+
+def test_a_finished_run_is_not_run_again_and_an_output_that_is_there_is_refused(place):
+    place.run(process=MAP)
+    place.bucket.forget()
+    assert "resumed" in ended(place.start(process=MAP))
+    assert not [request for request in place.bucket.requests if "/parts/" in request.key and request.method == "PUT"]
+    assert "exists" in refused(place.start("out", process=MAP, work_dir=place.bucket.url("other")))
+    before = place.digest()
+    place.run(
+        "out", "--overwrite", process=[{"text_length_filter": {"min_len": 300}}], work_dir=place.bucket.url("other")
+    )
+    assert place.digest().keys() != before.keys()
+    assert len(place.digest()) == 2
+
+
+def test_forms_of_outputs_and_places_are_mixed_freely(place):
+    place.run("a", process=MAP, export={"path": place.bucket.url("a.jinx")})
+    place.run("b", process=MAP, export={"path": place.bucket.url("b.jsonl")}, work_dir=str(place.folder / "b.work"))
+    place.run("c", process=MAP, export={"path": str(place.folder / "c")})
+    place.run("d", process=MAP, dataset={"path": place.bucket.url("b.jsonl")})
+    bucket = place.bucket.directory
+    rows = jinx.open(place.folder / "c").to_list()
+    assert rows == jinx.open(bucket / "a.jinx").to_list() == jinx.open(bucket / "d").to_list()
+    assert rows == list(map(json.loads, (bucket / "b.jsonl").read_text().splitlines()))
+    assert "a view is saved on a disk" in refused(
+        place.start("e", process=MAP, export={"path": place.bucket.url("e.jinx"), "kind": "view"})
+    )
+
+
+def test_of_two_drivers_at_once_one_is_refused(place):
+    place.bucket.delay = 0.05
+    first = place.start()
+    while place.log_objects() < 2:
+        time.sleep(0.02)
+    assert "another process runs this pipeline" in refused(place.start())
+    assert "another run writes this output" in refused(place.start("other", export={"path": place.bucket.url("out")}))
+    ended(first)
+    assert not list(place.bucket.directory.glob("**/lock"))
+
+
+def test_a_store_that_refuses_for_a_while_is_waited_for(place):
+    place.run("calm")
+    until = []
+
+    def refuse(handler, request):
+        if place.log_objects() < 4 or (until and time.monotonic() > until[0]):
+            return False
+        until[:] = until or [time.monotonic() + 6]
+        handler.refuse(request, 503, "SlowDown")
+        return True
+
+    place.bucket.faults.append(refuse)
+    place.run("out", workers=2)
+    assert until
+    assert place.digest("out") == place.digest("calm")
+
+
+def test_credentials_that_are_lost_stop_the_run_with_one_error_and_it_is_resumed(place):
+    place.run("calm")
+
+    def refuse(handler, request):
+        if place.log_objects() < 4:
+            return False
+        handler.refuse(request, 403, "ExpiredToken")
+        return True
+
+    place.bucket.faults.append(refuse)
+    place.environment["JINX_STORE_PATIENCE"] = "1"
+    error = refused(place.start("out"))
+    assert place.bucket.name in error
+    assert "Traceback" not in error
+    place.bucket.faults.clear()
+    assert "resumed" in ended(place.start("out"))
+    assert place.digest("out") == place.digest("calm")
+
+
+def test_a_bucket_without_conditional_writes_is_refused(place):
+    def ignore(handler, request):
+        del request
+        for name in ("If-None-Match", "If-Match"):
+            del handler.headers[name]
+        return False
+
+    place.bucket.faults.append(ignore)
+    assert "does not support conditional writes" in refused(place.start())
+    assert not list(place.bucket.directory.glob("out*/**/*.jinx"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120 + 120 * ROUNDS)
+def test_kills_of_workers_and_drivers_change_no_byte(place):
+    place.run("calm")
+    objects = place.log_objects("calm")
+    for number in range(ROUNDS):
+        dice = random.Random(number)
+        out = f"out-{number}"
+        for share in sorted(dice.random() for _ in range(3)):
+            driver = place.start(out, workers=dice.choice((1, 4)))
+            while driver.poll() is None and place.log_objects(out) < objects * share:
+                if dice.random() < 0.05 and (pids := worker_pids(driver.pid)):
+                    os.kill(dice.choice(pids), signal.SIGKILL)
+                time.sleep(0.02)
+            driver.send_signal(signal.SIGKILL)
+            driver.communicate()
+        place.run(out, workers=dice.choice((1, 2, 4)))
+        assert place.digest(out) == place.digest("calm")
