@@ -78,7 +78,10 @@ def measured(directory: Path) -> tuple[dict[str, Any], dict[str, float]]:
         times[name] = timed(lambda run=run, large=large: run(directory / "large" / large), rounds)
     for name, (place, parameters) in MAPPERS.items():
         with tempfile.TemporaryDirectory() as made:
-            mapper, sample = create(name, **parameters, **{place: made}), {"videos": [str(directory / "large/video.mp4")]}
+            mapper, sample = (
+                create(name, **parameters, **{place: made}),
+                {"videos": [str(directory / "large/video.mp4")]},
+            )
             times[name] = timed(lambda mapper=mapper, sample=sample: mapper([sample]), 2)
     return results, times
 

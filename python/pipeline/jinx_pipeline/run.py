@@ -113,7 +113,6 @@ class Run:
             known = None if self.restart else known_run(recipe, work_dir)
             if known is None:
                 forget_queries(recipe, work_dir.inputs)
-            if known is None:
                 refuse_missing_files(recipe)
             with self._engine() as engine:
                 inputs = find_inputs(recipe, work_dir.inputs, InputConversion(engine, recipe.options.threads))
@@ -144,9 +143,8 @@ class Run:
                         record_growth(ledger, plan_of(ledger), inputs[0])
                     if done is None or any(record.rows != plan_of(ledger).rows for record in done):
                         done = opened.publish()
-                    return result_of(
-                        recipe, inputs, ledger, done, time.monotonic() - started, resumed=known is not None
-                    )
+                    seconds = time.monotonic() - started
+                    return result_of(recipe, inputs, ledger, done, seconds, resumed=known is not None)
 
 
 __all__ = ["ChangedError", "Run", "RunResult", "StoppedError", "WaitingError"]

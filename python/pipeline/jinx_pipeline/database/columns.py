@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,8 +42,9 @@ class Column:
         """
         if self.kind == "json":
             return None if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
-        if isinstance(value, list | tuple) and len(value) == 1:  # pyright: ignore[reportUnknownArgumentType]
-            (value,) = value  # pyright: ignore[reportUnknownVariableType]
+        return self._stored_scalar(only_element(value))
+
+    def _stored_scalar(self, value: Any) -> Any:
         if value is None:
             return None
         if not isinstance(value, TYPES[self.kind]) or (isinstance(value, bool) and self.kind != "bool"):
@@ -102,3 +103,11 @@ def refuse_name(name: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name for a table or column; use letters, digits and _")
+
+
+def only_element(value: Any) -> Any:
+    """The element of a list that has one; any other value as it is."""
+    if isinstance(value, list | tuple):
+        elements: Sequence[Any] = value
+        return elements[0] if len(elements) == 1 else value
+    return value
