@@ -124,6 +124,8 @@ GOOD = {
 OF_MEDIA = ["agent-traces", "image-text", "llava-pretrain"]
 # In test_shipped_videos.py.
 OF_VIDEOS = ["audio-music", "audio-speech", "general-video"]
+# In test_shipped_models.py.
+WITH_MODELS = ["image-text-quality", "video-quality"]
 NEEDS = {"web-en": ["ftfy", "lingua"], "web-zh": ["ftfy", "lingua", "opencc"]}
 
 
@@ -131,7 +133,7 @@ def test_every_recipe_is_listed():
     done = CliRunner().invoke(pipeline, ["run"])
     assert done.exit_code == 0
     listed = [line.split()[0] for line in done.output.splitlines()]
-    assert listed == sorted([*GOOD, *OF_MEDIA, *OF_VIDEOS]) == list(shipped())
+    assert listed == sorted([*GOOD, *OF_MEDIA, *OF_VIDEOS, *WITH_MODELS]) == list(shipped())
 
 
 def test_a_shipped_recipe_wants_an_input():

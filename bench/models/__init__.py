@@ -1,0 +1,1 @@
+"""Operators with models next to hand-written loops and Data-Juicer."""
