@@ -164,6 +164,46 @@ def test_frames_of_videos(models):
     assert found == [pytest.approx([lowest], abs=1e-5), []]
 
 
+def test_tags(models):
+    tags = ["cat", "dog", "red thing", "mat"]
+    options = {"hf_clip": models["clip"], "tags": tags}
+    samples = [{"images": IMAGES[:2], "__dj__meta__": {"kept": 1}}, {"images": []}]
+    found = jp.create("image_tagging_mapper", min_score=0.0, max_tags=2, **options)(samples)
+    expected = []
+    for image in pictures(samples)[0]:
+        scores = {tag: clip_scores(models["clip"], f"a photo of {tag}", [image])[0] for tag in tags}
+        best = sorted(tags, key=lambda tag: -scores[tag])[:2]
+        expected.append([tag for tag in best if scores[tag] >= 0])
+    assert found[0]["__dj__meta__"] == {"kept": 1, "image_tags": expected}
+    assert found[1]["__dj__meta__"] == {"image_tags": []}
+    with pytest.raises(jp.ParameterError, match="prompt has "):
+        jp.create("image_tagging_mapper", prompt="a {tag}", **options)
+
+
+def test_tags_of_videos(models):
+    pytest.importorskip("av")
+    videos = pytest.importorskip("make_media.videos")
+    data = videos.GOOD["h264"]()
+    tags = ["cat", "dog", "red thing"]
+    options = {"hf_clip": models["clip"], "tags": tags, "frame_sampling_method": "uniform"}
+    found = jp.create("video_tagging_from_frames_mapper", min_score=-1.0, **options)([{"videos": [data]}])
+    scores = {tag: max(clip_scores(models["clip"], f"a photo of {tag}", frames(data))) for tag in tags}
+    expected = sorted(tags, key=lambda tag: -scores[tag])
+    assert found[0]["__dj__meta__"]["video_frame_tags"] == [expected]
+
+
+def test_embeddings_of_images(models):
+    samples = [{"images": IMAGES[:2]}, {"images": []}]
+    found = jp.create("image_embedding_mapper", hf_clip=models["clip"])(samples)
+    model = transformers.CLIPModel.from_pretrained(models["clip"]).eval()
+    processor = transformers.CLIPImageProcessor.from_pretrained(models["clip"])
+    with torch.no_grad():
+        features = model.get_image_features(**processor(images=pictures(samples)[0], return_tensors="pt")).pooler_output
+    expected = torch.nn.functional.normalize(features, dim=-1).numpy()
+    assert np.allclose(found[0]["image_embeddings"], expected, atol=1e-5)
+    assert found[1]["image_embeddings"] == []
+
+
 def test_filters_keep_by_their_bounds(models):
     kept = jp.create("image_watermark_filter", hf_watermark_model=models["watermark"], prob_threshold=0.0)
     assert kept([{"images": IMAGES[:1]}]) == []

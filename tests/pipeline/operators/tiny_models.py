@@ -95,3 +95,128 @@ def aesthetics_class(kind: str):
 
     Predictor.__name__ = kind
     return Predictor
+
+
+def save_tokenizer(folder: Path, *, length: int = 64) -> str:
+    """Save a tokenizer of whole words."""
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    vocabulary = {name: number for number, name in enumerate(["<unk>", "<pad>", "<cls>", "<sep>", *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="<unk>",
+        pad_token="<pad>",
+        cls_token="<cls>",
+        sep_token="<sep>",
+        model_max_length=length,
+    )
+    fast.save_pretrained(folder)
+    return str(folder)
+
+
+def save_causal_lm(folder: Path) -> str:
+    """Save a causal language model with its tokenizer."""
+    import torch
+    import transformers
+
+    torch.manual_seed(2)
+    config = transformers.LlamaConfig(
+        **SIZES, num_key_value_heads=2, vocab_size=20, max_position_embeddings=32, pad_token_id=1
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    return save_tokenizer(folder)
+
+
+def save_encoder(folder: Path) -> str:
+    """Save an encoder of texts with its tokenizer."""
+    import torch
+    import transformers
+
+    torch.manual_seed(3)
+    config = transformers.BertConfig(**SIZES, vocab_size=20, max_position_embeddings=16, pad_token_id=1)
+    transformers.BertModel(config).save_pretrained(folder)
+    return save_tokenizer(folder)
+
+
+def save_blip_matching(folder: Path) -> str:
+    """Save a BLIP model for retrieval with its processor."""
+    import torch
+    import transformers
+
+    torch.manual_seed(4)
+    config = transformers.BlipConfig(
+        text_config={
+            **SIZES,
+            "vocab_size": 20,
+            "max_position_embeddings": 16,
+            "encoder_hidden_size": 16,
+            "pad_token_id": 1,
+        },
+        vision_config={**SIZES, "image_size": 16, "patch_size": 8},
+        projection_dim=8,
+        image_text_hidden_size=8,
+    )
+    transformers.BlipForImageTextRetrieval(config).save_pretrained(folder)
+    transformers.BlipImageProcessor(size={"height": 16, "width": 16}).save_pretrained(folder)
+    return save_tokenizer(folder)
+
+
+def save_blip_captioner(folder: Path) -> str:
+    """Save a BLIP model that captions images with its processor."""
+    import torch
+    import transformers
+
+    torch.manual_seed(5)
+    numbers = {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+    config = transformers.BlipConfig(
+        text_config={**SIZES, "vocab_size": 16, "max_position_embeddings": 32, "encoder_hidden_size": 16, **numbers},
+        vision_config={**SIZES, "image_size": 16, "patch_size": 8},
+        projection_dim=8,
+    )
+    transformers.BlipForConditionalGeneration(config).save_pretrained(folder)
+    save_tokenizer(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    images = transformers.BlipImageProcessor(size={"height": 16, "width": 16})
+    transformers.BlipProcessor(images, tokenizer).save_pretrained(folder)
+    return str(folder)
+
+
+def save_ast(folder: Path, labels: list[str]) -> str:
+    """Save an Audio Spectrogram Transformer with its feature extractor."""
+    import torch
+    import transformers
+
+    torch.manual_seed(6)
+    names = dict(enumerate(labels))
+    shape = {"num_mel_bins": 32, "max_length": 64}
+    config = transformers.ASTConfig(
+        **SIZES, **shape, patch_size=8, id2label=names, label2id={name: number for number, name in names.items()}
+    )
+    transformers.ASTForAudioClassification(config).save_pretrained(folder)
+    transformers.ASTFeatureExtractor(**shape).save_pretrained(folder)
+    return str(folder)
+
+
+def save_wav2vec(folder: Path, labels: list[str]) -> str:
+    """Save a Wav2Vec2 model with a head for classes, which takes sounds of any length."""
+    import torch
+    import transformers
+
+    torch.manual_seed(7)
+    names = dict(enumerate(labels))
+    layers = {"conv_dim": (8, 8), "conv_kernel": (8, 4), "conv_stride": (8, 4), "num_feat_extract_layers": 2}
+    convolutions = {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
+    config = transformers.Wav2Vec2Config(
+        **SIZES,
+        **layers,
+        **convolutions,
+        classifier_proj_size=8,
+        id2label=names,
+        label2id={name: number for number, name in names.items()},
+    )
+    transformers.Wav2Vec2ForSequenceClassification(config).save_pretrained(folder)
+    transformers.Wav2Vec2FeatureExtractor().save_pretrained(folder)
+    return str(folder)

@@ -126,8 +126,8 @@ OF_MEDIA = ["agent-traces", "image-text", "llava-pretrain"]
 OF_VIDEOS = ["audio-music", "audio-speech", "general-video"]
 # In execute/test_media_recipes.py.
 OF_CLIPS = ["audio-clips", "video-clips", "video-pack"]
-# In tests/pipeline/llm/test_page.py.
-WITH_MODELS = ["instruction-rating", "preference-pairs"]
+# In tests/pipeline/llm/test_page.py and test_shipped_models.py.
+WITH_MODELS = ["image-text-quality", "instruction-rating", "preference-pairs", "video-quality"]
 NEEDS = {"web-en": ["ftfy", "lingua"], "web-zh": ["ftfy", "lingua", "opencc"]}
 
 

@@ -25,6 +25,7 @@ def input_options(function: F) -> F:
         click.option("--text", metavar="PATH", help="The column or path of the texts, such as messages[*].content."),
         *(click.option(f"--{role}", metavar="PATH", help=f"The column or path of the {role}.") for role in ROLES[1:]),
         click.option("--set", "given", metavar="NAME=VALUE", multiple=True, help="The value of a recipe's parameter."),
+        click.option("--model", "models", metavar="NAME=PATH", multiple=True, help="The path of a recipe's model."),
     ]
     return _with(options, function)
 
@@ -44,7 +45,8 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
 
     file = shipped_or_file(recipe)
     roles = {role: path for role in ROLES if (path := options.pop(role)) is not None}
-    loaded = read_recipe(file, parameters=_parameters(options.pop("given")), **options)
+    parameters, models = _parameters(options.pop("given")), dict(_pairs("--model", options.pop("models")))
+    loaded = read_recipe(file, parameters=parameters, models=models, **options)
     if source is not None and len(loaded.groups) > 1:
         raise click.UsageError(f"{recipe} has {len(loaded.groups)} sources; --in replaces only one")
     if source is not None:
@@ -62,13 +64,16 @@ def _parameters(given: Sequence[str]) -> dict[str, Any]:
     """The values of parameters, which are read as in YAML."""
     from jinx_pipeline.recipe.yaml_text import parse_yaml
 
-    values: dict[str, Any] = {}
+    pairs = _pairs("--set", given)
+    return {name: parse_yaml(value).value if value.strip() else value for name, value in pairs}
+
+
+def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    """The names and values of an option."""
     for text in given:
-        name, is_given, value = text.partition("=")
-        if not is_given:
-            raise click.UsageError(f"--set {text}: write NAME=VALUE")
-        values[name] = parse_yaml(value).value if value.strip() else value
-    return values
+        if "=" not in text:
+            raise click.UsageError(f"{option} {text}: write NAME=VALUE")
+    return [(name, value) for name, _, value in (text.partition("=") for text in given)]
 
 
 def run_options(function: F) -> F:

@@ -1,6 +1,6 @@
 """Loads models and processors of transformers, only from files on this machine."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +29,7 @@ class Pretrained:
         device: Its device.
         model: What it was loaded from.
         processors: Its tokenizer, image processor or feature extractor, by the class that loaded it.
+        kept: Values of an operator that all batches need, by a key.
         text_limits: The limits of a batch of texts, in tokens, which shrink if memory is short.
         picture_limits: The limits of a batch of pictures, in pixels.
     """
@@ -37,6 +38,7 @@ class Pretrained:
     device: str
     model: Model
     processors: Mapping[str, Any]
+    kept: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
     text_limits: Limits = field(init=False)
     picture_limits: Limits = field(init=False)
 

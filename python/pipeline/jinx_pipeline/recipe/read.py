@@ -36,7 +36,11 @@ FUSED = {"general_fused_op", "fused_sequential_batch_op"}
 
 
 def read_recipe(
-    path: str | os.PathLike[str], *, parameters: Mapping[str, Any] | None = None, **overrides: Any
+    path: str | os.PathLike[str],
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    models: Mapping[str, str] | None = None,
+    **overrides: Any,
 ) -> Recipe:
     """Read a recipe; paths in it are relative to the working directory.
 
@@ -46,6 +50,7 @@ def read_recipe(
     Args:
         path: A YAML file.
         parameters: Values for the parameters that the recipe declares.
+        models: Paths that replace those of the recipe's models.
         **overrides: Options that replace those of the file; None keeps them.
 
     Raises:
@@ -53,12 +58,12 @@ def read_recipe(
         OSError: The file cannot be read.
     """
     given = {name: located(value, Place(path=f"parameter {name}")) for name, value in (parameters or {}).items()}
-    return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides, given)
+    return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides, given, models or {})
 
 
 def recipe_of(data: Mapping[str, Any], **overrides: Any) -> Recipe:
     """Like `read_recipe`, but from a dict of the same form."""
-    return _Checker(None).recipe(located(data, Place()), overrides, {})
+    return _Checker(None).recipe(located(data, Place()), overrides, {}, {})
 
 
 class _Checker:
@@ -66,7 +71,13 @@ class _Checker:
         self._file = file
         self._problems: list[tuple[Place, str]] = []
 
-    def recipe(self, root: Located, overrides: Mapping[str, Any], given: Mapping[str, Located]) -> Recipe:
+    def recipe(
+        self,
+        root: Located,
+        overrides: Mapping[str, Any],
+        given: Mapping[str, Located],
+        model_paths: Mapping[str, str],
+    ) -> Recipe:
         if not isinstance(root.value, dict):
             raise RecipeError([(root.place, "a recipe is a mapping with dataset, process and export")])
         # Sections that begin with `x-` hold anchors, as in Compose files.
@@ -78,7 +89,7 @@ class _Checker:
         options = self._options(root, overrides)
         self._source_places: list[Place] = []
         self._names_code = bool(options.custom_operators)
-        self._models = read_models(root.get("models"), self._problems)
+        self._models = read_models(root.get("models"), model_paths, self._problems)
         if is_graph:
             return self._graph(root, options, given)
         for value in given.values():

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from jinx._suggest import hint
 from jinx_pipeline.operators.api.model import Model, takes_model
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import ParameterError, hints_of
@@ -13,13 +14,22 @@ from jinx_pipeline.recipe.yaml_text import Located
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-def read_models(section: Located | None, problems: list[tuple[Place, str]]) -> dict[str, Model]:
+def read_models(
+    section: Located | None, paths: Mapping[str, str], problems: list[tuple[Place, str]]
+) -> dict[str, Model]:
     """The models of a recipe by name.
 
     Args:
         section: A mapping from names to models, each a mapping or a path; None: there are none.
+        paths: Paths that replace those of the section.
         problems: Receives mistakes.
     """
+    known = section.children if section is not None and isinstance(section.value, dict) else {}
+    for name in paths:
+        if name not in known:
+            listed = ", ".join(map(str, known))
+            advice = hint(name, map(str, known)) or (f"; it has: {listed}" if known else "")
+            problems.append((Place(), f"the recipe has no model {name!r}{advice}"))
     if section is None or section.value is None:
         return {}
     if not isinstance(section.value, dict):
@@ -35,7 +45,7 @@ def read_models(section: Located | None, problems: list[tuple[Place, str]]) -> d
             problems.append((entry.place, f"the model {name} is a path or a mapping with path or url"))
             continue
         try:
-            models[name] = Model.of(values, name=name)
+            models[name] = Model.of({**values, "path": paths.get(name, values.get("path", ""))}, name=name)
         except (TypeError, ValueError) as error:
             wrong = next((key for key in entry.children if re.match(rf"{key}\b", str(error))), None)
             place = entry.place if wrong is None else entry.children[wrong].place

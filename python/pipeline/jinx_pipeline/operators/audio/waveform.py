@@ -67,6 +67,29 @@ def waveform_of(medium: Media, operator: str) -> Waveform:
     return medium.fact("waveform", decode) if is_kept else decode(medium)
 
 
+def mono_at(medium: Media, operator: str, rate: int) -> "Floats":
+    """The mean of the channels of an audio at a rate, float32 of shape (n,).
+
+    Args:
+        medium: The audio.
+        operator: The name of the operator, for the message if a package is missing.
+        rate: Samples per second.
+
+    Raises:
+        MediaError: As for `waveform_of`.
+    """
+    waveform = waveform_of(medium, operator)
+    mono = np.ascontiguousarray(waveform.mono, dtype=np.float32)
+    if waveform.rate == rate:
+        return mono
+    av = require("av", extra="video", what=operator)
+    frame = av.AudioFrame.from_ndarray(mono[None], format="fltp", layout="mono")
+    frame.sample_rate = waveform.rate
+    resampler = av.AudioResampler(format="fltp", layout="mono", rate=rate)
+    blocks = [block.to_ndarray()[0] for block in (*resampler.resample(frame), *resampler.resample(None))]
+    return np.concatenate(blocks) if blocks else mono[:0]
+
+
 def seconds_of(medium: Media, operator: str) -> float:
     """The duration of an audio in seconds, from its header.
 

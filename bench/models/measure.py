@@ -1,0 +1,118 @@
+"""Times of ours, of a loop by hand and of theirs on the same models and samples."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import jinx
+import jinx_pipeline as jp
+from bench.environments import ROOT, python_of
+from bench.models.loops import LOOPS, Samples
+from bench.models.made import WORDS, Made, samples, save_models
+
+TURNS = 3
+"""The number of alternating runs, of which the median counts."""
+
+
+def cases(made: Made) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The operator for each model, with its parameters; it keeps everything."""
+    everything = {"min_score": -1.0}
+    return {
+        "clip": ("image_text_similarity_filter", {"hf_clip": str(made.clip), **everything}),
+        "vit": ("image_nsfw_filter", {"hf_nsfw_model": str(made.vit), "max_score": 1.0}),
+        "lm": ("llm_perplexity_filter", {"hf_model": str(made.lm), "min_score": 0.0, "max_score": float("inf")}),
+    }
+
+
+def run(folder: Path, count: int, *, is_tiny: bool, with_theirs: bool) -> dict[str, Any]:
+    """All figures."""
+    made = save_models(folder / "models", is_tiny=is_tiny)
+    rows = samples(folder / "images", count)
+    with jinx.Writer(folder / "in.jinx") as writer:
+        writer.write_many(rows)
+    found: dict[str, Any] = {}
+    for name, (operator, parameters) in cases(made).items():
+        ours = _ours(operator, parameters, folder / "in.jinx", name)
+        loop = LOOPS[name](made, "cpu")
+        found[name] = _compared(ours, lambda loop=loop: loop(rows))
+    found["five"] = _five(made, folder / "in.jinx")
+    found["theirs"] = _theirs(folder, made, rows) if with_theirs else None
+    return found
+
+
+def _ours(operator: str, parameters: dict[str, Any], path: Path, name: str) -> Callable[[], list[float]]:
+    """A run over the dataset: its samples are read, images decoded, scores computed, and samples chosen."""
+    made = jp.create(operator, **parameters)
+    (stat,) = made.stats  # pyright: ignore[reportAttributeAccessIssue] - a filter
+    roles = jp.Roles(text="document" if name == "lm" else "text", media_outside=True)
+
+    def call() -> list[float]:
+        kept = made(jinx.open(path), keep_stats=True, roles=roles)
+        scores = [sample["__dj__stats__"][stat] for sample in kept]
+        return [score[0] if isinstance(score, list) else score for score in scores]
+
+    return call
+
+
+def _compared(ours: Callable[[], list[float]], loop: Callable[[], list[float]]) -> dict[str, Any]:
+    """Medians of alternating runs after one of each, and the largest difference of scores."""
+    pairs = zip(ours(), loop(), strict=True)
+    difference = max(abs(one - other) / max(abs(other), 1.0) for one, other in pairs)
+    turns = [(_timed(ours), _timed(loop)) for _ in range(TURNS)]
+    figures = {"difference": difference}
+    for number, name in enumerate(("ours", "loop")):
+        figures |= {f"{name}_{kind}": median(turn[number][at] for turn in turns) for at, kind in enumerate(_KINDS)}
+    return figures
+
+
+_KINDS = ("seconds", "cpu_seconds")
+
+
+def _timed(call: Callable[[], Any]) -> tuple[float, float]:
+    started, cpu_started = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - started, time.process_time() - cpu_started
+
+
+def _five(made: Made, path: Path) -> dict[str, float]:
+    """Five operators with one CLIP model, and one of them alone."""
+    roles = jp.Roles(media_outside=True)
+    clip = {"hf_clip": str(made.clip)}
+    of_text = [
+        jp.create("image_text_similarity_filter", min_score=-1.0, reduce_mode=mode, **clip)
+        for mode in ("avg", "max", "min")
+    ]
+    tags = jp.create("image_tagging_mapper", tags=WORDS[:20], **clip)
+    operators = [*of_text, jp.create("image_embedding_mapper", **clip), tags]
+    calls = {count: partial(_through, operators[:count], path, roles) for count in (1, 5)}
+    turns = [{count: _timed(call) for count, call in calls.items()} for _ in range(TURNS + 1)]
+    return {f"{count}_cpu_seconds": median(turn[count][1] for turn in turns[1:]) for count in calls}
+
+
+def _through(operators: list[Any], path: Path, roles: jp.Roles) -> Any:
+    return jp.FusedOp(operators=operators)(jinx.open(path), roles=roles)
+
+
+def _theirs(folder: Path, made: Made, rows: Samples) -> dict[str, Any]:
+    documents = [{"text": row["document"]} for row in rows]
+    job = {
+        "cases": {
+            name: {
+                "operator": operator,
+                "parameters": {key: value for key, value in parameters.items() if value != float("inf")},
+                "samples": documents if name == "lm" else rows,
+            }
+            for name, (operator, parameters) in cases(made).items()
+        }
+    }
+    (folder / "job.json").write_text(json.dumps(job))
+    command = [python_of("datajuicer-models"), "-m", "bench.models.theirs", folder / "job.json", folder / "theirs.json"]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads((folder / "theirs.json").read_text(encoding="utf-8"))
