@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from jinx_pipeline.llm.answer_files import AnswerFiles, Kept, Spent
 from jinx_pipeline.llm.pace import Pace
 from jinx_pipeline.llm.post import FailedError, RefusedError, post, run
 from jinx_pipeline.llm.service import BudgetError, Service
+from jinx_pipeline.operators.api.answer_files import Kept, Spent, files_of
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.response_cache import AnswerError, NoServiceError
 from jinx_pipeline.operators.api.retry_after import BusyError
@@ -83,7 +83,7 @@ class Client:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._files = None if folder is None else AnswerFiles(folder)
+        self._files = None if folder is None else files_of(folder)
         self._memory: dict[bytes, Kept] = {}
         self._spent = Spent()
         self._failed: dict[bytes, tuple[float, Exception]] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from jinx_pipeline.llm.answer_files import Spent
+from jinx_pipeline.operators.api.answer_files import Spent
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.response_cache import NoServiceError
 

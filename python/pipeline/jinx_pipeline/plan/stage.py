@@ -20,6 +20,7 @@ class Stage:
         writer: Keywords for `jinx.Writer`, with output `"rows"`.
         batch_rows: Rows that operators see at once.
         group: For a source of groups: the operator that makes the samples of a group, before the other operators run.
+        group_number: The place of this operator in the recipe.
         signatures: An operator over keys; its keys of the remaining rows are written next to the part.
         partitions: The number of partitions of these keys.
         ports: The ports besides `out` whose rows are written: `dropped`, `failed`.
@@ -47,6 +48,7 @@ class Stage:
     writer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     batch_rows: int = 1000
     group: Operator | None = None
+    group_number: int = -1
     signatures: Operator | None = None
     partitions: int = 1
     ports: tuple[str, ...] = ()

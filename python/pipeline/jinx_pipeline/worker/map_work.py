@@ -175,7 +175,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain, size: i
         if operator.kind == "grouper" or stage.is_open:
             group = group.opened()  # the keys of a grouper are missing in all samples, or were found
         try:
-            new = chain.call_with_waits(operator.name, group, partial(_samples_of_group, operator, chain.ctx))
+            new = chain.of_group(operator, group, partial(_samples_of_group, operator, chain.ctx))
             samples += new
             numbers += [number] * len(new)
         except BaseException as error:  # noqa: BLE001 - as in `Chain.attempt`

@@ -115,6 +115,7 @@ class Chain:
         self._waited = 0.0
         ctx.begins = self._begin_rows
         self._totals = [_Totals() for _ in stage.operators]
+        self._group_counts: Counter[str] = Counter()
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
         self.port_batches: dict[str, list[Batch]] = {port: [] for port in stage.ports}
@@ -237,6 +238,18 @@ class Chain:
         if os.getpid() != self._pid:
             os._exit(0)
 
+    def of_group(self, operator: Operator, group: Batch, call: Callable[[Batch], Any]) -> Any:
+        """Call a function with a group for the operator that makes samples of groups; returns its result."""
+        try:
+            return self.call_with_waits(operator.name, group, call)
+        finally:
+            self._take_counts(self._group_counts)
+
+    def _take_counts(self, counts: Counter[str]) -> None:
+        """Add what an operator has counted."""
+        counts.update(self.ctx.counts)
+        self.ctx.counts.clear()
+
     def give_up(self, name: str, batch: Batch, error: BaseException) -> None:
         """Record that all rows of a batch are left out."""
         self.bad += [self._bad_row(name, batch.take([row]), error) for row in range(len(batch))]
@@ -244,7 +257,11 @@ class Chain:
     def figures(self) -> list[OperatorFigures]:
         """The figures of each operator."""
         stage = self._stage
-        return [
+        of_group: list[OperatorFigures] = []
+        if stage.group is not None and self._group_counts:
+            counts = dict(self._group_counts)
+            of_group.append(OperatorFigures(stage.group.name, stage.group_number, 0, 0, 0.0, 0.0, 0, counts))
+        return of_group + [
             OperatorFigures(
                 operator.name,
                 number,
@@ -273,8 +290,7 @@ class Chain:
         started, cpu_started = time.perf_counter(), time.process_time()
         # In smaller batches, results that depend on the batch would depend on when a service was busy.
         results = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
-        totals.counts.update(self.ctx.counts)
-        self.ctx.counts.clear()
+        self._take_counts(totals.counts)
         totals.seconds += time.perf_counter() - started
         totals.cpu_seconds += time.process_time() - cpu_started
         totals.rows_in += len(batch)

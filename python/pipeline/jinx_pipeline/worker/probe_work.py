@@ -5,7 +5,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _SHARE_OF_MEMORY = 0.25
 class _OfflineContext(Context):
     """Refuses requests to services: they cost money, and their time says nothing about this machine."""
 
-    def ask(self, url: str, *_: Any, **__: Any) -> Any:
+    def refuse_offline(self, url: str) -> None:
         raise PermissionError(f"the probe does not ask {url}")
 
 

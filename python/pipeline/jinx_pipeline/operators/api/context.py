@@ -64,6 +64,13 @@ class Context:
         self.counts: Counter[str] = Counter()
         self._answers = Answers(self.answers_dir)
 
+    def refuse_offline(self, url: str) -> None:
+        """Refuse requests where none may be sent; before each request to a service.
+
+        Args:
+            url: The URL of the service.
+        """
+
     def each(self, rows: Iterable[T]) -> Iterator[T]:
         """The rows of a batch, for an operator that processes them one by one: `row_seconds` then limits each row."""
         count = 0
@@ -104,6 +111,7 @@ class Context:
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
     ) -> Any:
         """Ask a model behind a URL; see `Answers.ask`. In a run, equal requests are usually sent only once."""
+        self.refuse_offline(url)
         self.begins(0)  # a request has its own time limit
         return self._answers.ask(url, request, seconds=seconds, key_variable=key_variable)
 
@@ -117,6 +125,7 @@ class Context:
         key_variable: str | None = None,
     ) -> list[Any]:
         """Like `ask`, with several concurrent requests; see `Answers.ask_all`."""
+        self.refuse_offline(url)
         self.begins(0)  # requests have their own time limits
         return self._answers.ask_all(url, requests, at_once=at_once, seconds=seconds, key_variable=key_variable)
 

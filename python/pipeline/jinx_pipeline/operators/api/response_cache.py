@@ -5,11 +5,10 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from jinx_pipeline.operators.api.answer_store import AnswerStore
+from jinx_pipeline.operators.api.answer_files import files_of
 from jinx_pipeline.operators.api.retry_after import BUSY_STATUSES, BusyError, seconds_to_wait
 from jinx_pipeline.sample.http_client import HttpError, TooLargeError, post
 
@@ -36,7 +35,7 @@ class Answers:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._store = None if folder is None else AnswerStore(folder)
+        self._files = None if folder is None else files_of(folder)
 
     def ask(
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
@@ -56,16 +55,19 @@ class Answers:
         """
         body = json.dumps(request, sort_keys=True, ensure_ascii=False).encode()
         key = hashlib.blake2b(url.encode() + b"\0" + body, digest_size=16).digest()
-        stored = None if self._store is None else self._store.get(key)
-        if stored is not None:
-            with suppress(ValueError):  # a crash of the machine may have damaged the stored answer
-                return json.loads(stored)
+        if self._files is not None:
+            kept = self._files.get(key)
+            if kept is None:
+                self._files.refresh()
+                kept = self._files.get(key)
+            if kept is not None:
+                return kept.answer
         data = _post(url, body, seconds, key_variable)
         try:
             answer = json.loads(data)
         except ValueError:
             raise AnswerError(f"{url}: the answer is not JSON: {data[:80]!r}") from None
-        return answer if self._store is None else json.loads(self._store.put(key, data))
+        return answer if self._files is None else self._files.put_first(key, answer, {"model": request.get("model")})
 
     def ask_all(
         self,

@@ -214,6 +214,7 @@ class Asking(Operator):
         """The text of each answer, and why it ends."""
         if not messages:
             return []
+        ctx.refuse_offline(service.url)
         client = client_for(ctx, service.settings.answers)
         facts = {"operator": self.name, "prompt": prompt.id, "version": prompt.version}
         ctx.begins(0)  # requests have their own time limits

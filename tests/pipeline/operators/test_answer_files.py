@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from jinx_pipeline.llm import answer_files
-from jinx_pipeline.llm.answer_files import AnswerFiles
+from jinx_pipeline.operators.api import answer_files
+from jinx_pipeline.operators.api.answer_files import AnswerFiles
 
 
 def key(number: int) -> bytes:

@@ -6,10 +6,12 @@ rest of a line that a crash cut off is skipped.
 """
 
 import errno
+import fcntl
 import os
 import re
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -120,6 +122,23 @@ class AnswerFiles:
             self._read_to[name] = number, place + len(line)
             self.spent.add(sum(tokens), cost)
 
+    def put_first(self, key: bytes, answer: Any, facts: dict[str, Any]) -> Any:
+        """Keep an answer without tokens, unless there is one; returns the one that is kept.
+
+        Processes that send the same request at the same moment so get the same answer.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.refresh()
+            if (kept := self.get(key)) is not None:
+                return kept.answer
+            self.put(key, answer, (0, 0), 0.0, facts)
+        return answer
+
     def refresh(self) -> None:
         """Read what processes have added since the last call."""
         with self._lock:
@@ -172,6 +191,12 @@ class AnswerFiles:
         with self._paths[place >> _PLACE_BITS].open("rb") as file:
             file.seek(place & ((1 << _PLACE_BITS) - 1))
             return file.readline()
+
+
+@lru_cache(maxsize=16)
+def files_of(folder: Path) -> AnswerFiles:
+    """The answers in a directory, for all that this process asks."""
+    return AnswerFiles(folder)
 
 
 def _write(file: int, line: bytes) -> None:
