@@ -17,6 +17,7 @@ COMMANDS = {
     "ask": ("jinx_pipeline.cli.ask", "Make a recipe for a request in plain language."),
     "serve": ("jinx_pipeline.cli.serve", "Serve datasets, plans and jobs over HTTP, with a page."),
     "mcp": ("jinx_pipeline.cli.mcp", "Speak the Model Context Protocol, for agents."),
+    "compare": ("jinx_pipeline.cli.compare", "Compare recipes by what a model learns from their outputs."),
     "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
     "convert-schema": ("jinx_pipeline.cli.convert_schema", "Convert samples from one schema to another."),
 }

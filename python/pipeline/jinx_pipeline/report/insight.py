@@ -67,7 +67,7 @@ def changes(columns: Mapping[str, "Values"], filters: Sequence[tuple[str, "Mask"
             if change is not None:
                 found.append(change)
         remaining &= keeps
-    corrected = _corrected([p for change in found for p in (change.p_mean, change.p_shape)])
+    corrected = corrected_p([p for change in found for p in (change.p_mean, change.p_shape)])
     results = [
         replace(change, p_mean=corrected[2 * number], p_shape=corrected[2 * number + 1])
         for number, change in enumerate(found)
@@ -163,7 +163,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
     return min(max(front * (fraction - 1), 0.0), 1.0)
 
 
-def _corrected(p_values: Sequence[float]) -> list[float]:
+def corrected_p(p_values: Sequence[float]) -> list[float]:
     """P-values for many tests at once, by the method of Holm."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     corrected, largest = [1.0] * len(p_values), 0.0

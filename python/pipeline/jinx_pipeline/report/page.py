@@ -107,7 +107,7 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         _operators(result),
         _quarantine(result),
     ]
-    return _document(f"{title}: analysis", parts)
+    return document(f"{title}: analysis", parts)
 
 
 def run_page(recipe: Recipe, result: "RunResult") -> str:
@@ -129,15 +129,16 @@ def run_page(recipe: Recipe, result: "RunResult") -> str:
         f"<h1>{escape(title)}</h1>",
         _facts(facts),
         f'<h2>Graph</h2><div class="card picture">{svg(picture_of(recipe, result))}</div>',
-        f"<h2>Outputs</h2>{_table(['', 'samples', 'size'], outputs)}",
+        f"<h2>Outputs</h2>{table(['', 'samples', 'size'], outputs)}",
         "<h2>Operators</h2>",
         _operators(result),
         _quarantine(result),
     ]
-    return _document(title, parts)
+    return document(title, parts)
 
 
-def _document(title: str, parts: Sequence[str]) -> str:
+def document(title: str, parts: Sequence[str]) -> str:
+    """A page with a title and parts in HTML."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -155,8 +156,8 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table; columns of words are aligned at their beginning, numbers at their end."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """A table, whose cells are HTML; columns of words are aligned at their beginning, numbers at their end."""
     marks = [{"error": ' class="text"'}.get(name, ' class="word"' if name in _WORDS else "") for name in head]
     top = "".join(f"<th{mark}>{cell}</th>" for cell, mark in zip(head, marks, strict=True))
     body = "".join(
@@ -191,7 +192,7 @@ def _overall(statistics: list[Statistic]) -> str:
         ]
         for statistic in statistics
     ]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _histogram(statistic: Statistic) -> str:
@@ -239,7 +240,7 @@ def _heat(figures: Analysis) -> str:
             for value in line.tolist()
         ]
         rows.append([escape(name), *cells])
-    return "<h2>Correlation</h2>" + _table(["", *map(escape, figures.names)], rows, "heat")
+    return "<h2>Correlation</h2>" + table(["", *map(escape, figures.names)], rows, "heat")
 
 
 def _insight(figures: Analysis) -> str:
@@ -260,7 +261,7 @@ def _insight(figures: Analysis) -> str:
     if not rows:
         return ""
     head = ["filter", "statistic", "mean", "effect", "distance", "p of mean", "p of shape"]
-    return f'<h2>What the filters change</h2><p class="soft">{_INSIGHT}</p>{_table(head, rows)}'
+    return f'<h2>What the filters change</h2><p class="soft">{_INSIGHT}</p>{table(head, rows)}'
 
 
 def _probability(value: float) -> str:
@@ -332,7 +333,7 @@ def _operators(result: "RunResult") -> str:
         ]
         for totals in result.operators
     ]
-    return _table(["", "rows in", "rows out", "failed", "seconds", "rows per CPU second", "memory", ""], rows)
+    return table(["", "rows in", "rows out", "failed", "seconds", "rows per CPU second", "memory", ""], rows)
 
 
 def _quarantine(result: "RunResult") -> str:
@@ -344,7 +345,7 @@ def _quarantine(result: "RunResult") -> str:
     ]
     omitted = len(result.bad_rows) - len(rows)
     note = f'<p class="soft">and {omitted:,} more, in quarantine.jsonl</p>' if omitted else ""
-    return f'<h2 class="bad">Rows that failed</h2>{_table(["source", "row", "operator", "error"], rows)}{note}'
+    return f'<h2 class="bad">Rows that failed</h2>{table(["source", "row", "operator", "error"], rows)}{note}'
 
 
 def number(value: float) -> str:
