@@ -37,6 +37,7 @@ _TAG_KEYS = 9
 @click.option(
     "--pack", "plan", metavar="PLAN", type=PATH, help="Show the packs of a plan, which jinx pack --save wrote."
 )
+@click.option("--report", metavar="FILE", type=PATH, help="A report of jinx-pipeline analyze; its bars open samples.")
 @click.option("--tokenizer", type=PATH, help="Show the tokens of samples: a tokenizer.json, or its directory.")
 @click.option(
     "--port", type=click.IntRange(0, _LARGEST_PORT), default=0, help="The port; a free one if it is not given."
@@ -55,6 +56,7 @@ def view(
     tags: str,
     form: str | None,
     plan: str | None,
+    report: str | None,
     tokenizer: str | None,
     port: int,
     opens: bool | None,
@@ -101,6 +103,7 @@ def view(
         tags=(names([tags]) or [])[:_TAG_KEYS],
         form=asked,
         plan=None if plan is None else ShownPlan(plan, datasets[0]),
+        report=None if report is None else Path(report).read_bytes(),
         tokens=None if tokenizer is None else tokens_by(TextTokenizer(tokenizer)),
     )
     server = ViewServer(viewer, port=port, idle_seconds=idle)

@@ -27,6 +27,11 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'; "
     "frame-ancestors {ancestors}"
 )
+# A report has no script, and no picture but its own.
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors {ancestors}"
+)
 _MAX_COLUMNS = 64
 
 
@@ -53,6 +58,7 @@ class Viewer:
         form: What people are asked about each sample; its choices take the place of tags.
         plan: A packing plan of the first dataset.
         tokens: The tokens of a sample, for the page.
+        report: A report of `jinx-pipeline`, an HTML file, whose links lead to samples of the first dataset.
         is_framed: Whether the page may be shown in a frame of another page, as notebooks do.
     """
 
@@ -67,6 +73,7 @@ class Viewer:
         form: Form | None = None,
         plan: PlanPages | None = None,
         tokens: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
+        report: bytes | None = None,
     ) -> None:
         self.datasets = datasets
         self.start = dict(start)
@@ -76,7 +83,10 @@ class Viewer:
         self._form = None if form is None else asdict(form)
         self._plan = plan
         self._tokens = tokens
-        self._policy = POLICY.format(ancestors="*" if is_framed else "'none'")
+        self._report = report
+        self._policy, self._report_policy = (
+            policy.format(ancestors="*" if is_framed else "'none'") for policy in (POLICY, _REPORT_POLICY)
+        )
         self._page = _page_files()
 
     def application(self) -> Starlette:
@@ -87,6 +97,7 @@ class Viewer:
             Route("/about", self.about),
             Route("/notes", _answering(self.notes)),
             Route("/notes", self.take_note, methods=["POST"]),
+            Route("/report", self.report),
             Route("/packs", _answering(self.packs)),
             Route("/{dataset:int}/tokens/{sample:int}", _answering(self.tokens)),
             Route("/{dataset:int}/rows", _answering(self.rows)),
@@ -118,8 +129,17 @@ class Viewer:
                 "version": __version__,
                 "plan": None if self._plan is None else self._plan.about(),
                 "tokens": self._tokens is not None,
+                "report": self._report is not None,
             }
         )
+
+    def report(self, request: Request) -> Response:
+        """The report; with a query, the samples that it selects."""
+        if self._report is None:
+            return problem("no report is shown; begin the viewer with --report FILE", 404)
+        if request.url.query:
+            return Response(status_code=303, headers={"location": f"./?{request.url.query}"})
+        return Response(self._report, headers={"content-security-policy": self._report_policy}, media_type="text/html")
 
     def packs(self, request: Request) -> Response:
         """A page of packs."""

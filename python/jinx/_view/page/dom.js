@@ -34,6 +34,7 @@ const SHAPES = {
   table: "M4 5h16v14H4zM4 10h16M4 14.5h16M10 10v9",
   packs: "M4 6h9v4H4zM15 6h5v4h-5zM4 14h5v4H4zM11 14h9v4h-9z",
   beside: "M4 5h7v14H4zM13 5h7v14h-7z",
+  report: "M5 20V10M12 20V4M19 20v-7",
   code: "M9 7l-5 5 5 5M15 7l5 5-5 5",
   light: "M12 8a4 4 0 100 8 4 4 0 000-8zM12 2v3M12 19v3M2 12h3M19 12h3M5 5l2 2M17 17l2 2M19 5l-2 2M7 17l-2 2",
   help: "M9 9a3 3 0 116 0c0 2-3 2.5-3 4.5M12 17.5v.5",

@@ -264,14 +264,16 @@ class Page {
     const sort = this.state.get("sort");
     if (!orders.some(([key]) => key === sort)) orders.push([sort, sort]);
     const select = h("select", { "aria-label": "Order", on: { change: (/** @type {any} */ event) => this.state.set({ sort: event.target.value, at: null }) } }, ...orders.map(([key, name]) => h("option", { value: key, selected: key === sort }, name)));
-    place("tools").replaceChildren(
+    const tools = [
       sideButton(() => document.body.classList.toggle("side-open")),
       select,
       h("div", { class: "segments", role: "group", "aria-label": "Layout" }, ...layouts),
+      this.about.report && h("a", { href: "report", class: "icon-button", "aria-label": "Report", title: "Report" }, icon("report")),
       iconButton("Copy as Python", "code", () => copyPython(this)),
       iconButton("Light or dark", "light", () => switchTheme()),
       iconButton("Keys and help", "help", () => askForHelp()),
-    );
+    ];
+    place("tools").replaceChildren(...tools.filter(Boolean));
   }
 
   drawStatus() {

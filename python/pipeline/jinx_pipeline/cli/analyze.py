@@ -22,7 +22,7 @@ from jinx_pipeline.cli.running import examples, print_result, result_of, run_opt
     "--report", type=click.Path(), default="report.html", show_default=True, help="The report, one HTML file."
 )
 @click.option("--restart", is_flag=True, help="Forget an earlier analysis.")
-@click.option("--view", "is_viewed", is_flag=True, help="Show the samples with their statistics in jinx view.")
+@click.option("--view", "is_viewed", is_flag=True, help="Show the samples and the report in jinx view.")
 @run_options
 def analyze(
     recipe: str,
@@ -59,5 +59,5 @@ def analyze(
     click.echo(f"report: {report}", err=True)
     if is_viewed:
         # As a command of its own, which ends with Ctrl-C.
-        subprocess.run([sys.executable, "-m", "jinx", "view", out], check=False)  # noqa: S603
+        subprocess.run([sys.executable, "-m", "jinx", "view", out, "--report", report], check=False)  # noqa: S603
     return code

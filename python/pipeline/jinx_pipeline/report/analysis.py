@@ -38,6 +38,7 @@ class Statistic:
         edges: The edges of the bins, one more than there are bins.
         bounds: The smallest and largest value that the recipe keeps; None: no bound.
         kept: The share of the values within the bounds.
+        is_list: Whether a sample has several values.
         lowest: Positions and values of the samples with the smallest values.
         highest: Positions and values of the samples with the largest values.
     """
@@ -55,6 +56,7 @@ class Statistic:
     edges: list[float]
     bounds: tuple[float | None, float | None]
     kept: float
+    is_list: bool
     lowest: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
     highest: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
 
@@ -105,10 +107,13 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
                 column[owners] = values
                 columns[name] = column
             if len(values):
+                is_list = kind.startswith("list")
                 low, high = operator.bounds.get(name, (None, None))
                 bounds = _bound(operator, low), _bound(operator, high)
                 statistics.append(
-                    _statistic(name, operator.name, owners, values, missing, bounds=bounds, extremes=extremes)
+                    _statistic(
+                        name, operator.name, owners, values, missing, bounds=bounds, is_list=is_list, extremes=extremes
+                    )
                 )
     names = list(columns)
     correlation = _correlation(list(columns.values()))
@@ -153,6 +158,7 @@ def _statistic(
     missing: int,
     *,
     bounds: tuple[float | None, float | None],
+    is_list: bool,
     extremes: int,
 ) -> Statistic:
     # Otherwise a few outliers would put all other values into one bin.
@@ -180,6 +186,7 @@ def _statistic(
         edges.tolist(),
         bounds,
         float(is_kept.mean()),
+        is_list,
         *ends,
     )
 

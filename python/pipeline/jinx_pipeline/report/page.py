@@ -5,10 +5,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import numpy as np
 
 from jinx._sizes import natural_size
+from jinx._view.query import expression_name
+from jinx_pipeline.operators.api.batch import STATS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
 from jinx_pipeline.report.graph_picture import picture_of
@@ -34,7 +37,10 @@ _INSIGHT = (
     "(Kolmogorov-Smirnov); the "
     "probabilities of chance (Welch's t-test, Kolmogorov-Smirnov test) are corrected for all comparisons (Holm)."
 )
-_LEGEND = "Darker bars lie within the thresholds of the recipe. One percent of the values, at the ends, is not drawn."
+_LEGEND = (
+    "Darker bars lie within the thresholds of the recipe. One percent of the values, at the ends, is not drawn. Where "
+    "jinx view --report shows this page, a bar opens its samples."
+)
 
 _STYLE = """
 :root { --ink: #1d2433; --soft: #5b6579; --line: #dfe4ec; --back: #f6f7f9; --card: #fff; --bar: #9db4d8;
@@ -63,6 +69,7 @@ svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text 
   margin: 0.5rem 0 1.2rem; }
 .end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem 0.6rem;
   font-size: 0.82rem; overflow-wrap: anywhere; } .end b { font-size: 0.95rem; } .end .soft { float: right; }
+svg a:hover { opacity: 0.7; }
 .end img { display: block; width: 100%; height: 6rem; margin-top: 0.4rem; object-fit: contain; border-radius: 4px;
   background: var(--back); }
 .end p { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden;
@@ -203,12 +210,16 @@ def _histogram(statistic: Statistic) -> str:
     for index, count in enumerate(statistic.counts):
         middle = (statistic.edges[index] + statistic.edges[index + 1]) / 2
         is_kept = (low is None or middle >= low) and (high is None or middle <= high)
+        edges = statistic.edges[index : index + 2]
         height = (_HEIGHT - 24) * count / peak
         color = "var(--kept)" if is_kept else "var(--bar)"
-        bars.append(
+        bar = (
             f'<rect x="{index * step:.1f}" y="{_HEIGHT - 22 - height:.1f}" width="{step - 1:.1f}" '
-            f'height="{height:.1f}" fill="{color}"/>'
+            f'height="{height:.1f}" fill="{color}"><title>{number(edges[0])} to {number(edges[1])}: {count:,}</title>'
+            "</rect>"
         )
+        is_last = index == len(statistic.counts) - 1
+        bars.append(bar if statistic.is_list or not count else _link(_within(statistic.name, edges, is_last), bar))
     ends = (
         f'<text x="0" y="{_HEIGHT - 4}">{number(statistic.edges[0])}</text>'
         f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{number(statistic.edges[-1])}</text>'
@@ -216,9 +227,20 @@ def _histogram(statistic: Statistic) -> str:
     limits = _limits(low, high)
     return (
         f'<div class="card"><h3>{escape(statistic.name)}</h3><p class="soft">{escape(statistic.operator)}: {limits}, '
-        f'keeps {statistic.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Histogram of '
+        f'keeps {statistic.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="group" aria-label="Histogram of '
         f'{escape(statistic.name)}">{"".join(bars)}{ends}</svg></div>'
     )
+
+
+def _within(name: str, edges: Sequence[float], is_last: bool) -> str:  # noqa: FBT001 - one caller
+    """The expression that selects the samples of a bar."""
+    path = expression_name([STATS, name])
+    return f"{path} >= {edges[0]!r} and {path} {'<=' if is_last else '<'} {edges[1]!r}"
+
+
+def _link(where: str, content: str) -> str:
+    """A link to samples, which works where `jinx view --report` shows the page."""
+    return f'<a href="?{urlencode({"where": where})}">{content}</a>'
 
 
 def _limits(low: float | None, high: float | None) -> str:
@@ -281,7 +303,7 @@ def _extremes(dataset: "jinx.Dataset", recipe: Recipe, statistic: Statistic) -> 
     blocks: list[str] = []
     for title, entries in (("lowest", statistic.lowest), ("highest", statistic.highest)):
         cells = "".join(
-            f'<div class="end"><b>{number(value)}</b><span class="soft">row {row}</span>'
+            f'<div class="end"><b>{number(value)}</b><a class="soft" href="?sample={row}">row {row}</a>'
             f"{_preview(dataset, recipe, row)}</div>"
             for row, value in entries
         )

@@ -22,7 +22,7 @@ class HumanAnnotationMapper(Annotation):
     `jinx-pipeline resume` goes on once they are answered. A sample without an answer, if the run goes on without it,
     has null.
 
-        - human_annotation_mapper: {question: Is the caption right?, choices: [right, wrong], columns: [image, caption]}
+        create("human_annotation_mapper", question="Is the caption right?", choices=["right", "wrong"])
 
     Attributes:
         question: The question.

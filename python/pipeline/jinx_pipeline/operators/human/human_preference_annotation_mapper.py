@@ -18,7 +18,7 @@ class HumanPreferenceAnnotationMapper(Annotation):
     It waits for people as `human_annotation_mapper` does. If they find both equally good, disagree or give no answer,
     both columns are null.
 
-        - human_preference_annotation_mapper: {answer1_key: answer_a, answer2_key: answer_b}
+        create("human_preference_annotation_mapper", answer1_key="answer_a", answer2_key="answer_b")
 
     Attributes:
         prompt_key: The column with the prompt.
