@@ -12,7 +12,11 @@ BASE64 = {
     "contentEncoding": "base64",
     "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
 }
-FEATURES = {"type": "array", "items": {"enum": ["view"]}, "uniqueItems": True, "description": "See versions.md."}
+
+
+def features(*known: str) -> dict:
+    """A list of features that a reader must know."""
+    return {"type": "array", "items": {"enum": known}, "uniqueItems": True, "description": "See versions.md."}
 
 
 def component(suffix: str) -> dict:
@@ -71,6 +75,32 @@ COLUMN = record(
             "else": {"not": {"required": ["offsets"]}},
         },
         {"if": {"properties": {"kind": {"const": "length"}}}, "then": {"properties": {"dtype": {"enum": INT_TYPES}}}},
+    ],
+)
+OWN = record(
+    {
+        "path": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 1},
+        "kind": {"const": "value"},
+        "dtype": {"enum": ["bool", *INT_TYPES, "float16", "float32", "float64", "utf8"]},
+        "rows": {**UINT, "minimum": 1},
+        "width": {"type": "integer", "minimum": 1, "maximum": 1 << 20},
+        "nulls": {**UINT, "minimum": 1},
+        "validity": REF,
+        "data": REF,
+        "offsets": REF,
+    },
+    optional=("width", "nulls", "validity", "offsets"),
+    dependentRequired={"nulls": ["validity"], "validity": ["nulls"]},
+    allOf=[
+        {
+            "if": {"properties": {"dtype": {"const": "utf8"}}},
+            "then": {"required": ["offsets"]},
+            "else": {"not": {"required": ["offsets"]}},
+        },
+        {
+            "if": {"required": ["width"]},
+            "then": {"properties": {"dtype": {"not": {"enum": ["bool", "utf8"]}}}},
+        },
     ],
 )
 FIELD = record(
@@ -138,7 +168,7 @@ FOOTER = record(
         "compress_ratio": {"type": "number"},
         "ext_sep": {"const": "."},
         "split": TEXT,
-        "features_required": FEATURES,
+        "features_required": features("view", "own_columns"),
         "writer": TEXT,
         "id": HEX32,
         "sidecar": {"anyOf": [{"type": "null"}, record({"name": component(""), "length": {**UINT, "minimum": 64}})]},
@@ -147,6 +177,7 @@ FOOTER = record(
         "base": {"type": "array", "items": {"$ref": "#/$defs/base"}, "minItems": 1, "maxItems": 300_000},
         "positions": REF,
         "drop": {"type": "array", "items": TEXT, "uniqueItems": True},
+        "own": {"type": "array", "items": {"$ref": "#/$defs/own"}, "minItems": 1},
         "fields": {"type": "array", "items": {"$ref": "#/$defs/field"}},
         "arrow_schema": BASE64,
         "columns": {"type": "array", "items": {"$ref": "#/$defs/column"}},
@@ -166,6 +197,7 @@ FOOTER = record(
         "base",
         "positions",
         "drop",
+        "own",
         "arrow_schema",
         "meta",
     ),
@@ -201,6 +233,7 @@ FOOTER["$defs"] = {
     "array": ARRAY,
     "base": BASE,
     "column": COLUMN,
+    "own": OWN,
     "field": FIELD,
 }
 MANIFEST = record(
@@ -208,7 +241,7 @@ MANIFEST = record(
         "format": {"const": "jinx"},
         "version": {"type": "string", "pattern": r"^1\.[1-9][0-9]*$"},
         "generation": {**UINT, "minimum": 1},
-        "features_required": FEATURES,
+        "features_required": features("view"),
         "split": {"type": ["string", "null"]},
         "num_samples": UINT,
         "shards": {

@@ -238,8 +238,9 @@ class Reader:
     def _is_closed(self) -> bool: ...
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
-    ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:
-        """(dtype, data, validity bitmap, utf8 offsets) over all shards, before the view; None if a shard lacks it."""
+    ) -> tuple[str, Any, bytes | None, bytes | None, int | None, bool] | None:
+        """(dtype, data, validity bitmap, utf8 offsets, numbers of each vector, whether the type is the column's own)
+        over all shards, before the view; None if a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
         """The same as from the index, but read from rows, in parallel, in view order, without decoding media. Also
         returns whether any sample has a value at the path, even null."""
@@ -623,9 +624,20 @@ def join(parts: Sequence[Reader]) -> Rows | None:
 def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
     """A saved view over its bases."""
 
+@final
+class TypedColumns:
+    """Own columns of a view that its file will have as typed arrays."""
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, in order."""
+
+def typed_columns(dataset: Reader) -> TypedColumns:
+    """Columns that a view adds to its files and whose values are arrays of one type."""
+
 def view_footer(path: str) -> str | None:
-    """The content of a saved view's footer, as JSON text: id, num_samples, rows, base, drop, has_positions; None for
-    other files."""
+    """The content of a saved view's footer, as JSON text: id, num_samples, rows, base, drop, own,
+    has_positions; None for other files."""
 
 def open_view_footer(file: Reader) -> str | None:
     """Like `view_footer`, for the open file of a view."""

@@ -25,14 +25,19 @@ class Media:
 class View:
     """What a saved view shows; `lines` holds the line offsets of each base of plain JSON lines, None for any other."""
 
-    def __init__(self, bases: list[dict], lines: list[list[int] | None], positions: list[int] | None, drop: list[str]) -> None:
+    def __init__(self, bases: list[dict], lines: list[list[int] | None], positions: list[int] | None, drop: list[str],
+                 typed: dict[str, tuple[str, list]] | None = None) -> None:  # fmt: skip
         self.bases, self.lines, self.positions, self.drop = bases, lines, positions, drop
+        self.typed, self.own = typed or {}, list[dict]()
         self.samples = sum(base["num_samples"] for base in bases) if positions is None else len(positions)
 
     def canonical(self) -> bytes:
         """What the id covers besides the rows."""
         bases = [{name: base[name] for name in ("kind", "id", "num_samples", "markers") if name in base} for base in self.bases]
-        return orjson.dumps({"base": bases, "drop": self.drop}) + np.array(self.positions or [], "<u8").tobytes()
+        shown = orjson.dumps({"base": bases, "drop": self.drop}) + np.array(self.positions or [], "<u8").tobytes()
+        own = [{"name": column["path"][0], "dtype": column["dtype"], "width": column.get("width", 0),
+                "x": [column[name]["x"] for name in ("validity", "data", "offsets") if name in column]} for column in self.own]  # fmt: skip
+        return shown + (orjson.dumps({"own": own}) if own else b"")
 
 
 def x(data: bytes) -> str:
@@ -206,7 +211,25 @@ class Writer:
         shown: dict = {"rows": len(self.lines), "base": [base | index for base, index in zip(view.bases, indexes, strict=True)]}
         if view.positions is not None:
             shown["positions"] = self.array(np.array(view.positions, "<u8").tobytes())
-        return shown | ({"drop": view.drop} if view.drop else {})
+        view.own = [self._typed(name, *column) for name, column in view.typed.items()]
+        return shown | ({"drop": view.drop} if view.drop else {}) | ({"own": view.own} if view.own else {})
+
+    def _typed(self, name: str, dtype: str, values: list) -> dict:
+        """A typed column: numbers, bools, strings, or lists of numbers of one length."""
+        entry: dict = {"path": [name], "kind": "value", "dtype": dtype, "rows": len(values)}
+        width = next((len(value) for value in values if isinstance(value, list)), 0)
+        if width:
+            entry["width"] = width
+        if None in values:
+            entry["nulls"] = values.count(None)
+            entry["validity"] = self.array(np.packbits([value is not None for value in values], bitorder="little").tobytes())
+        if dtype == "utf8":
+            texts = [(value or "").encode() for value in values]
+            offsets = np.cumsum([0, *map(len, texts)]).astype("<u8").tobytes()
+            return entry | {"data": self.array(b"".join(texts)), "offsets": self.array(offsets)}
+        missing: object = [0] * width if width else 0
+        array = np.array([missing if value is None else value for value in values], np.dtype(dtype).newbyteorder("<"))
+        return entry | {"data": self.array(array.tobytes())}
 
     def _field_list(self) -> list[dict]:
         tops = dict.fromkeys(path[0] for path in self.fields if path)
@@ -274,7 +297,7 @@ class Writer:
             "num_samples": view.samples if view else len(self.lines), "shard_id": more.pop("shard_id", -1), "version": "1.1", "encoding": self.encoding,
             "binary_threshold": 64, "compression": "zst", "index_compression": "zst", "compress_threshold": 128,
             "compress_ratio": 0.9, "ext_sep": ".", **({"split": more.pop("split")} if "split" in more else {}),
-            "features_required": ["view"] if view else [], "writer": "jinx-vectors 1", "id": identity.hexdigest(),
+            "features_required": (["view", "own_columns"] if view.own else ["view"]) if view else [], "writer": "jinx-vectors 1", "id": identity.hexdigest(),
             "sidecar": {"name": name, "length": len(self.body)} if has_sidecar else None, "line_hash": hash_entry, **shown,
             "fields": self._field_list(), "columns": columns, "meta": more.pop("meta", {}), **more,
         }  # fmt: skip

@@ -65,7 +65,8 @@ def test_columns_of_every_kind(name, ds, tmp_path):
     order = [7, 3, 3, 0]
     assert samples.plain([sample["new"] for sample in view[order]]) == samples.plain([expected[i] for i in order])
     column = view["new"]
-    assert samples.plain(column.tolist() if isinstance(column, np.ndarray) else list(column)) == samples.plain(expected)
+    is_scalar = isinstance(column, np.ndarray) and column.ndim == 1
+    assert samples.plain(column.tolist() if is_scalar else list(column)) == samples.plain(expected)
     view[order].save(tmp_path / "v.jinx")
     saved = jinx.open(tmp_path / "v.jinx")
     assert samples.plain(saved.to_list()) == samples.plain(view[order].to_list())

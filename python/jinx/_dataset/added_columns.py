@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
+# dtype, little-endian values, validity bits (None: all are valid), and the numbers of each vector (None: no vectors).
+Numbers = tuple[str, bytes, bytes | None, int | None]
 _NAMED = 5
+# Bytes of the largest numbers in a typed column, and numbers of the longest vectors.
+_LARGEST, _LONGEST = 8, 1 << 20
 # The lengths that training needs, and the key of their settings in Arrow tables.
 _LENGTHS = ("num_tokens", "input_ids")
 _ARROW_LENGTHS = b"jinx.annotate"
@@ -81,17 +85,22 @@ class ArrayColumn:
     def __len__(self) -> int:
         return len(self.values)
 
-    def numbers(self) -> tuple[str, bytes, bytes | None] | None:
-        """For a one-dimensional array of numbers: dtype, little-endian values and validity bits; otherwise None."""
+    def numbers(self) -> Numbers | None:
+        """For an array of numbers or of vectors: dtype, little-endian values, validity and width; otherwise None."""
         import numpy as np
 
-        if self.values.ndim != 1 or self.values.dtype.kind not in "biuf":
+        if not _is_typed(self.values):
             return None
         values = cast("Any", np.ma.getdata(self.values))
-        values = values.astype("<f8" if values.dtype.kind == "f" else values.dtype.newbyteorder("<"), copy=False)
-        mask = np.ma.getmaskarray(self.values)
+        values = values.astype(
+            "<f8" if values.dtype.itemsize > _LARGEST else values.dtype.newbyteorder("<"), copy=False
+        )
+        mask = np.ma.getmaskarray(self.values).reshape(len(values), values[:1].size or 1)
+        if not (mask == mask[:, :1]).all():
+            return None  # numbers are missing in a vector
+        mask = mask[:, 0]
         validity = np.packbits(~mask, bitorder="little").tobytes() if mask.any() else None
-        return values.dtype.name, values.tobytes(), validity
+        return values.dtype.name, values.tobytes(), validity, values.shape[1] if values.ndim > 1 else None
 
     def type_text(self) -> str:
         """The Python type for the dtype."""
@@ -120,7 +129,7 @@ class ArrowColumn:
     def __len__(self) -> int:
         return len(self.values)
 
-    def numbers(self) -> tuple[str, bytes, bytes | None] | None:
+    def numbers(self) -> Numbers | None:
         """See `ArrayColumn.numbers`."""
         import numpy as np
 
@@ -192,6 +201,13 @@ class JoinedColumn:
         """The type of the column in the other dataset."""
         text: str = self.dataset.schema[self.name]
         return f"{text} or None" if (self.positions < 0).any() and "None" not in text.split(" or ") else text
+
+
+def _is_typed(values: Any) -> bool:
+    """Whether an array has numbers, or vectors of numbers, of one type."""
+    if values.ndim == 1:
+        return values.dtype.kind in "biuf"
+    return values.ndim == 2 and values.dtype.kind in "iuf" and 0 < values.shape[1] <= _LONGEST  # noqa: PLR2004 - vectors
 
 
 def types_of(values: Sequence[Any]) -> str:

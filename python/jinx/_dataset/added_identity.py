@@ -51,8 +51,13 @@ def _values_of(dataset: Reader, name: str, column: Any) -> Any:
             _order(dataset),
         ]
     if numbers := column.numbers():
-        dtype, data, validity = numbers
-        return [dtype, _core.hash_bytes(data), _core.hash_bytes(validity or b""), _order(dataset)]
+        dtype, data, validity, width = numbers
+        return [
+            dtype if width is None else [dtype, width],
+            _core.hash_bytes(data),
+            _core.hash_bytes(validity or b""),
+            _order(dataset),
+        ]
     shown = dataset._derive(columns=[name], transforms=[], decoders=None)
     try:
         return [_core.hash_bytes(block._fingerprints([[name]])) for block in _blocks(shown)]

@@ -59,10 +59,10 @@ def column(dataset: Reader, name: str) -> Any:
     path = parse_name(dataset, name)
     stored = _indexed(dataset, path, "value")
     if stored is not None:
-        values, present, is_nullable = stored
+        values, present, is_nullable, is_typed = stored
         if isinstance(values, list):
             return values  # pyright: ignore[reportUnknownVariableType]
-        return _masked(_widened(values), present, is_nullable=is_nullable)
+        return _masked(values if is_typed else _widened(values), present, is_nullable=is_nullable)
     return _typed_by_files(dataset, path, _values(dataset, path))
 
 
@@ -133,8 +133,10 @@ def from_index(dataset: Reader, path: list[str], kind: Literal["value", "length"
     return None if stored is None else stored[:2]
 
 
-def _indexed(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any, bool] | None":
-    """Like `from_index`, and whether any sample of the files, in the view or not, lacks a value."""
+def _indexed(
+    dataset: Reader, path: list[str], kind: Literal["value", "length"]
+) -> "tuple[Any, Any, bool, bool] | None":
+    """Like `from_index`, whether any sample of the files lacks a value, and whether the type is the column's own."""
     if dataset._transforms:
         return None
     stored = dataset._column(path, kind)
@@ -142,7 +144,7 @@ def _indexed(dataset: Reader, path: list[str], kind: Literal["value", "length"])
         return None
     import numpy as np
 
-    dtype, data, validity, offsets = stored
+    dtype, data, validity, offsets, width, is_typed = stored
     rows = None if dataset._indices is None else np.frombuffer(dataset._indices, dtype="<u8").astype(np.int64)
     present, is_nullable = None, False
     if validity is not None:
@@ -152,9 +154,10 @@ def _indexed(dataset: Reader, path: list[str], kind: Literal["value", "length"])
         present = present if rows is None else present[rows]
         present = None if present.all() else present
     if dtype == "utf8":
-        return _strings(data, offsets or b"", rows, present), present, is_nullable
+        return _strings(bytes(data), offsets or b"", rows, present), present, is_nullable, is_typed
     values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
-    return (values if rows is None else values[rows]), present, is_nullable
+    values = values if width is None else values.reshape(-1, width)
+    return (values if rows is None else values[rows]), present, is_nullable, is_typed
 
 
 def packed(values: list[Any]) -> Any:
@@ -195,6 +198,7 @@ def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
     import numpy as np
 
     mask = np.zeros(len(values), dtype=np.bool_) if present is None else ~present
+    mask = np.broadcast_to(mask.reshape(-1, *[1] * (values.ndim - 1)), values.shape)
     if values.dtype.kind == "f" and mask.any():
         values = values.copy()
         values[mask] = np.nan

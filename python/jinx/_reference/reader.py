@@ -29,7 +29,7 @@ from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest, xxh3_128_hexdigest
 from zstandard import CONTENTSIZE_UNKNOWN, ZstdDecompressor, get_frame_parameters
 
 MAX_VALUE, MAX_WINDOW, MAX_DEPTH, MAX_CODECS = 2 << 30, 1 << 27, 256, 3  # limits.md
-MAX_BASES, MAX_PATH = 300_000, 4096
+MAX_BASES, MAX_PATH, MAX_VECTOR = 300_000, 4096, 1 << 20
 SIDECAR_MAGIC, SNAPPY_MAGIC, ZSTD_MAGIC = b"\x89BINX\r\n\x1a", b"\xff\x06\x00\x00sNaPpY", b"\x28\xb5\x2f\xfd"
 INTS, FLOATS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)], ["float32", "float64"]
 FLOAT, NUMBER, CODEC = "|".join(FLOATS), "|".join(INTS + FLOATS), "(?:zst|gz|br|bz2|lz4|lzma|xz|snappy)"
@@ -91,9 +91,7 @@ def parse(data: bytes, *, unique: bool, max_depth: int = MAX_DEPTH, error: type[
     return value
 
 
-def parse_table(
-    data: bytes, *supported: str
-) -> tuple[dict, bool]:  # `known` features; and whether it is 1.1 (versions.md 1, checksums.md)
+def parse_table(data: bytes, *supported: str) -> tuple[dict, bool]:  # whether it is 1.1: versions.md 1, checksums.md
     table = parse(data, unique=True, max_depth=128, error=CorruptFileError)
     version = re.fullmatch("([0-9]+)[.]([0-9]+)", table.get("version", "1.0"))
     need(version, "malformed version")
@@ -152,8 +150,9 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         end = int(trailer[1])
         footer = self.data[end : trailer.start(1)].rstrip(b" \t\r\n")
         need(footer[:1] == b"{", "no footer at the footer offset")
-        self.footer, self.new = table, new = parse_table(footer, "view")
+        self.footer, self.new = table, new = parse_table(footer, "view", "own_columns")
         self.is_view = new and "view" in table["features_required"]
+        need(self.is_view or not new or not table["features_required"], "own columns without a view")
         defaults = {} if new else {"ext_sep": ".", "encoding": "a85"}
         self.samples, sep, encoding = take(defaults | table, num_samples=int, ext_sep=str, encoding=str)
         [self.count] = take(table, rows=int) if self.is_view else [self.samples]  # views.md 1
@@ -177,15 +176,15 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
         need(not self.is_view or chain[-1:] == ["view"], "the index of a view under another key")
         chain = chain[: len(chain) - self.is_view]
         need(re.fullmatch(rf"npy(\.bin|(\.{CODEC})*)", ".".join(chain)), "unknown form of index", UnsupportedError)
-        of_sidecar = new and chain[-1] == "bin"
-        raw = self._array(table[key], "u1") if of_sidecar else self._payload(table[key], chain)
+        raw = self._array(table[key], "u1") if new and chain[-1] == "bin" else self._payload(table[key], chain)
         self.offsets = offsets = np.frombuffer(bytes(raw), "<u8").tolist()
         if self.is_view and self.count == 0:
             need(not offsets and not self.hashes and end == 0, "lines in a view without rows")
             return
         need(offsets == sorted(set(offsets)) and len(offsets) == self.count + 1 and offsets[-1] <= end, "index")
-        ends = not new or (offsets[0] == 0 and offsets[-1] == end and len(self.hashes) == self.count)
-        need(ends, "ends of the index, or length of line_hash")
+        need(
+            not new or (offsets[0] == 0 and offsets[-1] == end and len(self.hashes) == self.count), "ends of the index"
+        )
 
     @cached_property
     def sidecar(self) -> bytes | None:  # binx.md 2 to 4
@@ -297,16 +296,22 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
 
     @failures_mean_damage()
     def column(self, entry: dict) -> list:  # columns.md 1
+        need(entry["dtype"] in [*INTS, "bool", "float64", "utf8"] and "width" not in entry, "dtype of a column")
+        return self.cells(entry, self.count)
+
+    def cells(self, entry: dict, count: int) -> list:
         values = self._array(entry["data"], "u1" if entry["dtype"] == "utf8" else entry["dtype"])
         if entry["dtype"] == "utf8":
             text, cuts = bytes(values), self._array(entry["offsets"], "<u8")
             need(cuts[0] == 0 and cuts == sorted(cuts) and cuts[-1] == len(text), "offsets of a column")
-            values = [text[cuts[i] : cuts[i + 1]].decode() for i in range(self.count)]
+            values = [text[cuts[i] : cuts[i + 1]].decode() for i in range(count)]
+        elif "width" in entry:
+            values = list(np.array(values, entry["dtype"]).reshape(-1, entry["width"]))
         if "validity" in entry:
             bits = np.unpackbits(np.array(self._array(entry["validity"], "u1"), "u1"), bitorder="little")
-            values = [value if bit else None for value, bit in zip(values, bits[: self.count], strict=True)]
-        is_known = entry["dtype"] in [*INTS, "bool", "float64", "utf8"]
-        need(is_known and len(values) == entry["rows"] == self.count, "dtype or rows of a column")
+            need(len(bits) == -(-count // 8) * 8 and not bits[count:].any(), "validity of a column")
+            values = [value if bit else None for value, bit in zip(values, bits[:count], strict=True)]
+        need(len(values) == entry["rows"] == count, "rows of a column")
         return values
 
 
@@ -359,19 +364,31 @@ def local_path(url: str) -> Path | None:  # views.md 2; None for a URL that is n
 class View:  # views.md; `view[i]` is a sample
     def __init__(self, own: Pair) -> None:
         self.own, self.footer, self.column, self.count = own, own.footer, own.column, own.samples
-        entries, drop = take({"drop": []} | own.footer, base=list, drop=list)
-        need(all(isinstance(name, str) for name in drop) and len(set(drop)) == len(drop), "drop")
+        entries, drop, typed = take({"drop": [], "own": []} | own.footer, base=list, drop=list, own=list)
+        need(entries and all(isinstance(name, str) for name in drop) and len(set(drop)) == len(drop), "base or drop")
         self.names = {field["path"][0] for field in own.footer["fields"]}
-        self.hidden = {*drop, *self.names}
-        need(entries, "no bases")
+        need(bool(typed) == ("own_columns" in own.footer["features_required"]) == ("own" in own.footer), "own")
+        self.typed = {entry["path"][0]: self._typed(entry) for entry in typed}
+        need(len({*self.names, *self.typed}) == len(self.names) + len(typed), "an own column twice")
+        self.hidden = {*drop, *self.names, *self.typed}
         need(len(entries) <= MAX_BASES, "too many bases", LimitError)
         samples = [self._check(entry) for entry in entries]
-        need(sum(samples) < 2**64, "more samples than 64 bits count")
-        need("positions" in own.footer or sum(samples) == self.count, "num_samples")
         has = "positions" in own.footer
+        need(sum(samples) < 2**64 and (has or sum(samples) == self.count), "num_samples, or more than 64 bits count")
         self.positions = own._array(own.footer["positions"], "<u8") if has else range(self.count)
         need(len(self.positions) == self.count, "length of positions")
         self.parts = [(part, i) for entry in entries for part in self._base(entry) for i in range(part.count)]
+
+    def _typed(self, entry: dict) -> list:  # views.md 7
+        dtype, kind, path, width = take({"width": 1} | entry, dtype=str, kind=str, path=list, width=int)
+        need([kind, *map(type, path)] == ["value", str] and 0 < width <= MAX_VECTOR and self.count, "own column")
+        numbers = [*INTS, *FLOATS, "float16", *(["bool", "utf8"] if "width" not in entry else [])]
+        need(dtype in numbers and ("offsets" in entry) == (dtype == "utf8"), "dtype of an own column")
+        values = self.own.cells(entry, self.count)
+        nulls = sum(value is None for value in values) or None
+        need(nulls == entry.get("nulls") and bool(nulls) == ("validity" in entry), "nulls")
+        need(dtype != "bool" or max(self.own._array(entry["data"], "u1")) < 2, "bools")
+        return values
 
     @staticmethod
     def _check(entry: dict) -> int:
@@ -443,7 +460,8 @@ class View:  # views.md; `view[i]` is a sample
         part, at = self.parts[position]
         shown = {name: value for name, value in part[at].items() if name not in self.hidden}
         own = self.own[i] if self.own.count else {}
-        return shown | {name: value for name, value in own.items() if name in self.names}
+        own |= {name: values[i] for name, values in self.typed.items()}
+        return shown | {name: value for name, value in own.items() if name in self.names or name in self.typed}
 
 
 @failures_mean_damage()
@@ -464,8 +482,7 @@ def open_pairs(path: str | Path) -> list[Pair | View]:
     return [View(pair) for pair in pairs] if are_views else pairs
 
 
-# Name, samples, bytes, id and sidecar_bytes of each shard; whether they are views.
-def manifest(path: Path) -> tuple[list[list], bool]:
+def manifest(path: Path) -> tuple[list[list], bool]:  # the members of each shard, in order; whether they are views
     data = (path / "jinx.json").read_bytes()
     table, new = parse_table(data[:-1], "view")
     need(new and data.endswith(b"\n") and table.get("format") == "jinx", "not a manifest")

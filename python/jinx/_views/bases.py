@@ -39,6 +39,7 @@ class ViewFooter(TypedDict):
     rows: int
     base: list[Base]
     drop: list[str]
+    own: list[str]
     has_positions: bool
 
 

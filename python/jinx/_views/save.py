@@ -46,10 +46,10 @@ def save(
         raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
     refuse_input(target, [path for root in roots for path in root.paths])
     refuse_within(target, dataset)
-    writer = _writer(dataset, target, beneath, overwrite=overwrite, meta=meta, shard_bytes=shard_bytes)
+    typed = _core.typed_columns(dataset)
+    writer = _writer(dataset, target, beneath, typed, overwrite=overwrite, meta=meta, shard_bytes=shard_bytes)
     with _aborted_on_error(writer):
-        if beneath[2]:
-            _write_own(writer, dataset)
+        _write_own(writer, dataset, beneath[2], typed)
         return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
 
 
@@ -66,7 +66,7 @@ def write(
     """
     roots, positions, _ = dataset._roots()
     order = dataset._indices
-    writer = _writer(dataset, target, (roots, positions, list(names)), overwrite=True, meta=None)
+    writer = _writer(dataset, target, (roots, positions, list(names)), None, overwrite=True, meta=None)
     with _aborted_on_error(writer):
         start = 0
         for values in columns:
@@ -106,9 +106,10 @@ def write_rows_of(
         rows = np.frombuffer(positions, dtype="<u8")[rows]
     is_whole = len(rows) == sum(root.samples for root in roots) and bool((rows == np.arange(len(rows))).all())
     beneath = roots, None if is_whole else np.asarray(rows, dtype="<u8").tobytes(), dataset._roots()[2]
-    writer = _writer(dataset, target, beneath, overwrite=True, meta=meta, place=place, unhidden=unhidden)
+    typed = _core.typed_columns(dataset)
+    writer = _writer(dataset, target, beneath, typed, overwrite=True, meta=meta, place=place, unhidden=unhidden)
     with _aborted_on_error(writer):
-        _write_own(writer, dataset)
+        _write_own(writer, dataset, beneath[2], typed)
         return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
 
 
@@ -116,6 +117,7 @@ def _writer(
     dataset: Reader,
     target: str,
     beneath: tuple[list[_core.Rows], bytes | None, list[str]],
+    typed: _core.TypedColumns | None,
     *,
     overwrite: bool,
     meta: Mapping[str, Any] | None,
@@ -123,7 +125,10 @@ def _writer(
     unhidden: Collection[str] = (),
     shard_bytes: int | None = None,
 ) -> _core.Writer:
-    """A writer for the own columns of a view; `beneath` has the files, the positions and the names of the columns."""
+    """A writer for the own columns of a view, of which `typed` are arrays.
+
+    `beneath` has the files, the positions and the names of all own columns.
+    """
     roots, positions, own = beneath
     if place is None:
         # The shards of a directory name the bases by paths from the directory.
@@ -152,6 +157,7 @@ def _writer(
             "positions": positions,
             "drop": [name for name in _hidden(dataset, roots, own) if name not in unhidden],
             "num_samples": len(dataset),
+            **({} if typed is None else {"own": typed}),
         },
     )
 
@@ -176,11 +182,14 @@ def _aborted_on_error(writer: _core.Writer) -> Generator[None]:
         raise
 
 
-def _write_own(writer: _core.Writer, dataset: Reader) -> None:
+def _write_own(writer: _core.Writer, dataset: Reader, own: Sequence[str], typed: _core.TypedColumns) -> None:
+    """Write the rows, which have the own columns that are not typed arrays."""
+    if all(name in typed.names for name in own):
+        return
     order = dataset._indices
     for start in range(0, len(dataset), _CHUNK_SAMPLES):
         stop = min(start + _CHUNK_SAMPLES, len(dataset))
-        writer.copy(dataset, _places(order, start, stop), [], [], None, own_only=True)
+        writer.copy(dataset, _places(order, start, stop), typed.names, [], None, own_only=True)
 
 
 def _places(order: bytes | None, start: int, stop: int) -> bytes:

@@ -104,6 +104,26 @@ pub fn parse_header(prefix: &[u8]) -> Result<NpyHeader> {
     Ok(NpyHeader { descr, fortran, shape, data_offset: end, item_size })
 }
 
+/// A `.npy` payload of `length` little-endian numbers. `dtype` is numpy's name of their type.
+pub fn vector(dtype: &str, length: u64, data: &[u8]) -> Vec<u8> {
+    let (kind, bits) = dtype.split_at(dtype.find(|c: char| c.is_ascii_digit()).unwrap_or(dtype.len()));
+    let bytes = bits.parse::<usize>().unwrap_or(8) / 8;
+    let order = if bytes > 1 { '<' } else { '|' };
+    let letter = kind.get(..1).unwrap_or_default();
+    let text =
+        format!("{{'descr': '{order}{letter}{bytes}', 'fortran_order': False, 'shape': ({length},), }}");
+    // The prefix, the text and its newline are a multiple of 64 bytes, as numpy writes them.
+    let header = (PREFIX_BYTES - 2 + text.len() + 1).next_multiple_of(64) - (PREFIX_BYTES - 2);
+    let mut payload = Vec::with_capacity(PREFIX_BYTES + header + data.len());
+    payload.extend_from_slice(b"\x93NUMPY\x01\x00");
+    payload.extend_from_slice(&u16::try_from(header).unwrap_or_default().to_le_bytes());
+    payload.extend_from_slice(text.as_bytes());
+    payload.resize(PREFIX_BYTES - 2 + header - 1, b' ');
+    payload.push(b'\n');
+    payload.extend_from_slice(data);
+    payload
+}
+
 /// Bytes of one element of a plain dtype.
 ///
 /// # Errors

@@ -1,32 +1,47 @@
 //! Whole columns in memory.
 
+use arrow_schema::{DataType, Field};
+use bytes::Bytes;
+use jinx_core::checked_math::u64_at;
+use jinx_core::events::Payload;
+use jinx_core::npy;
 use jinx_core::value::Value;
 use jinx_core::{Error, Result};
 use jinx_format::read::columns::ColumnType;
-use jinx_format::write::numeric_rows::NumberColumn;
+use jinx_format::write::new_column::NewColumn;
+use std::sync::Arc;
 
 /// A whole column: little-endian values, or the bytes of strings.
 #[derive(Clone)]
 pub struct ColumnData {
     pub dtype: &'static str,
-    pub data: Vec<u8>,
+    /// Numbers of each vector; `None` for single values.
+    pub width: Option<u64>,
+    /// Whether the type is the column's own. Otherwise it is the narrowest one of an index.
+    pub is_typed: bool,
+    pub data: Bytes,
     /// One bit for each sample; present only if a sample has no value.
-    pub validity: Option<Vec<u8>>,
+    pub validity: Option<Bytes>,
     /// For strings: the start of each string, and the end of the last.
-    pub offsets: Option<Vec<u8>>,
+    pub offsets: Option<Bytes>,
 }
 
 impl ColumnData {
-    /// Returns the column in the form for writing rows; `None` for strings.
-    pub fn numbers<'c>(&'c self, name: &'c str) -> Option<NumberColumn<'c>> {
-        let dtype = ColumnType::from_name(self.dtype).filter(|dtype| *dtype != ColumnType::Utf8)?;
-        Some(NumberColumn { name, dtype, data: &self.data, validity: self.validity.as_deref() })
+    /// A column of single values of the narrowest type.
+    pub fn indexed(
+        dtype: &'static str,
+        data: Vec<u8>,
+        validity: Option<Vec<u8>>,
+        offsets: Option<Vec<u8>>,
+    ) -> Self {
+        let (validity, offsets) = (validity.map(Bytes::from), offsets.map(Bytes::from));
+        Self { dtype, width: None, is_typed: false, data: data.into(), validity, offsets }
     }
 
-    /// The number of sample `i`, or null.
+    /// The value of sample `i`, or null.
     ///
     /// # Errors
-    /// `Invalid` past the end, and for strings.
+    /// `Invalid` past the end.
     pub fn value(&self, i: u64) -> Result<Value> {
         let past = || Error::invalid(format!("sample {i} is past the end of the column"));
         let at = usize::try_from(i).map_err(|_| past())?;
@@ -36,21 +51,95 @@ impl ColumnData {
                 return Ok(Value::Null);
             }
         }
-        let width = ColumnType::from_name(self.dtype).and_then(ColumnType::width);
-        let width = width.and_then(|width| usize::try_from(width).ok()).ok_or_else(past)?;
-        let cell = at.checked_mul(width).and_then(|start| self.data.get(start..start + width));
-        let cell = cell.ok_or_else(past)?;
-        let is_negative = self.dtype.starts_with("int") && cell.last().is_some_and(|byte| *byte >= 0x80);
-        let mut bits = [if is_negative { 0xff } else { 0 }; 8];
-        bits[..width].copy_from_slice(cell);
-        Ok(match self.dtype {
-            "bool" => Value::Bool(cell[0] != 0),
-            "float64" => Value::Float(f64::from_le_bytes(bits)),
-            "uint64" => {
-                let value = u64::from_le_bytes(bits);
-                i64::try_from(value).map_or_else(|_| Value::BigInt(value.to_string()), Value::Int)
-            }
-            _ => Value::Int(i64::from_le_bytes(bits)),
-        })
+        let dtype = self.column_type()?;
+        if let Some(offsets) = &self.offsets {
+            let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
+            let text = bound(at).zip(bound(at + 1)).and_then(|(start, end)| self.data.get(start..end));
+            let text = std::str::from_utf8(text.ok_or_else(past)?);
+            return text
+                .map(|text| Value::Str(text.to_owned()))
+                .map_err(|_| Error::corrupt("a string that is not UTF-8"));
+        }
+        let bytes = self.cell_bytes()?;
+        let range = at.checked_mul(bytes).and_then(|start| Some(start..start.checked_add(bytes)?));
+        let cell = range.and_then(|range| self.data.get(range)).ok_or_else(past)?;
+        Ok(cell_value(dtype, self.width, cell))
     }
+
+    /// The type of its cells.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown one.
+    pub fn column_type(&self) -> Result<ColumnType> {
+        ColumnType::from_name(self.dtype).ok_or_else(|| Error::invalid(format!("a column of {}", self.dtype)))
+    }
+
+    /// Bytes of one cell.
+    ///
+    /// # Errors
+    /// `Invalid` for strings.
+    pub fn cell_bytes(&self) -> Result<usize> {
+        let bytes = self.column_type()?.width().and_then(|width| width.checked_mul(self.width.unwrap_or(1)));
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        bytes.ok_or_else(|| Error::invalid("strings have no common size"))
+    }
+
+    /// The column for the file of a view, with the cells at `order`.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown type.
+    pub fn to_write(self, name: String, order: Option<Arc<Vec<u64>>>) -> Result<NewColumn> {
+        let dtype = self.column_type()?;
+        let Self { width, data, validity, offsets, .. } = self;
+        Ok(NewColumn { name, dtype, width, data, offsets, validity, order })
+    }
+}
+
+/// The value in a cell that has one; vectors are arrays.
+pub fn cell_value(dtype: ColumnType, width: Option<u64>, cell: &[u8]) -> Value {
+    if let Some(width) = width {
+        let data = npy::vector(dtype.name(), width, cell).into();
+        return Value::Blob { payload: Payload::Npy, data, media: false, path: None };
+    }
+    if let Some(value) = dtype.float(cell) {
+        return Value::Float(value);
+    }
+    let is_negative = dtype.is_signed() && cell.last().is_some_and(|byte| *byte >= 0x80);
+    let mut bits = [if is_negative { 0xff } else { 0 }; 8];
+    bits.iter_mut().zip(cell).for_each(|(bit, byte)| *bit = *byte);
+    match dtype {
+        ColumnType::Bool => Value::Bool(bits[0] != 0),
+        ColumnType::Utf8 => Value::Str(String::from_utf8_lossy(cell).into_owned()),
+        ColumnType::Uint64 => {
+            let value = u64::from_le_bytes(bits);
+            i64::try_from(value).map_or_else(|_| Value::BigInt(value.to_string()), Value::Int)
+        }
+        _ => Value::Int(i64::from_le_bytes(bits)),
+    }
+}
+
+/// The Arrow field of a typed column; `None` for vectors that are too long for Arrow.
+pub fn arrow_field(name: &str, dtype: ColumnType, width: Option<u64>) -> Option<Field> {
+    let item = match dtype {
+        ColumnType::Bool => DataType::Boolean,
+        ColumnType::Int8 => DataType::Int8,
+        ColumnType::Int16 => DataType::Int16,
+        ColumnType::Int32 => DataType::Int32,
+        ColumnType::Int64 => DataType::Int64,
+        ColumnType::Uint8 => DataType::UInt8,
+        ColumnType::Uint16 => DataType::UInt16,
+        ColumnType::Uint32 => DataType::UInt32,
+        ColumnType::Uint64 => DataType::UInt64,
+        ColumnType::Float16 => DataType::Float16,
+        ColumnType::Float32 => DataType::Float32,
+        ColumnType::Float64 => DataType::Float64,
+        ColumnType::Utf8 => DataType::Utf8,
+    };
+    let data_type = match width {
+        None => item,
+        Some(width) => {
+            DataType::FixedSizeList(Arc::new(Field::new("item", item, true)), i32::try_from(width).ok()?)
+        }
+    };
+    Some(Field::new(name, data_type, true))
 }

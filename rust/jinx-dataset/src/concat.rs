@@ -245,6 +245,7 @@ impl Rows for ConcatRows {
                         (one, other) => one.filter(|one| Some(one) == other.as_ref()),
                     };
                     all.media.extend(more.media);
+                    all.typed.retain(|field| more.typed.contains(field));
                     all
                 }
             });
@@ -384,8 +385,10 @@ fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
 
 /// Concatenates columns; `None` if their types differ.
 fn joined(columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
-    let dtype = columns.first()?.0.dtype;
-    if columns.iter().any(|(column, _)| column.dtype != dtype) {
+    let (first, _) = columns.first()?;
+    let (dtype, width) = (first.dtype, first.width);
+    let is_typed = columns.iter().all(|(column, _)| column.is_typed);
+    if columns.iter().any(|(column, _)| (column.dtype, column.width) != (dtype, width)) {
         return None;
     }
     let has_validity = columns.iter().any(|(column, _)| column.validity.is_some());
@@ -412,10 +415,6 @@ fn joined(columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
             samples += 1;
         }
     }
-    Some(ColumnData {
-        dtype,
-        data,
-        validity: has_validity.then_some(valid),
-        offsets: has_offsets.then_some(ends),
-    })
+    let (validity, offsets) = (has_validity.then_some(valid), has_offsets.then_some(ends));
+    Some(ColumnData { width, is_typed, ..ColumnData::indexed(dtype, data, validity, offsets) })
 }

@@ -58,7 +58,9 @@ pub fn sample_by_sample<R: Rows + ?Sized>(
 ) -> Result<Vec<u64>> {
     let column = |path: &Vec<String>| {
         let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
-        Ok(rows.column(&path, ColumnKind::Value)?.filter(|column| column.offsets.is_none()))
+        Ok(rows
+            .column(&path, ColumnKind::Value)?
+            .filter(|column| column.offsets.is_none() && column.width.is_none()))
     };
     let columns = filter.paths().iter().map(column).collect::<Result<Vec<_>>>()?;
     let count = positions.map_or_else(|| rows.files().samples, |positions| to_u64(positions.len()));

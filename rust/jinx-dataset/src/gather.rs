@@ -1,6 +1,7 @@
 //! Reorders the cells of a column.
 
 use crate::column_data::ColumnData;
+use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::{Error, Result};
 
@@ -13,23 +14,14 @@ pub fn gathered(column: &ColumnData, positions: &[u64]) -> Result<ColumnData> {
     let positions: Vec<usize> = positions.iter().map(at).collect::<Result<_>>()?;
     let validity = column.validity.as_deref().map(|bits| gather_bits(bits, &positions)).transpose()?;
     let (data, offsets) = match &column.offsets {
-        None => (gather_cells(&column.data, width(column.dtype), &positions)?, None),
+        None => (gather_cells(&column.data, column.cell_bytes()?, &positions)?, None),
         Some(offsets) => {
             let (data, offsets) = gather_texts(&column.data, offsets, &positions)?;
             (data, Some(offsets))
         }
     };
-    Ok(ColumnData { dtype: column.dtype, data, validity, offsets })
-}
-
-/// Size of one cell in bytes.
-fn width(dtype: &str) -> usize {
-    match dtype {
-        "bool" | "int8" | "uint8" => 1,
-        "int16" | "uint16" => 2,
-        "int32" | "uint32" | "float32" => 4,
-        _ => 8,
-    }
+    let (data, validity, offsets) = (data.into(), validity.map(Bytes::from), offsets.map(Bytes::from));
+    Ok(ColumnData { data, validity, offsets, ..column.clone() })
 }
 
 fn gather_cells(data: &[u8], width: usize, positions: &[usize]) -> Result<Vec<u8>> {

@@ -4,6 +4,7 @@
 //! Location ─▶ open ─▶ Dataset = positions over Rows
 //!                                  ├ ShardRows   JINX shards, a directory of them, JSON lines
 //!                                  ├ MdsRows     MDS directories
+//!                                  ├ ColumnRows  the typed columns of a saved view
 //!                                  ├ ViewRows    samples of other rows, with columns of the view's own
 //!                                  └ ConcatRows  several rows as one sequence
 //! ```
@@ -12,6 +13,7 @@
 pub mod bases;
 pub mod browse;
 mod column_data;
+mod column_rows;
 mod concat;
 mod dataset;
 mod files;
@@ -31,7 +33,8 @@ mod touched;
 mod upload;
 mod view;
 
-pub use column_data::ColumnData;
+pub use column_data::{ColumnData, arrow_field};
+pub use column_rows::ColumnRows;
 pub use concat::ConcatRows;
 pub use dataset::Dataset;
 pub use files::{Closable, Files};

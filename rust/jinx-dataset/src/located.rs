@@ -1,5 +1,6 @@
 //! The place of a sample: its rows and files.
 
+use crate::column_rows::ColumnRows;
 use crate::mds::MdsRows;
 use crate::rows::Rows;
 use crate::shards::ShardRows;
@@ -20,6 +21,8 @@ pub enum Located {
     },
     /// A sample of a view: a sample of its base, and a row of the view's own columns, which the base does not show.
     View { base: Box<Self>, own: Box<Self>, own_names: Arc<Vec<String>> },
+    /// Typed columns of a saved view.
+    Columns(Arc<ColumnRows>, u64),
     /// A sample of rows from another crate.
     Other(Arc<dyn Rows>, u64),
 }

@@ -5,6 +5,7 @@ use crate::files::Files;
 use crate::filter::sample_by_sample;
 use crate::located::{Located, Walk};
 use crate::projection::Projection;
+use arrow_schema::Field;
 use jinx_convert::arrow::MediaPath;
 use jinx_core::events::Sink;
 use jinx_core::{Error, Result};
@@ -15,7 +16,6 @@ use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::inherit::Inherited;
-use jinx_format::write::numeric_rows::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -232,11 +232,6 @@ pub trait Rows: Send + Sync {
         Vec::new()
     }
 
-    /// The columns of [`Rows::emit_own`], by position, if all of them are numbers in memory.
-    fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
-        None
-    }
-
     /// Returns the files that all views are based on, as one sequence, and the positions in it of the samples at
     /// `positions` (or of all samples).
     ///
@@ -281,4 +276,6 @@ pub struct ArrowTypes {
     pub schema: Option<String>,
     /// Paths that hold media.
     pub media: Vec<MediaPath>,
+    /// Without a schema: the fields of columns that have one type, so that no value need be read.
+    pub typed: Vec<Field>,
 }

@@ -1,5 +1,6 @@
 //! A saved view over its bases.
 
+use crate::column_rows::ColumnRows;
 use crate::files::Files;
 use crate::rows::Rows;
 use crate::shards::ShardRows;
@@ -29,6 +30,18 @@ pub fn over_bases(file: Arc<ShardRows>, base: Arc<dyn Rows>) -> Result<ViewRows>
     };
     // Without samples, the file may still have the types of the columns.
     let has_types = files.samples == 0 && file.shards.get()?.shard(0)?.footer().arrow_schema.is_some();
-    let own: Option<Arc<dyn Rows>> = if info.rows > 0 || has_types { Some(file) } else { None };
+    let columns = ColumnRows::of(&file)?.map(Arc::new);
+    let members = (info.rows > 0 || has_types).then_some(file);
+    let own: Option<Arc<dyn Rows>> = match (members, columns) {
+        (Some(members), None) => Some(members),
+        (None, Some(columns)) => Some(columns),
+        (None, None) => None,
+        // Typed columns follow the members of the rows.
+        (Some(members), Some(columns)) => {
+            let paths = (files.paths.clone(), files.base.clone());
+            let files = Files { paths: paths.0, base: paths.1, samples: files.samples };
+            Some(Arc::new(ViewRows::new(files, members, Positions::Same, Some(columns), Vec::new())?))
+        }
+    };
     ViewRows::new(files, base, positions, own, info.drop)
 }

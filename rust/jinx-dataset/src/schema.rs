@@ -1,11 +1,12 @@
 //! The Arrow schema of a dataset.
 
 use crate::dataset::Dataset;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use jinx_convert::arrow::infer::InferOptions;
 use jinx_convert::arrow::{SchemaInference, decode_schema, encode_schema};
 use jinx_core::Result;
 use jinx_core::checked_math::to_u64;
+use jinx_core::events::Sink;
 use jinx_core::value::TreeBuilder;
 use std::sync::Arc;
 
@@ -25,12 +26,23 @@ impl Dataset {
         // Without samples, it has the types of all rows.
         let whole = Self::of(Arc::clone(&self.rows));
         let seen = if self.is_empty() { &whole } else { self };
+        let is_open = |name: &str| types.typed.iter().all(|field| field.name() != name);
         for i in 0..seen.len() {
             let mut tree = TreeBuilder::without_bytes();
-            seen.rows.emit(seen.position(i), &mut tree)?;
+            tree.begin_dict(0)?;
+            seen.rows.emit_members(seen.position(i), &is_open, &mut tree)?;
+            tree.end_dict()?;
             inference.observe(&tree.take()?).map_err(|error| error.in_sample(to_u64(i)))?;
         }
-        self.projected(&*inference.finish()?)
+        let inferred = inference.finish()?;
+        if types.typed.is_empty() {
+            return self.projected(&inferred);
+        }
+        let names = self.rows.column_names()?;
+        let mut fields: Vec<_> = inferred.fields().iter().map(|field| Field::clone(field)).collect();
+        fields.extend(types.typed);
+        fields.sort_by_key(|field| names.iter().position(|name| name == field.name()).unwrap_or(usize::MAX));
+        self.projected(&Schema::new_with_metadata(fields, inferred.metadata().clone()))
     }
 
     /// The schema as text, as a footer has it. Columns of mixed types count as JSON.

@@ -9,7 +9,7 @@ use crate::located::Located;
 use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
 use crate::shards::ShardRows;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema};
 use jinx_convert::arrow::{InferOptions, SchemaInference, schema_text};
 use jinx_core::checked_math::to_u64;
 use jinx_core::events::Sink;
@@ -21,7 +21,6 @@ use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::inherit::Inherited;
-use jinx_format::write::numeric_rows::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -337,11 +336,13 @@ impl Rows for ViewRows {
         let mut types = self.base.arrow_types()?;
         let is_base = |name: &str| self.shows(name);
         types.media.retain(|(path, _)| path.first().and_then(Option::as_deref).is_none_or(is_base));
+        types.typed.retain(|field| is_base(field.name()));
         let own = match &self.own {
             None => None,
             Some(own) => {
                 let own_types = own.arrow_types()?;
                 types.media.extend(own_types.media.clone());
+                types.typed.extend(own_types.typed.clone());
                 Some((own, own_types))
             }
         };
@@ -407,11 +408,6 @@ impl Rows for ViewRows {
         self.emit_own_members(position, wanted, sink)
     }
 
-    fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
-        let own = self.own.as_ref()?;
-        if self.base.own_names().is_empty() { own.own_numbers() } else { None }
-    }
-
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
     }
@@ -427,21 +423,28 @@ impl Rows for ViewRows {
 }
 
 /// Returns the Arrow fields of the view's own columns: the original ones if known, otherwise inferred from the values.
-fn own_fields(own: &dyn Rows, known: ArrowTypes, samples: u64) -> Result<Vec<arrow_schema::Field>> {
+fn own_fields(own: &dyn Rows, known: ArrowTypes, samples: u64) -> Result<Vec<Field>> {
     let schema = match known.schema {
         Some(text) => jinx_convert::arrow::decode_schema(&text)?,
         None => {
             let options = InferOptions { media: known.media, mixed_json: false, large: false };
             let mut inference = SchemaInference::new(options);
-            for i in 0..samples {
+            let is_open = |name: &str| known.typed.iter().all(|field| field.name() != name);
+            let has_open = own.column_names()?.iter().any(|name| is_open(name));
+            for i in (0..samples).filter(|_| has_open) {
                 let mut tree = TreeBuilder::without_bytes();
-                own.emit(i, &mut tree)?;
+                tree.begin_dict(0)?;
+                own.emit_members(i, &is_open, &mut tree)?;
+                tree.end_dict()?;
                 inference.observe(&tree.take()?).map_err(|error| error.in_sample(i))?;
             }
-            (*inference.finish()?).clone()
+            let inferred = inference.finish()?;
+            let mut fields: Vec<_> = inferred.fields().iter().map(|field| Field::clone(field)).collect();
+            fields.extend(known.typed);
+            Schema::new(fields)
         }
     };
-    let mut fields: Vec<_> = schema.fields().iter().map(|field| arrow_schema::Field::clone(field)).collect();
+    let mut fields: Vec<_> = schema.fields().iter().map(|field| Field::clone(field)).collect();
     for name in own.column_names()?.into_iter().filter(|_| samples == 0) {
         if schema.column_with_name(&name).is_none() {
             let column = own.column(&[Some(name.clone())], ColumnKind::Value)?;
@@ -453,7 +456,7 @@ fn own_fields(own: &dyn Rows, known: ArrowTypes, samples: u64) -> Result<Vec<arr
                 Some(_) => DataType::Int64,
                 None => DataType::Null,
             };
-            fields.push(arrow_schema::Field::new(name, data_type, true));
+            fields.push(Field::new(name, data_type, true));
         }
     }
     Ok(fields)

@@ -5,6 +5,7 @@ use crate::fields::FieldInfo;
 use crate::key::FormatVersion;
 use crate::meta::Meta;
 use crate::metadata_digest::check_digest;
+use crate::own_columns;
 use crate::view::{self, ViewInfo};
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::codec::{self, Codec, TextEncoding};
@@ -16,7 +17,7 @@ use serde_json::{Map, Value as Json};
 use twox_hash::XxHash3_64;
 
 /// What features a file may require of its reader.
-const KNOWN_FEATURES: [&str; 1] = [view::FEATURE];
+const KNOWN_FEATURES: [&str; 2] = [view::FEATURE, own_columns::FEATURE];
 /// What the index key of a view ends in. There a 1.0 reader begins to decode, so it takes no view for its rows.
 pub(crate) const VIEW_MARK: &str = ".view";
 
@@ -62,6 +63,12 @@ pub struct ColumnInfo {
     pub kind: String,
     pub dtype: String,
     pub rows: u64,
+    /// For vectors of an own column: how many numbers each has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u64>,
+    /// For an own column with `validity`: how many samples have no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nulls: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<ArrayRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,7 +228,16 @@ impl Footer {
             }
         }
         let is_new = rules == FormatVersion::V1_1;
-        let view = is_view.then(|| ViewInfo::take(&mut map, num_samples)).transpose()?;
+        let has_own = rules == FormatVersion::V1_1 && requires(&map, own_columns::FEATURE);
+        if has_own && !is_view {
+            return Err(Error::corrupt("own columns in a file that is not a view"));
+        }
+        let mut view = is_view.then(|| ViewInfo::take(&mut map, num_samples)).transpose()?;
+        if let (Some(view), true) = (&mut view, has_own) {
+            view.own = own_columns::take(&mut map, num_samples)?;
+        } else if view.is_some() && map.contains_key("own") {
+            return Err(Error::corrupt("own columns in a view that does not require their feature"));
+        }
         let footer = Self {
             view,
             index,
@@ -241,6 +257,9 @@ impl Footer {
             version,
             rules,
         };
+        if let Some(view) = &footer.view {
+            own_columns::check_names(&view.own, &footer.fields)?;
+        }
         if is_new {
             footer.arrays().try_for_each(ArrayRef::check)?;
         }
@@ -264,7 +283,7 @@ impl Footer {
 
 impl ColumnInfo {
     /// The arrays of the column, in the order of the footer and of the sidecar.
-    pub(crate) fn arrays(&self) -> impl Iterator<Item = &ArrayRef> {
+    pub fn arrays(&self) -> impl Iterator<Item = &ArrayRef> {
         [self.validity.as_ref(), Some(&self.data), self.offsets.as_ref()].into_iter().flatten()
     }
 }

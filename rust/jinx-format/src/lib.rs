@@ -23,6 +23,7 @@ pub mod meta;
 mod metadata_digest;
 pub mod move_files;
 pub mod ordered_blocks;
+pub mod own_columns;
 pub mod read;
 pub mod repair;
 pub mod sidecar;

@@ -1,7 +1,9 @@
 //! The footer of a saved view: the datasets and samples that it shows.
 
 use crate::base_url;
-use crate::footer::ArrayRef;
+use crate::footer::{ArrayRef, ColumnInfo};
+use crate::own_columns;
+use crate::write::new_column::NewColumn;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::plain_path;
@@ -139,6 +141,8 @@ pub struct ViewInfo {
     pub drop: Vec<String>,
     /// Samples of all bases.
     pub base_samples: u64,
+    /// Own columns that are typed arrays and not members of the rows.
+    pub own: Vec<ColumnInfo>,
 }
 
 fn is_hex(text: &str, digits: usize) -> bool {
@@ -194,7 +198,8 @@ impl ViewInfo {
         let drop: Option<Vec<String>> =
             serde_json::from_value(member("drop")).map_err(|error| damaged("drop", error))?;
         let base_samples = count_samples(&bases)?;
-        let info = Self { rows, bases, positions, drop: drop.unwrap_or_default(), base_samples };
+        let info =
+            Self { rows, bases, positions, drop: drop.unwrap_or_default(), base_samples, own: Vec::new() };
         info.check(num_samples)?;
         Ok(info)
     }
@@ -218,7 +223,8 @@ impl ViewInfo {
 
     /// The arrays of the view, in the order of the footer and of the sidecar.
     pub(crate) fn places(&self) -> impl Iterator<Item = &ArrayRef> {
-        self.bases.iter().filter_map(|base| base.index.as_ref()).chain(&self.positions)
+        let own = self.own.iter().flat_map(ColumnInfo::arrays);
+        self.bases.iter().filter_map(|base| base.index.as_ref()).chain(&self.positions).chain(own)
     }
 
     /// As `places`, with their names.
@@ -226,7 +232,13 @@ impl ViewInfo {
         let indexes = self.bases.iter().enumerate().filter_map(|(i, base)| {
             base.index.as_ref().map(|index| (format!("the line offsets of base {i}"), index))
         });
-        indexes.chain(self.positions.iter().map(|positions| ("the positions".to_owned(), positions)))
+        let own = self.own.iter().flat_map(|column| {
+            let name = format!("the column '{}'", own_columns::name_of(column));
+            column.arrays().map(move |place| (name.clone(), place))
+        });
+        indexes
+            .chain(self.positions.iter().map(|positions| ("the positions".to_owned(), positions)))
+            .chain(own)
     }
 }
 
@@ -244,6 +256,8 @@ pub struct NewView {
     pub positions: Option<Vec<u64>>,
     pub drop: Vec<String>,
     pub num_samples: u64,
+    /// Own columns to write as typed arrays.
+    pub own: Vec<NewColumn>,
 }
 
 /// A base, with the array that its entry will point to.
@@ -280,7 +294,12 @@ impl NewView {
         } else if total != self.num_samples {
             return Err(Error::invalid(format!("{} samples of {total} without positions", self.num_samples)));
         }
-        Ok(())
+        self.own.iter().try_for_each(|column| column.check(self.num_samples))
+    }
+
+    /// Bytes that each sample takes besides its row.
+    pub(crate) fn sample_bytes(&self) -> u64 {
+        self.own.iter().fold(8, |sum, column| sum.saturating_add(column.cell_bytes()))
     }
 
     /// A view of some of the samples, as one shard of a directory.
@@ -299,7 +318,8 @@ impl NewView {
             None => Some(samples.clone().collect()),
         };
         let num_samples = samples.end.saturating_sub(samples.start);
-        Ok(Self { bases: self.bases.clone(), positions, drop: self.drop.clone(), num_samples })
+        let own = self.own.iter().map(|column| column.part(samples)).collect::<Result<_>>()?;
+        Ok(Self { bases: self.bases.clone(), positions, drop: self.drop.clone(), num_samples, own })
     }
 
     /// The data that the id of a view covers besides its rows and values; equal for equal samples, wherever

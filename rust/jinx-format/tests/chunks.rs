@@ -53,6 +53,7 @@ fn write_view(path: &Path) {
         positions: Some((0..num_samples).map(|i| i % 300).collect()),
         drop: Vec::new(),
         num_samples,
+        own: Vec::new(),
     };
     let options = WriteOptions { view: Some(Arc::new(view)), ..WriteOptions::default() };
     DatasetWriter::create(path, options).unwrap().close().unwrap();

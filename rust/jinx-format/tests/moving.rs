@@ -277,7 +277,13 @@ fn save_view(path: &Path, base: &Path, positions: [u64; 2]) -> String {
         markers: false,
     };
     let bases = vec![NewBase { base, index: None }];
-    let view = NewView { bases, positions: Some(positions.to_vec()), drop: Vec::new(), num_samples: 2 };
+    let view = NewView {
+        bases,
+        positions: Some(positions.to_vec()),
+        drop: Vec::new(),
+        num_samples: 2,
+        own: Vec::new(),
+    };
     let options = WriteOptions { overwrite: true, view: Some(Arc::new(view)), ..WriteOptions::default() };
     let mut writer = DatasetWriter::create_on(Arc::new(RealOps), path, options).unwrap();
     writer.write_values(&positions.map(|i| sample::row(usize::try_from(i).unwrap()))).unwrap();

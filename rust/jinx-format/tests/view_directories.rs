@@ -45,6 +45,7 @@ fn view(positions: Option<Vec<u64>>) -> NewView {
         positions,
         drop: vec!["id".to_owned()],
         num_samples,
+        own: Vec::new(),
     }
 }
 

@@ -71,6 +71,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
         positions: has_positions.then(|| (0..num_samples).map(|i| i * 7 % each).collect()),
         drop: vec!["a".to_owned(), "b".to_owned()],
         num_samples,
+        own: Vec::new(),
     };
     let place = Place::new()?;
     let options = WriteOptions { view: Some(Arc::new(view)), ..options_of(0) };

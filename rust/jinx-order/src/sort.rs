@@ -458,7 +458,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sorter = Sorter::new(&[Direction::default()], folder.path(), u64::MAX, false);
         let dtype = ColumnType::Uint8;
-        let column = StoredColumn { dtype, data: vec![3, 1, 2], validity: None, offsets: None };
+        let column = StoredColumn { dtype, data: vec![3, 1, 2].into(), validity: None, offsets: None };
         assert!(sorter.add_column(&column, 3, &|sample| sample).unwrap());
         assert!(sorter.add(1, &|_| Ok(()), &|(), _, out| out.push(&KeyValue::Int(1))).is_err());
         let mut found = Vec::new();

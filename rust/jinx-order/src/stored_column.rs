@@ -1,6 +1,8 @@
 //! Sort keys from an indexed column.
 
 use crate::key_bytes::{KeyValue, ordered};
+use bytes::Bytes;
+use half::f16;
 use jinx_core::error::{Error, Result};
 use jinx_format::read::columns::ColumnType;
 use std::borrow::Cow;
@@ -9,11 +11,11 @@ use std::borrow::Cow;
 #[derive(Debug)]
 pub struct StoredColumn {
     pub dtype: ColumnType,
-    pub data: Vec<u8>,
+    pub data: Bytes,
     /// One bit per sample; `None` if every sample has a value.
-    pub validity: Option<Vec<u8>>,
+    pub validity: Option<Bytes>,
     /// For strings: the start of each string, and the end of the last, as little-endian u64.
-    pub offsets: Option<Vec<u8>>,
+    pub offsets: Option<Bytes>,
 }
 
 impl StoredColumn {
@@ -43,6 +45,7 @@ impl StoredColumn {
             }};
         }
         let signed = |value: i64| Some(value.cast_unsigned() ^ SIGN);
+        let float = |value: f64| (!value.is_nan()).then(|| ordered(value));
         match self.dtype {
             ColumnType::Bool => each!(u8, |value: u8| Some(u64::from(value != 0))),
             ColumnType::Uint8 => each!(u8, |value: u8| Some(value.into())),
@@ -53,7 +56,9 @@ impl StoredColumn {
             ColumnType::Int16 => each!(i16, |value: i16| signed(value.into())),
             ColumnType::Int32 => each!(i32, |value: i32| signed(value.into())),
             ColumnType::Int64 => each!(i64, signed),
-            ColumnType::Float64 => each!(f64, |value: f64| (!value.is_nan()).then(|| ordered(value))),
+            ColumnType::Float16 => each!(f16, |value: f16| float(value.into())),
+            ColumnType::Float32 => each!(f32, |value: f32| float(value.into())),
+            ColumnType::Float64 => each!(f64, float),
             ColumnType::Utf8 => return Err(Error::invalid("strings are not numbers")),
         }
         Ok(())
@@ -91,6 +96,8 @@ impl StoredColumn {
             ColumnType::Int16 => KeyValue::Int(number!(i16).into()),
             ColumnType::Int32 => KeyValue::Int(number!(i32).into()),
             ColumnType::Int64 => KeyValue::Int(number!(i64).into()),
+            ColumnType::Float16 => KeyValue::Float(number!(f16).into()),
+            ColumnType::Float32 => KeyValue::Float(number!(f32).into()),
             ColumnType::Float64 => KeyValue::Float(number!(f64)),
             ColumnType::Utf8 => {
                 let (bounds, _) = self.offsets.as_deref().unwrap_or_default().as_chunks::<8>();
@@ -116,8 +123,8 @@ mod tests {
     fn column(name: &str, data: &[u8]) -> StoredColumn {
         StoredColumn {
             dtype: ColumnType::from_name(name).unwrap(),
-            data: data.to_vec(),
-            validity: Some(vec![0b0000_1101]),
+            data: Bytes::copy_from_slice(data),
+            validity: Some(Bytes::from_static(&[0b0000_1101])),
             offsets: None,
         }
     }
@@ -128,13 +135,15 @@ mod tests {
         assert_eq!(column("int16", &[0, 0, 0, 0, 0xfe, 0xff]).key(2).unwrap(), KeyValue::Int(-2));
         assert_eq!(column("uint16", &[0, 0, 0, 0, 0xfe, 0xff]).key(2).unwrap(), KeyValue::Int(0xfffe));
         assert_eq!(column("float64", &1.5f64.to_le_bytes()).key(0).unwrap(), KeyValue::Float(1.5));
+        assert_eq!(column("float32", &1.5f32.to_le_bytes()).key(0).unwrap(), KeyValue::Float(1.5));
+        assert_eq!(column("float16", &[0, 0x3e]).key(0).unwrap(), KeyValue::Float(1.5));
         assert_eq!(column("int8", &[1, 2]).key(1).unwrap(), KeyValue::Missing);
         assert!(column("int8", &[1, 2]).key(2).is_err());
         assert!(column("int8", &[1, 2]).key(u64::MAX).is_err());
         let mut text = column("utf8", "aé".as_bytes());
         text.offsets = Some([0u64, 1, 1, 3].iter().flat_map(|at| at.to_le_bytes()).collect());
         assert_eq!(text.key(2).unwrap(), KeyValue::Text(Cow::Borrowed("é")));
-        text.data[1] = 0xff;
+        text.data = Bytes::from_static(&[b'a', 0xff, 0xa9]);
         assert!(text.key(2).is_err());
         assert!(text.key(3).is_err());
     }

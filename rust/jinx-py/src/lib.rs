@@ -55,6 +55,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(view::compose::compose_saved, module)?)?;
     module.add_function(wrap_pyfunction!(view::compose::join, module)?)?;
     module.add_function(wrap_pyfunction!(view::compose::lengths_after, module)?)?;
+    module.add_class::<view::typed_columns::TypedColumns>()?;
+    module.add_function(wrap_pyfunction!(view::typed_columns::typed_columns, module)?)?;
     module.add_class::<mds::writer::MdsWriter>()?;
     module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
     module.add_function(wrap_pyfunction!(sample::lazy_dict::_sample_of, module)?)?;

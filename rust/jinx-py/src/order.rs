@@ -7,7 +7,6 @@ use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use jinx_dataset::{ColumnData, Dataset};
 use jinx_format::fields::Measure;
-use jinx_format::read::columns::ColumnType;
 use jinx_order::{
     Direction, KeyBytes, KeyValue, Order, Passes, Permutation, SidecarValues, Sorted, Sorter, StoredColumn,
 };
@@ -186,8 +185,10 @@ fn position_of(view: &Dataset, sample: u64) -> u64 {
 }
 
 fn stored(column: ColumnData) -> Result<StoredColumn> {
-    let dtype = ColumnType::from_name(column.dtype)
-        .ok_or_else(|| Error::unsupported(format!("a column of {}", column.dtype)))?;
+    if column.width.is_some() {
+        return Err(Error::invalid("vectors have no order; sort by a number"));
+    }
+    let dtype = column.column_type()?;
     Ok(StoredColumn { dtype, data: column.data, validity: column.validity, offsets: column.offsets })
 }
 

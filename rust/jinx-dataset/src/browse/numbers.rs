@@ -7,7 +7,7 @@ use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::{Error, Result};
 use jinx_format::expression::parallel::in_blocks;
 use jinx_format::fields::Measure;
-use jinx_format::read::columns::{ColumnKind, ColumnType};
+use jinx_format::read::columns::ColumnKind;
 
 /// The numbers of a column. Missing values and NaN have none.
 pub struct Numbers {
@@ -35,7 +35,7 @@ impl Numbers {
     pub fn read(dataset: &Dataset, path: &[String], kind: ColumnKind) -> Result<Option<Self>> {
         let names: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
         if let Some(column) = dataset.rows.column(&names, kind)? {
-            return if column.offsets.is_some() {
+            return if column.offsets.is_some() || column.width.is_some() {
                 Ok(None)
             } else {
                 Self::stored(dataset, &column).map(Some)
@@ -48,8 +48,7 @@ impl Numbers {
     fn stored(dataset: &Dataset, column: &ColumnData) -> Result<Self> {
         let kind = if column.dtype.starts_with("float") { KeyKind::Float } else { KeyKind::Int };
         let is_signed = column.dtype.starts_with("int");
-        let width = ColumnType::from_name(column.dtype).and_then(ColumnType::width).unwrap_or(8);
-        let width = to_usize(width, "the size of a number")?;
+        let (dtype, width) = (column.column_type()?, column.cell_bytes()?);
         let key = |i: usize| {
             let cell = i.checked_mul(width).and_then(|start| column.data.get(start..start + width));
             let cell =
@@ -62,7 +61,7 @@ impl Numbers {
             let mut bits = [if is_negative { 0xff } else { 0 }; 8];
             bits[..width].copy_from_slice(cell);
             Ok(match (kind, column.dtype) {
-                (KeyKind::Float, _) => float_key(f64::from_le_bytes(bits)),
+                (KeyKind::Float, _) => dtype.float(cell).and_then(float_key),
                 // Keys have room only for the largest signed integer.
                 (_, "uint64") => Some(int_key(i64::try_from(u64::from_le_bytes(bits)).unwrap_or(i64::MAX))),
                 _ => Some(int_key(i64::from_le_bytes(bits))),

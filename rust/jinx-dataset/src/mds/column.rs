@@ -45,7 +45,7 @@ pub fn numbers(directory: &Directory, name: &str) -> Result<Option<ColumnData>> 
             data.extend_from_slice(&row.slice(column).map_err(|error| row.here(error, column))?);
         }
     }
-    Ok(Some(ColumnData { dtype: dtype.name(), data, validity: None, offsets: None }))
+    Ok(Some(ColumnData::indexed(dtype.name(), data, None, None)))
 }
 
 /// Returns the value or length at a path in one sample; `None` if the sample has no value there.

@@ -17,11 +17,9 @@ struct JoinedColumn {
 /// Joins a stored column of all shards. `None` if a shard lacks the column or the types have no common type.
 pub fn stored(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
     let joined = join(shards, path, kind)?;
-    Ok(joined.map(|(dtype, joined)| ColumnData {
-        dtype: dtype.name(),
-        data: joined.data,
-        validity: joined.validity,
-        offsets: (dtype == ColumnType::Utf8).then_some(joined.offsets),
+    Ok(joined.map(|(dtype, joined)| {
+        let offsets = (dtype == ColumnType::Utf8).then_some(joined.offsets);
+        ColumnData::indexed(dtype.name(), joined.data, joined.validity, offsets)
     }))
 }
 

@@ -6,6 +6,7 @@ use jinx_core::json::text::unescape;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, merge};
 use jinx_format::meta::WithMeta;
+use jinx_format::own_columns::{field_of, name_of};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
 
@@ -31,22 +32,22 @@ pub fn footer(shards: &Shards, i: usize) -> Result<String> {
     object.insert("writer".into(), json!(footer.writer));
     object.insert("line_hash".into(), json!(footer.line_hash.is_some()));
     object.insert("fields".into(), json!(footer.fields));
-    let columns: Vec<Json> = footer
-        .columns
-        .iter()
-        .map(|column| json!({"path": column.path, "kind": column.kind, "dtype": column.dtype}))
-        .collect();
+    let all = footer.columns.iter().chain(shard.own_columns());
+    let columns: Vec<Json> =
+        all.map(|column| json!({"path": column.path, "kind": column.kind, "dtype": column.dtype})).collect();
     object.insert("columns".into(), json!(columns));
     object.insert("has_arrow_schema".into(), json!(footer.arrow_schema.is_some()));
     serde_json::to_string(&WithMeta { members: &object, meta: &footer.meta })
         .map_err(|error| Error::invalid(error.to_string()))
 }
 
-/// The `fields` entries of all footers, summed.
+/// The `fields` entries of all footers, and those of the typed columns of views, summed.
 pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
     let mut sum = Vec::new();
     for i in 0..shards.count() {
-        merge(&mut sum, shards.shard(i)?.footer().fields.clone());
+        let shard = shards.shard(i)?;
+        merge(&mut sum, shard.footer().fields.clone());
+        merge(&mut sum, shard.own_columns().iter().map(field_of).collect());
     }
     Ok(sum)
 }
@@ -56,13 +57,16 @@ pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
 pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let (mut names, mut seen) = (Vec::new(), HashSet::new());
     for i in 0..shards.count() {
-        for field in &shards.shard(i)?.footer().fields {
+        let shard = shards.shard(i)?;
+        for field in &shard.footer().fields {
             if let [Some(name)] = &field.path[..]
                 && seen.insert(name.clone())
             {
                 names.push(name.clone());
             }
         }
+        let own = shard.own_columns().iter().map(name_of).filter(|name| seen.insert((*name).to_owned()));
+        names.extend(own.map(str::to_owned).collect::<Vec<_>>());
     }
     // Without samples, only the schemas name columns.
     let empty = if names.is_empty() && shards.is_empty() { shards.count() } else { 0 };

@@ -303,7 +303,8 @@ impl Rows for ShardRows {
             return empty_types(&shards);
         };
         let footer = shards.shard(first)?.footer();
-        Ok(ArrowTypes { schema: footer.arrow_schema.clone(), media: media_of(&footer.fields) })
+        let (schema, media) = (footer.arrow_schema.clone(), media_of(&footer.fields));
+        Ok(ArrowTypes { schema, media, typed: Vec::new() })
     }
 }
 

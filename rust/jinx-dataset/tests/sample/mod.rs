@@ -89,7 +89,13 @@ pub fn save_view(view: &Path, base: &Path, kind: BaseKind, positions: &[u64], ha
     let index = is_lines.then(|| offsets(rows.line_offsets(0).unwrap()));
     let num_samples = positions.len() as u64;
     let bases = vec![NewBase { base: entry, index }];
-    let new = NewView { bases, positions: Some(positions.to_vec()), drop: Vec::new(), num_samples };
+    let new = NewView {
+        bases,
+        positions: Some(positions.to_vec()),
+        drop: Vec::new(),
+        num_samples,
+        own: Vec::new(),
+    };
     new.check().unwrap();
     let options = WriteOptions { overwrite: true, view: Some(Arc::new(new)), ..WriteOptions::default() };
     let mut writer = DatasetWriter::create(view, options).unwrap();

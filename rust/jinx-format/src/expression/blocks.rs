@@ -7,7 +7,8 @@ use crate::expression::truth::Truth;
 use crate::read::chunked::ChunkedColumn;
 use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use crate::read::shard::Shard;
-use jinx_core::checked_math::{to_u64, u64_at};
+use half::f16;
+use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use std::borrow::Cow;
 
@@ -83,8 +84,11 @@ impl<'s> ShardColumns<'s> {
         let mut all = Vec::with_capacity(paths.len());
         for (path, asked) in paths.iter().zip(expression.asked()) {
             let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
-            let column =
-                |kind, is_asked: bool| if is_asked { shard.chunked_column(&path, kind) } else { Ok(None) };
+            let column = |kind, is_asked: bool| -> Result<_> {
+                let column = if is_asked { shard.chunked_column(&path, kind)? } else { None };
+                // A vector is not a value that an expression compares.
+                Ok(column.filter(|column| column.is_scalar()))
+            };
             let values = column(ColumnKind::Value, asked.value)?;
             let mut columns_of_path =
                 PathColumns { asked, values, lengths: column(ColumnKind::Length, asked.length)? };
@@ -285,7 +289,9 @@ fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
         ColumnType::Uint8 | ColumnType::Uint16 | ColumnType::Uint32 | ColumnType::Uint64 => {
             Cell::Int(i128::from(unsigned()))
         }
-        ColumnType::Float64 => Cell::Float(f64::from_bits(u64_at(bytes, 0).unwrap_or_default())),
+        ColumnType::Float16 | ColumnType::Float32 | ColumnType::Float64 => {
+            Cell::Float(column.dtype.float(bytes).unwrap_or_default())
+        }
         // Reading the column has checked that this is UTF-8.
         ColumnType::Utf8 => Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default())),
     }
@@ -304,13 +310,20 @@ fn compared(
                 $((ColumnType::$dtype, Literal::Int(value)) => {
                     each(&column.data, comparison, <$number>::try_from(*value).ok()?, rows, <$number>::from_le_bytes)
                 })*
-                (ColumnType::Float64, Literal::Float(value)) => {
-                    each(&column.data, comparison, *value, rows, f64::from_le_bytes)
-                }
-                (ColumnType::Float64, Literal::Int(value)) => {
-                    // A float represents every integer of 32 bits exactly.
-                    let value = f64::from(i32::try_from(*value).ok()?);
-                    each(&column.data, comparison, value, rows, f64::from_le_bytes)
+                (dtype, literal) if dtype.is_float() => {
+                    let value = match literal {
+                        Literal::Float(value) => *value,
+                        // A float represents every integer of 32 bits exactly.
+                        Literal::Int(value) => f64::from(i32::try_from(*value).ok()?),
+                        _ => return None,
+                    };
+                    match dtype {
+                        ColumnType::Float64 => each(&column.data, comparison, value, rows, f64::from_le_bytes),
+                        ColumnType::Float32 => {
+                            each(&column.data, comparison, value, rows, |cell| f64::from(f32::from_le_bytes(cell)))
+                        }
+                        _ => each(&column.data, comparison, value, rows, |cell| f64::from(f16::from_le_bytes(cell))),
+                    }
                 }
                 _ => None,
             }

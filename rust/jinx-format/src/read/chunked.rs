@@ -7,6 +7,7 @@ use crate::read::shard::Shard;
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
 use std::ops::{Deref, Range};
+use std::sync::{Arc, OnceLock};
 
 /// A message names at most this many damaged parts of an array.
 const MOST_NAMED: usize = 10;
@@ -95,6 +96,22 @@ impl Shard {
         kind: ColumnKind,
     ) -> Result<Option<ChunkedColumn<'_>>> {
         let Some(info) = self.column_info(path, kind) else { return Ok(None) };
+        let own = self.own_columns().iter().position(|own| std::ptr::eq(own, info));
+        let kept = own.and_then(|at| self.open_own.get(at));
+        let open = match kept.and_then(OnceLock::get) {
+            Some(open) => Arc::clone(open),
+            None => {
+                let open = Arc::new(self.open_column(info).map_err(|error| self.in_column(error, info))?);
+                match kept {
+                    Some(kept) => Arc::clone(kept.get_or_init(|| open)),
+                    None => open,
+                }
+            }
+        };
+        Ok(Some(ChunkedColumn { shard: self, info, open }))
+    }
+
+    fn open_column(&self, info: &ColumnInfo) -> Result<OpenColumn> {
         let mut unchecked = Vec::new();
         let mut open = |place: &ArrayRef, expected: u64, bits: u64, what: &str| {
             if let Some((array, bytes)) = self.mapped_chunks(place, expected, bits)? {
@@ -103,8 +120,8 @@ impl Shard {
             }
             self.array_bytes(place, Some(expected), what)
         };
-        let column = self.assemble_column(info, &mut open).map_err(|error| self.in_column(error, info))?;
-        Ok(Some(ChunkedColumn { shard: self, info, column, unchecked }))
+        let column = self.assemble_column(info, &mut open)?;
+        Ok(OpenColumn { column, unchecked })
     }
 
     /// An array of `expected` bytes that need not be read as a whole: it has several chunks and is mapped.
@@ -138,6 +155,12 @@ struct UncheckedArray {
 pub struct ChunkedColumn<'s> {
     shard: &'s Shard,
     info: &'s ColumnInfo,
+    open: Arc<OpenColumn>,
+}
+
+/// A column, and its arrays that are compared where they are read.
+#[derive(Debug)]
+pub(super) struct OpenColumn {
     column: IndexedColumn,
     unchecked: Vec<UncheckedArray>,
 }
@@ -149,8 +172,8 @@ impl ChunkedColumn<'_> {
     /// `Corrupt` for a chunk that does not match.
     #[inline]
     pub fn require(&self, rows: Range<u64>) -> Result<()> {
-        for array in &self.unchecked {
-            let end = rows.end.min(self.column.rows);
+        for array in &self.open.unchecked {
+            let end = rows.end.min(self.open.column.rows);
             let start = rows.start.min(end);
             // No overflow: the array's bytes are counted in 64 bits.
             let bytes = (start / 8 * array.bits + start % 8 * array.bits / 8)
@@ -168,6 +191,6 @@ impl Deref for ChunkedColumn<'_> {
 
     /// Its cells are right where [`ChunkedColumn::require`] has checked them.
     fn deref(&self) -> &IndexedColumn {
-        &self.column
+        &self.open.column
     }
 }

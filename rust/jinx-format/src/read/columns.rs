@@ -1,8 +1,10 @@
 //! Reads indexed columns: one small fact about every row, without opening a row.
 
 use crate::footer::{ArrayRef, ColumnInfo, check_x};
+use crate::own_columns;
 use crate::read::shard::Shard;
 use bytes::Bytes;
+use half::f16;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
 
@@ -36,12 +38,14 @@ pub enum ColumnType {
     Uint16,
     Uint32,
     Uint64,
+    Float16,
+    Float32,
     Float64,
     Utf8,
 }
 
 impl ColumnType {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Bool,
         Self::Int8,
         Self::Int16,
@@ -51,6 +55,8 @@ impl ColumnType {
         Self::Uint16,
         Self::Uint32,
         Self::Uint64,
+        Self::Float16,
+        Self::Float32,
         Self::Float64,
         Self::Utf8,
     ];
@@ -67,6 +73,8 @@ impl ColumnType {
             Self::Uint16 => "uint16",
             Self::Uint32 => "uint32",
             Self::Uint64 => "uint64",
+            Self::Float16 => "float16",
+            Self::Float32 => "float32",
             Self::Float64 => "float64",
             Self::Utf8 => "utf8",
         }
@@ -81,7 +89,34 @@ impl ColumnType {
         match kind {
             "bool" => self == Self::Bool,
             "float" => self == Self::Float64,
-            _ => !matches!(self, Self::Bool | Self::Float64 | Self::Utf8),
+            _ => self.is_integer(),
+        }
+    }
+
+    /// Whether an index may have it. The others are types of a view's own columns.
+    pub(crate) fn is_indexed(self) -> bool {
+        !matches!(self, Self::Float16 | Self::Float32)
+    }
+
+    pub fn is_integer(self) -> bool {
+        !matches!(self, Self::Bool | Self::Utf8) && !self.is_float()
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Float16 | Self::Float32 | Self::Float64)
+    }
+
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64)
+    }
+
+    /// A float of this type, which a float64 holds exactly; `None` for other bytes.
+    pub fn float(self, cell: &[u8]) -> Option<f64> {
+        match self {
+            Self::Float16 => cell.try_into().ok().map(|cell| f16::from_le_bytes(cell).into()),
+            Self::Float32 => cell.try_into().ok().map(|cell| f32::from_le_bytes(cell).into()),
+            Self::Float64 => cell.try_into().ok().map(f64::from_le_bytes),
+            _ => None,
         }
     }
 
@@ -89,8 +124,8 @@ impl ColumnType {
     pub fn width(self) -> Option<u64> {
         match self {
             Self::Bool | Self::Int8 | Self::Uint8 => Some(1),
-            Self::Int16 | Self::Uint16 => Some(2),
-            Self::Int32 | Self::Uint32 => Some(4),
+            Self::Int16 | Self::Uint16 | Self::Float16 => Some(2),
+            Self::Int32 | Self::Uint32 | Self::Float32 => Some(4),
             Self::Int64 | Self::Uint64 | Self::Float64 => Some(8),
             Self::Utf8 => None,
         }
@@ -102,6 +137,8 @@ impl ColumnType {
 pub struct IndexedColumn {
     pub dtype: ColumnType,
     pub rows: u64,
+    /// Numbers of each vector; `None` for single values.
+    pub width: Option<u64>,
     /// One bit a row, lowest first, 1 = present; `None` when every row has a value.
     pub validity: Option<Bytes>,
     /// Strings only: `rows + 1` little-endian u64 into `data`.
@@ -118,6 +155,11 @@ impl IndexedColumn {
         i < self.rows && byte.is_some_and(|byte| byte >> (i % 8) & 1 == 1)
     }
 
+    /// Whether its cells are single values and not vectors.
+    pub(crate) fn is_scalar(&self) -> bool {
+        self.width.is_none()
+    }
+
     /// The bytes of cell `i`; empty past the end.
     pub fn cell(&self, i: u64) -> &[u8] {
         self.bounds(i).and_then(|(start, end)| self.data.get(start..end)).unwrap_or_default()
@@ -129,7 +171,7 @@ impl IndexedColumn {
             let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
             return Some((bound(at)?, bound(at.checked_add(1)?)?));
         }
-        let width = usize::try_from(self.dtype.width()?).ok()?;
+        let width = usize::try_from(self.dtype.width()?.checked_mul(self.width.unwrap_or(1))?).ok()?;
         let start = at.checked_mul(width)?;
         Some((start, start.checked_add(width)?))
     }
@@ -141,7 +183,8 @@ type OpenArray<'f> = dyn FnMut(&ArrayRef, u64, u64, &str) -> Result<Bytes> + 'f;
 impl Shard {
     /// The footer's description of the column `kind` at `path`, if there is one.
     pub fn column_info(&self, path: &[Option<String>], kind: ColumnKind) -> Option<&ColumnInfo> {
-        self.footer().columns.iter().find(|info| info.path == path && info.kind == kind.name())
+        let own = self.own_columns().iter();
+        own.chain(&self.footer().columns).find(|info| info.path == path && info.kind == kind.name())
     }
 
     /// Reads the column `kind` at `path`; `None` when the file has no such column.
@@ -154,7 +197,7 @@ impl Shard {
     }
 
     /// Names the column and the file in an error.
-    pub(super) fn in_column(&self, error: Error, info: &ColumnInfo) -> Error {
+    pub(crate) fn in_column(&self, error: Error, info: &ColumnInfo) -> Error {
         let name: Vec<&str> = info.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
         let what = format!("the column '{}': {}", name.join("."), error.what());
         Error::new(error.cause(), what).in_file(self.path())
@@ -179,13 +222,21 @@ impl Shard {
         let dtype = ColumnType::from_name(&info.dtype)
             .ok_or_else(|| Error::corrupt(format!("unknown type '{}'", info.dtype)))?;
         let rows = info.rows;
-        if rows != self.len() {
+        let is_own = self.own_columns().iter().any(|own| std::ptr::eq(own, info));
+        if is_own {
+            own_columns::check(info, self.footer().num_samples)?;
+        } else if rows != self.len() {
             return Err(Error::corrupt(format!("{rows} rows, the file has {}", self.len())));
+        } else if !dtype.is_indexed() || info.width.is_some() || info.nulls.is_some() {
+            return Err(Error::corrupt(format!("an index of the type '{}', or of vectors", info.dtype)));
         }
         let validity = match &info.validity {
             Some(place) => {
                 let bits = open(place, rows.div_ceil(8), 1, "validity")?;
                 check_spare_bits(&bits, rows)?;
+                if is_own {
+                    own_columns::check_nulls(info, &bits)?;
+                }
                 Some(bits)
             }
             None => None,
@@ -193,14 +244,16 @@ impl Shard {
         let too_long = || Error::corrupt("the column is too long");
         let (offsets, data) = match (dtype.width(), &info.offsets) {
             (Some(width), None) => {
-                let expected = rows.checked_mul(width).ok_or_else(too_long)?;
+                let cell = width.checked_mul(info.width.unwrap_or(1)).ok_or_else(too_long)?;
+                let expected = rows.checked_mul(cell).ok_or_else(too_long)?;
                 if dtype != ColumnType::Bool {
                     return Ok(IndexedColumn {
                         dtype,
                         rows,
+                        width: info.width,
                         validity,
                         offsets: None,
-                        data: open(&info.data, expected, 8 * width, "data")?,
+                        data: open(&info.data, expected, 8 * cell, "data")?,
                     });
                 }
                 let data = self.array_bytes(&info.data, Some(expected), "data")?;
@@ -221,7 +274,7 @@ impl Shard {
             (Some(_), Some(_)) => return Err(Error::corrupt("offsets in a column without strings")),
             (None, None) => return Err(Error::corrupt("strings without offsets")),
         };
-        Ok(IndexedColumn { dtype, rows, validity, offsets, data })
+        Ok(IndexedColumn { dtype, rows, width: None, validity, offsets, data })
     }
 
     /// The checked bytes of an array, wherever it lies.

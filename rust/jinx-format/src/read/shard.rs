@@ -5,6 +5,7 @@ use crate::fields::FieldNode;
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::index::Array;
 use crate::key::FormatVersion;
+use crate::read::chunked::OpenColumn;
 use crate::read::key_cache::KnownKey;
 use crate::read::locate::{OpenFile, foreign, open_sidecar, read_footer};
 pub use crate::read::options::{OpenOptions, Verify};
@@ -17,7 +18,7 @@ use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Source, UninitSlice, sidecar_path};
 use jinx_core::limits::Limits;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use twox_hash::XxHash3_64;
 
 /// A main file with its sidecar.
@@ -34,6 +35,8 @@ pub struct Shard {
     positions: Option<Array>,
     /// Which of the positions were compared with their checksums.
     pub(super) checked_positions: OnceLock<Option<ChunkChecks>>,
+    /// The own columns of a saved view that were used.
+    pub(super) open_own: Box<[OnceLock<Arc<OpenColumn>>]>,
     tree: FieldNode,
     known_keys: OnceLock<Box<[KnownKey]>>,
     encoding: TextEncoding,
@@ -144,6 +147,7 @@ impl Shard {
     ) -> Self {
         let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
         let options = options.clone();
+        let own = footer.view.as_ref().map_or(0, |view| view.own.len());
         Self {
             main,
             side,
@@ -154,6 +158,7 @@ impl Shard {
             line_hash: None,
             positions: None,
             checked_positions: OnceLock::new(),
+            open_own: (0..own).map(|_| OnceLock::new()).collect(),
             tree,
             known_keys: OnceLock::new(),
             encoding,

@@ -2,6 +2,7 @@
 
 use super::Problems;
 use crate::key::FormatVersion;
+use crate::own_columns;
 use crate::read::open::ShardRef;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::HEADER_BYTES;
@@ -216,6 +217,7 @@ fn check_id(shard: &Shard) -> Result<()> {
         if let Some(positions) = shard.stored_positions() {
             id.write(&positions?);
         }
+        id.write(&own_columns::canonical(&view.own)?);
     }
     let id = format!("{:032x}", id.finish_128());
     if shard.footer().id.as_deref() == Some(&id) {

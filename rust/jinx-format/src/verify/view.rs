@@ -1,5 +1,6 @@
 //! Checks a saved view's entries for its bases, as far as its own file allows.
 
+use crate::footer::ColumnInfo;
 use crate::read::shard::Shard;
 use jinx_core::error::{Error, Result};
 
@@ -19,8 +20,21 @@ pub fn check_view(shard: &Shard, problems: &mut Vec<Error>) {
         }
         Err(error) => problems.push(error),
     }
+    for info in &view.own {
+        problems.extend(check_own(shard, info).err().map(|error| shard.in_column(error, info)));
+    }
     for i in 0..view.bases.len() {
         problems.extend(check_lines(shard, i).err());
+    }
+}
+
+/// Checks an own column, whose missing values must be zero.
+fn check_own(shard: &Shard, info: &ColumnInfo) -> Result<()> {
+    let column = shard.read_column(info)?;
+    let mut missing = (0..column.rows).filter(|i| !column.is_valid(*i));
+    match missing.find(|i| column.cell(*i).iter().any(|byte| *byte != 0)) {
+        None => Ok(()),
+        Some(i) => Err(Error::corrupt("a missing value that is not zero").in_sample(i)),
     }
 }
 

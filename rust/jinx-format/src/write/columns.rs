@@ -367,6 +367,8 @@ impl IndexedColumn {
             kind: if self.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
             dtype: dtype.to_owned(),
             rows,
+            width: None,
+            nulls: None,
             validity,
             offsets,
             data,

@@ -9,7 +9,6 @@ use crate::write::footer_text::room_for_names;
 use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
 use crate::write::line_block::{Division, LineBlock, make_blocks};
-use crate::write::numeric_rows::{self, NumberColumn, NumberLines};
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
@@ -332,27 +331,6 @@ impl DatasetWriter {
         };
         self.is_broken = flushed.is_err();
         flushed
-    }
-
-    /// Writes a row of numbers for each of `rows`, which count in the columns.
-    ///
-    /// # Errors
-    /// The errors of [`Self::write_rows`]; of rows that are refused, none of the same block is written.
-    pub fn write_numbers(&mut self, columns: &[NumberColumn<'_>], rows: &[u64]) -> Result<()> {
-        self.require_whole()?;
-        let is_bulk = self.skip == 0 && matches!(self.target, Target::Pair(_));
-        let options = self.options.encode.clone();
-        let Some(lines) = NumberLines::of(columns, &options).filter(|_| is_bulk) else {
-            return self
-                .write_rows(rows.len(), &|i, encoder| numeric_rows::emit_row(columns, rows[i], encoder));
-        };
-        let division = NumberLines::division(rows, self.encoders.len());
-        make_blocks(division, &|rows| lines.block(rows), |block, rows| match block {
-            Some(block) => self.write_block(&block),
-            None => {
-                self.write_rows(rows.len(), &|i, encoder| numeric_rows::emit_row(columns, rows[i], encoder))
-            }
-        })
     }
 
     /// Writes rows whose lines are copied where the output has the same ones.

@@ -16,9 +16,6 @@ use jinx_core::limits::MAX_SHARDS;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes of a position that a view stores.
-const POSITION_BYTES: u64 = 8;
-
 pub(super) struct DirectoryTarget {
     /// Where shards are written: a work directory or, when appending, the dataset's own.
     pub(super) directory: PathBuf,
@@ -75,8 +72,9 @@ impl DirectoryTarget {
     ) -> Result<&mut Box<PairBuilder>> {
         if let (Some(pair), Some(limit)) = (&self.current, options.shard_bytes) {
             let values = row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
-            let positions = if options.view.is_some() { POSITION_BYTES * (pair.rows() + 1) } else { 0 };
-            let size = pair.bytes() + positions + to_u64(row.text.len()) + values;
+            let arrays =
+                options.view.as_ref().map_or(0, |view| view.sample_bytes().saturating_mul(pair.rows() + 1));
+            let size = pair.bytes() + arrays + to_u64(row.text.len()) + values;
             if pair.rows() > 0 && size > limit && self.may_begin_another() {
                 self.finish_shard(options, written)?;
             }
@@ -137,7 +135,7 @@ impl DirectoryTarget {
         let start = self.manifest.num_samples;
         let left = view.num_samples.saturating_sub(start);
         let most = match limit {
-            Some(limit) if self.may_begin_another() => (limit / POSITION_BYTES).max(1),
+            Some(limit) if self.may_begin_another() => (limit / view.sample_bytes()).max(1),
             _ => left,
         };
         view.part(&(start..start + if rows > 0 { rows } else { left.min(most) }))

@@ -291,6 +291,8 @@ impl PlacedFiles<'_> {
                 kind: if column.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
                 dtype: column.dtype.name().to_owned(),
                 rows: self.form.rows,
+                width: None,
+                nulls: None,
                 validity: column.has_missing.then(&mut next).transpose()?,
                 offsets: None,
                 data: next()?,

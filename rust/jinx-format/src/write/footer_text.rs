@@ -4,6 +4,7 @@ use crate::fields::{FieldInfo, FieldNode, FieldStats};
 use crate::footer::{ArrayRef, Footer, SidecarInfo, VIEW_MARK};
 use crate::meta::WithMeta;
 use crate::metadata_digest::with_digest;
+use crate::own_columns;
 use crate::view::{self, ViewInfo};
 use crate::write::options::WriteOptions;
 use crate::write::sidecar_writer::inline_array;
@@ -90,7 +91,12 @@ pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     if let Some(split) = &options.split {
         put("split", json!(split));
     }
-    put("features_required", json!(if parts.view.is_some() { vec![view::FEATURE] } else { vec![] }));
+    let mut features = Vec::new();
+    if let Some((_, view)) = &parts.view {
+        features.push(view::FEATURE);
+        features.extend((!view.own.is_empty()).then_some(own_columns::FEATURE));
+    }
+    put("features_required", json!(features));
     put("writer", json!(concat!("jinx-data ", env!("CARGO_PKG_VERSION"))));
     put("id", json!(parts.id));
     let sidecar = (parts.sidecar_bytes > 0)
@@ -105,6 +111,9 @@ pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
         }
         if !view.drop.is_empty() {
             put("drop", json!(view.drop));
+        }
+        if !view.own.is_empty() {
+            put("own", json!(view.own));
         }
     }
     put("fields", json!(parts.fields));

@@ -49,7 +49,7 @@ impl CellFacts {
     /// Whether every row of the column has a value, and those that were counted need all bytes of a cell.
     fn need_whole(&self, column: &IndexedColumn) -> bool {
         let has_type = || narrowest(self.least, self.greatest) == Some(column.dtype.name());
-        let is_narrowest = column.dtype == ColumnType::Int8 || !is_integer(column.dtype);
+        let is_narrowest = column.dtype == ColumnType::Int8 || !column.dtype.is_integer();
         column.validity.is_none() && (is_narrowest || (self.values > 0 && has_type()))
     }
 }
@@ -168,7 +168,7 @@ impl FormFacts {
             }
         }
         let first = *dtypes.first()?;
-        let dtype = if dtypes.iter().copied().all(is_integer) {
+        let dtype = if dtypes.iter().copied().all(ColumnType::is_integer) {
             narrowest(all.least, all.greatest).and_then(ColumnType::from_name)
         } else {
             Some(first).filter(|first| dtypes.iter().all(|dtype| dtype == first))
@@ -207,10 +207,6 @@ fn has_common_type(lines: &PlainLines<'_>, place: usize) -> bool {
     dtypes.all(|dtype| Some(dtype) == first)
 }
 
-fn is_integer(dtype: ColumnType) -> bool {
-    !matches!(dtype, ColumnType::Bool | ColumnType::Float64 | ColumnType::Utf8)
-}
-
 /// The values of a column in some rows.
 fn cell_facts_of(column: &IndexedColumn, rows: impl Iterator<Item = u64> + Clone) -> Result<CellFacts> {
     let values = values(column, rows.clone())?;
@@ -236,7 +232,7 @@ fn cell_facts_of(column: &IndexedColumn, rows: impl Iterator<Item = u64> + Clone
         ColumnType::Uint16 => range!(u16),
         ColumnType::Uint32 => range!(u32),
         ColumnType::Uint64 => range!(u64),
-        ColumnType::Bool | ColumnType::Float64 | ColumnType::Utf8 => (0, 0),
+        _ => (0, 0),
     };
     Ok(CellFacts { values, least, greatest })
 }
@@ -263,7 +259,7 @@ fn range_of_type(dtype: ColumnType) -> (i128, i128) {
         ColumnType::Uint16 => (0, u16::MAX.into()),
         ColumnType::Uint32 => (0, u32::MAX.into()),
         ColumnType::Uint64 => (0, u64::MAX.into()),
-        ColumnType::Bool | ColumnType::Float64 | ColumnType::Utf8 => (0, 0),
+        _ => (0, 0),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Writes one pair: lines, values, index, columns and footer, in the order of `spec/jinx.md`.
 
 use crate::fields::{Fact, FieldInfo, FieldStats};
+use crate::footer::ColumnInfo;
+use crate::own_columns;
 use crate::sidecar::{HEADER_BYTES, Header};
 use crate::view::{Base, NewView, ViewInfo, count_samples};
 use crate::write::columns::{ArraySink, ColumnBuilder};
@@ -268,8 +270,8 @@ impl PairBuilder {
     }
 
     /// The hash of what the pair holds: its values, its lines and, of a view, what it shows.
-    fn id(&mut self, view: Option<&NewView>) -> Result<u128> {
-        let mut id = self.side.body.clone();
+    fn id(&mut self, values: XxHash3_128, view: Option<&NewView>, own: &[ColumnInfo]) -> Result<u128> {
+        let mut id = values;
         self.hashes.read(8, |block| {
             id.write(block);
             Ok(())
@@ -279,6 +281,7 @@ impl PairBuilder {
             for position in view.positions.iter().flatten() {
                 id.write(&position.to_le_bytes());
             }
+            id.write(&own_columns::canonical(own)?);
         }
         Ok(id.finish_128())
     }
@@ -286,7 +289,8 @@ impl PairBuilder {
     /// Writes the index, the checksums of lines, and the columns.
     fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
-        let id = self.id(view.as_deref())?;
+        // Arrays that follow the values do not count, and nor does the padding between them.
+        let values = self.side.body.clone();
         // A view without own columns has no rows, and an empty index.
         let is_rowless = view.is_some() && self.rows == 0;
         let index_bytes = if is_rowless { 0 } else { (self.rows + 1) * 8 };
@@ -304,10 +308,12 @@ impl PairBuilder {
             let hashes = &mut self.hashes;
             self.side.put_array(self.rows * 8, &mut |write| hashes.read(8, &mut *write))?
         };
-        let view = view.map(|view| put_view(&view, self.rows, &mut self.side)).transpose()?;
+        let shown = view.as_ref().map(|view| put_view(view, self.rows, &mut self.side)).transpose()?;
+        let own = shown.as_ref().map_or(&[][..], |(_, shown)| &shown.own);
+        let id = self.id(values, view.as_deref(), own)?;
         let columns = self.columns.finish(fields, &mut self.side)?;
         self.side.flush()?;
-        Ok((Arrays { id, index, line_hash, columns }, view))
+        Ok((Arrays { id, index, line_hash, columns }, shown))
     }
 
     /// The places of rows of this form, if nothing is written yet, and the footer has room for their names.
@@ -434,6 +440,7 @@ fn put_view(view: &NewView, rows: u64, side: &mut Side) -> Result<(u64, ViewInfo
     }
     let positions = view.positions.as_deref().map(&mut put).transpose()?;
     let base_samples = count_samples(&bases)?;
-    let info = ViewInfo { rows, bases, positions, drop: view.drop.clone(), base_samples };
+    let own = view.own.iter().map(|column| column.put(side)).collect::<Result<_>>()?;
+    let info = ViewInfo { rows, bases, positions, drop: view.drop.clone(), base_samples, own };
     Ok((view.num_samples, info))
 }

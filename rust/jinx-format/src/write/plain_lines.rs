@@ -9,7 +9,7 @@ use crate::read::shard::Shard;
 use crate::write::columns::{IndexedType, MISSING, UINT, default_type};
 use crate::write::encode::RowEncoder;
 use crate::write::line_block::{BlockColumn, LineBlock, kind_fact};
-use crate::write::numeric_rows::NumberColumn;
+use crate::write::number_column::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
 use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
@@ -389,7 +389,7 @@ impl PlainShard<'_> {
         let mut columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
         let (_, column) = columns.find(|(at, _)| *at == place)?;
         let validity = column.validity.as_deref();
-        Some(NumberColumn { name: "", dtype: column.dtype, data: &column.data, validity })
+        Some(NumberColumn { dtype: column.dtype, data: &column.data, validity })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::read::columns::ColumnType;
 use crate::write::columns::{ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, may_hold, width};
 use crate::write::encode::RowEncoder;
 use crate::write::form_facts::FormFacts;
-use crate::write::numeric_rows::NumberColumn;
+use crate::write::number_column::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
 use crate::write::plain_lines::PlainLines;
 use jinx_core::checked_math::to_u64;

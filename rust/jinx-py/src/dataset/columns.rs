@@ -1,6 +1,8 @@
 //! Columns for Python: returns stored columns, and measures others row by row without the GIL.
 
 use crate::errors::{IntoPy, to_py};
+use crate::ffi::shared_bytes::SharedBytes;
+use bytes::Bytes;
 use jinx_core::cores::usable_cores;
 use jinx_core::panics::caught;
 use jinx_core::threads;
@@ -13,9 +15,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList};
 use std::ops::Range;
 
-/// dtype, data, validity bitmap and string offsets. The caller owns the data and may change them.
-pub type ColumnParts<'py> =
-    (&'static str, Bound<'py, PyByteArray>, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
+/// dtype, data, validity bitmap, string offsets, numbers of each vector, and whether the type is the column's own.
+///
+/// The caller owns the data and may change them, except those of a column with a type of its own, which are shared.
+pub type ColumnParts<'py> = (
+    &'static str,
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyBytes>>,
+    Option<Bound<'py, PyBytes>>,
+    Option<u64>,
+    bool,
+);
 
 /// A thread measures this many samples before it checks whether another thread failed.
 const SAMPLES_PER_THREAD: usize = 4096;
@@ -39,10 +49,15 @@ pub fn stored<'py>(
 ) -> PyResult<Option<ColumnParts<'py>>> {
     let kind = kind_of(kind)?;
     let column = py.detach(|| view.rows.column(path, kind)).into_py_result()?;
-    Ok(column.map(|ColumnData { dtype, data, validity, offsets }| {
-        let bytes = |data: Vec<u8>| PyBytes::new(py, &data);
-        (dtype, PyByteArray::new(py, &data), validity.map(bytes), offsets.map(bytes))
-    }))
+    let Some(ColumnData { dtype, width, is_typed, data, validity, offsets }) = column else {
+        return Ok(None);
+    };
+    let bytes = |data: Bytes| PyBytes::new(py, &data);
+    let data = match is_typed {
+        true => Bound::new(py, SharedBytes(data))?.into_any(),
+        false => PyByteArray::new(py, &data).into_any(),
+    };
+    Ok(Some((dtype, data, validity.map(bytes), offsets.map(bytes), width, is_typed)))
 }
 
 /// Splits a dotted path into names. Names may be quoted.

@@ -3,6 +3,7 @@
 use crate::jinx_shards::sample::JinxSample;
 use crate::mds::sample::MdsSample;
 use crate::sample::stored::StoredSample;
+use crate::view::column_sample::ColumnSample;
 use crate::view::python_columns::{MemoryRows, MemorySample};
 use crate::view::sample::ViewSample;
 use jinx_core::{Error, Result};
@@ -43,6 +44,7 @@ pub fn sample_at(place: Located) -> Result<StoredSample> {
         Located::View { base, own, own_names } => {
             StoredSample::of(ViewSample::new(sample_at(*base)?, sample_at(*own)?, own_names))
         }
+        Located::Columns(rows, position) => StoredSample::of(ColumnSample::new(rows, position)),
         Located::Other(rows, position) => {
             let unknown = |_| Error::invalid("rows that have no samples for Python");
             let rows = rows.into_any().downcast::<MemoryRows>().map_err(unknown)?;

@@ -12,6 +12,7 @@ use jinx_format::bases::{
 };
 use jinx_format::footer::Footer;
 use jinx_format::manifest::Manifest;
+use jinx_format::own_columns::name_of;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::Base;
 use pyo3::prelude::*;
@@ -114,6 +115,7 @@ fn footer_text(shard: &Shard) -> Option<String> {
         "rows": view.rows,
         "base": bases,
         "drop": view.drop,
+        "own": view.own.iter().map(name_of).collect::<Vec<_>>(),
         "has_positions": view.positions.is_some(),
     });
     Some(footer.to_string())

@@ -1,5 +1,7 @@
 //! Views for Python: columns that Python holds, and their samples.
 
+pub mod column_sample;
 pub mod compose;
 pub mod python_columns;
 pub mod sample;
+pub mod typed_columns;

@@ -1,20 +1,22 @@
 //! Columns that Python holds: lists, arrays, and functions of the samples.
 
 use crate::errors::{IntoPy, from_py};
+use crate::objects::build::PyBuilder;
 use crate::sample::decoders::Decoders;
 use crate::sample::extract;
 use crate::sample::stored_columns::StoredColumns;
+use bytes::Bytes;
 use jinx_core::events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
-use jinx_dataset::{ColumnData, Files, Located, Projection, Roots, Rows};
+use jinx_dataset::{ArrowTypes, ColumnData, Files, Located, Projection, Roots, Rows, arrow_field};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::meta::Meta;
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::read::shard::OpenOptions;
-use jinx_format::write::numeric_rows::NumberColumn;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyString};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyList, PyString};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -36,7 +38,11 @@ enum Values {
 impl Values {
     fn get<'py>(&self, py: Python<'py>, i: u64) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Self::Numbers(column) => number(py, column.value(i).into_py_result()?),
+            Self::Numbers(column) => {
+                let mut builder = PyBuilder::new(py);
+                let value = column.value(i).and_then(|value| value.emit(&mut builder));
+                value.and_then(|()| builder.finish()).into_py_result()
+            }
             Self::Python(column) => column.bind(py).get_item(i),
         }
     }
@@ -181,15 +187,14 @@ impl Rows for MemoryRows {
         Ok(self.all.meta.clone())
     }
 
-    fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
-        let mut columns = Vec::new();
+    fn arrow_types(&self) -> Result<ArrowTypes> {
+        let mut typed = Vec::new();
         for (name, values) in self.shown() {
-            match values {
-                Values::Numbers(column) => columns.push(column.numbers(name)?),
-                Values::Python(_) => return None,
+            if let Values::Numbers(column) = values {
+                typed.extend(arrow_field(name, column.column_type()?, column.width));
             }
         }
-        Some(columns)
+        Ok(ArrowTypes { typed, ..ArrowTypes::default() })
     }
 
     fn kind(&self) -> &'static str {
@@ -205,23 +210,20 @@ impl Rows for MemoryRows {
     }
 }
 
-fn number(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
-    Ok(match value {
-        Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
-        Value::Int(value) => value.into_pyobject(py)?.into_any(),
-        Value::BigInt(digits) => digits.parse::<u64>()?.into_pyobject(py)?.into_any(),
-        Value::Float(value) => value.into_pyobject(py)?.into_any(),
-        _ => py.None().into_bound(py),
-    })
-}
-
 fn numbers(column: &Bound<'_, PyAny>) -> PyResult<Option<ColumnData>> {
-    type Numbers = Option<(String, Vec<u8>, Option<Vec<u8>>)>;
-    let Some((dtype, data, validity)) = column.call_method0("numbers")?.extract::<Numbers>()? else {
+    type Numbers = Option<(String, PyBackedBytes, Option<PyBackedBytes>, Option<u64>)>;
+    let Some((dtype, data, validity, width)) = column.call_method0("numbers")?.extract::<Numbers>()? else {
         return Ok(None);
     };
     let Some(dtype) = ColumnType::from_name(&dtype) else { return Ok(None) };
-    Ok(Some(ColumnData { dtype: dtype.name(), data, validity, offsets: None }))
+    Ok(Some(ColumnData {
+        dtype: dtype.name(),
+        width,
+        is_typed: true,
+        data: Bytes::from_owner(data),
+        validity: validity.map(Bytes::from_owner),
+        offsets: None,
+    }))
 }
 
 /// Returns the member of a nested value at a path.

@@ -167,9 +167,6 @@ pub fn copy(
     let writer = state.open_writer().map_err(here)?;
     let is_all = hidden.is_empty() && own.is_empty();
     let copied = py.detach(|| {
-        if let Some(columns) = rows.own_numbers().filter(|_| own_only && is_all) {
-            return writer.write_numbers(&columns, &positions);
-        }
         let emit = |i: usize, encoder: &mut RowEncoder| {
             if is_all && !own_only {
                 return rows.emit(positions[i], encoder);

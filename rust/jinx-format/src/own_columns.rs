@@ -1,0 +1,160 @@
+//! Own columns of a saved view as typed arrays: numbers, bools, vectors and strings without a JSON line for each.
+
+use crate::fields::FieldInfo;
+use crate::footer::{ArrayRef, ColumnInfo};
+use crate::read::columns::{ColumnKind, ColumnType};
+use crate::read::shard::Shard;
+use jinx_core::error::{Error, Result};
+use jinx_core::limits::MAX_VECTOR_NUMBERS;
+use serde_json::{Map, Value as Json, json};
+use std::collections::HashSet;
+
+/// The feature that a reader must know to read a view with such columns.
+pub const FEATURE: &str = "own_columns";
+
+impl Shard {
+    /// The footer's descriptions of the own columns that are typed arrays.
+    pub fn own_columns(&self) -> &[ColumnInfo] {
+        self.footer().view.as_ref().map_or(&[], |view| &view.own)
+    }
+}
+
+/// The name of an own column.
+pub fn name_of(info: &ColumnInfo) -> &str {
+    info.path.first().and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// The column as an entry of `fields`.
+pub fn field_of(info: &ColumnInfo) -> FieldInfo {
+    let nulls = info.nulls.unwrap_or_default();
+    let counts = [("null", nulls), (kind_of(info), info.rows.saturating_sub(nulls))];
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let kinds = counts.map(|(kind, count)| (kind.to_owned(), json!(count))).collect();
+    FieldInfo { path: info.path.clone(), kinds, ..FieldInfo::default() }
+}
+
+/// The kind of the values, as `fields` names it.
+pub fn kind_of(info: &ColumnInfo) -> &'static str {
+    match ColumnType::from_name(&info.dtype) {
+        _ if info.width.is_some() => "ndarray",
+        Some(ColumnType::Bool) => "bool",
+        Some(ColumnType::Utf8) => "str",
+        Some(dtype) if dtype.is_float() => "float",
+        _ => "int",
+    }
+}
+
+/// Takes the descriptions out of the footer of a view of `num_samples`.
+///
+/// # Errors
+/// `Corrupt` for descriptions that are missing or do not fit.
+pub(crate) fn take(map: &mut Map<String, Json>, num_samples: u64) -> Result<Vec<ColumnInfo>> {
+    let value = map.get_mut("own").map(Json::take).unwrap_or_default();
+    let own: Vec<ColumnInfo> = serde_json::from_value(value)
+        .map_err(|error| Error::corrupt(format!("the footer's 'own' is damaged: {error}")))?;
+    if own.is_empty() {
+        return Err(Error::corrupt("the footer's 'own' lists no columns"));
+    }
+    for info in &own {
+        check(info, num_samples).map_err(|error| {
+            Error::new(error.cause(), format!("the column '{}': {}", name_of(info), error.what()))
+        })?;
+    }
+    Ok(own)
+}
+
+/// Checks that no own column has the name of another one, or of a member of the rows.
+pub(crate) fn check_names(own: &[ColumnInfo], fields: &[FieldInfo]) -> Result<()> {
+    let members = fields.iter().filter(|field| field.path.len() == 1);
+    let mut seen: HashSet<&str> = match own.is_empty() {
+        true => return Ok(()),
+        false => members.filter_map(|field| field.path[0].as_deref()).collect(),
+    };
+    match own.iter().find(|info| !seen.insert(name_of(info))) {
+        Some(info) => Err(Error::corrupt(format!("the view has the column '{}' twice", name_of(info)))),
+        None => Ok(()),
+    }
+}
+
+/// Checks that the members of a description fit each other and a view of `samples`.
+pub(crate) fn check(info: &ColumnInfo, samples: u64) -> Result<()> {
+    if !matches!(&info.path[..], [Some(_)]) || info.kind != ColumnKind::Value.name() {
+        return Err(Error::corrupt("an own column is the value at one name"));
+    }
+    let dtype = ColumnType::from_name(&info.dtype)
+        .ok_or_else(|| Error::corrupt(format!("unknown type '{}'", info.dtype)))?;
+    if info.rows != samples || samples == 0 {
+        return Err(Error::corrupt(format!("{} rows, the view has {samples}", info.rows)));
+    }
+    check_width(dtype, info.width).map_err(Error::corrupt)?;
+    let has_nulls = info.nulls.is_some_and(|nulls| (1..=samples).contains(&nulls));
+    if has_nulls != info.validity.is_some() || has_nulls != info.nulls.is_some() {
+        return Err(Error::corrupt("'nulls' does not fit 'validity'"));
+    }
+    let lengths = [
+        (info.validity.as_ref(), Some(samples.div_ceil(8)), "validity"),
+        (Some(&info.data), cell_bytes(dtype, info.width).and_then(|cell| cell.checked_mul(samples)), "data"),
+        (info.offsets.as_ref(), samples.checked_add(1).and_then(|count| count.checked_mul(8)), "offsets"),
+    ];
+    for (place, expected, what) in lengths {
+        let Some(place) = place else { continue };
+        let (ArrayRef::Inline { length, .. } | ArrayRef::Sidecar { length, .. }) = place;
+        let is_text = what == "data" && dtype == ColumnType::Utf8;
+        if !is_text && expected != Some(*length) {
+            return Err(Error::corrupt(format!("{what} of {length} bytes for {samples} samples")));
+        }
+        checksum(place)?;
+    }
+    match info.offsets.is_some() == (dtype == ColumnType::Utf8) {
+        true => Ok(()),
+        false => Err(Error::corrupt("offsets belong to strings")),
+    }
+}
+
+pub(crate) fn check_width(dtype: ColumnType, width: Option<u64>) -> std::result::Result<(), String> {
+    match width {
+        None => Ok(()),
+        Some(_) if matches!(dtype, ColumnType::Bool | ColumnType::Utf8) => {
+            Err(format!("vectors of the type '{}'", dtype.name()))
+        }
+        Some(1..=MAX_VECTOR_NUMBERS) => Ok(()),
+        Some(width) => Err(format!("vectors of {width} numbers; they have 1 to {MAX_VECTOR_NUMBERS}")),
+    }
+}
+
+/// Bytes of one cell; `None` for strings.
+pub(crate) fn cell_bytes(dtype: ColumnType, width: Option<u64>) -> Option<u64> {
+    dtype.width()?.checked_mul(width.unwrap_or(1))
+}
+
+fn checksum(place: &ArrayRef) -> Result<&str> {
+    let x = match place {
+        ArrayRef::Inline { x, .. } => Some(x.as_str()),
+        ArrayRef::Sidecar { x, .. } => x.as_deref(),
+    };
+    x.ok_or_else(|| Error::corrupt("an array without a checksum"))
+}
+
+/// The data that the id of a view covers for its own columns; empty without one.
+///
+/// # Errors
+/// `Corrupt` for an array without a checksum.
+pub(crate) fn canonical(own: &[ColumnInfo]) -> Result<Vec<u8>> {
+    if own.is_empty() {
+        return Ok(Vec::new());
+    }
+    let columns = own.iter().map(|info| {
+        let sums = info.arrays().map(checksum).collect::<Result<Vec<_>>>()?;
+        Ok(json!({"name": name_of(info), "dtype": info.dtype, "width": info.width.unwrap_or(0), "x": sums}))
+    });
+    Ok(json!({"own": columns.collect::<Result<Vec<_>>>()?}).to_string().into_bytes())
+}
+
+/// Checks that the bitmap has as many missing values as the footer says.
+pub(crate) fn check_nulls(info: &ColumnInfo, bits: &[u8]) -> Result<()> {
+    let present: u64 = bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
+    match present.checked_add(info.nulls.unwrap_or_default()) {
+        Some(rows) if rows == info.rows => Ok(()),
+        _ => Err(Error::corrupt(format!("{present} of {} values are valid", info.rows))),
+    }
+}
