@@ -27,7 +27,7 @@ _SCHEMES: Final = ("s3", "gs", "az")
 # Names in directories called this are never used twice.
 _WRITTEN_ONCE: Final = "parts"
 # A part stays for the next reader on this node while the disk has this much room.
-_FREE_SHARE: Final = 0.2
+_FREE_SHARE: Final = 0.1
 # How long a store may fail before a run gives up, and the delays between its requests. The core has retried then, too.
 PATIENCE_SECONDS: Final = float(os.environ.get("JINX_STORE_PATIENCE", "900"))
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
