@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 KEY, SECRET, REGION = "test-key", "test-secret-0123456789", "eu-west-9"
 _NUMBERS = itertools.count()
@@ -59,6 +59,8 @@ class Bucket:
     is_open: bool = False
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict[str, dict[int, bytes]])
     tags: dict[str, str] = field(default_factory=dict[str, str])
+    metadata: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -109,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         self._handle(self._put)
 
     def do_POST(self) -> None:
-        """The begin and the end of an upload in parts."""
+        """The begin and the end of an upload in parts, and removals of many objects."""
         self._handle(self._post)
 
     def do_DELETE(self) -> None:
@@ -171,6 +173,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         tag, size = self.tag_of(request.key), path.stat().st_size
         headers = {"Last_Modified": formatdate(path.stat().st_mtime, usegmt=True), **({"ETag": tag} if tag else {})}
+        headers |= self.bucket.metadata.get(request.key, {})
         if self.headers.get("If-Match") not in {None, tag}:
             self.refuse(request, 412, "PreconditionFailed")
             return
@@ -221,30 +224,52 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(request, 200, body.encode(), Content_Type="application/xml")
 
     def _put(self, request: Request) -> None:
+        tag = f'"{hashlib.md5(self.body).hexdigest()}"'
         if "uploadId" in self.query:
             self.bucket.uploads[self.query["uploadId"]][int(self.query["partNumber"])] = self.body
-        elif self.headers.get("If-None-Match") == "*" and self.path_of(request.key).exists():
-            self.refuse(request, 412, "PreconditionFailed")
+            self.answer(request, 200, ETag=tag)
             return
-        else:
-            self._store(request.key, self.body)
-        self.answer(request, 200, ETag=f'"{hashlib.md5(self.body).hexdigest()}"')
+        with self.bucket.lock:
+            is_there = self.path_of(request.key).is_file()
+            expected, unexpected = self.headers.get("If-Match"), self.headers.get("If-None-Match")
+            is_met = expected is None or (is_there and expected == self.tag_of(request.key))
+            if not is_met or (unexpected == "*" and is_there):
+                self.refuse(request, 412, "PreconditionFailed")
+                return
+            self._store(request.key, self.body, self._metadata())
+            tag = self.tag_of(request.key)
+        self.answer(request, 200, ETag=tag)
 
-    def _store(self, key: str, body: bytes) -> None:
+    def _metadata(self) -> dict[str, str]:
+        return {name: value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
+
+    def _store(self, key: str, body: bytes, metadata: dict[str, str]) -> None:
         path = self.path_of(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{threading.get_ident()}")
         temporary.write_bytes(body)
         temporary.rename(path)
+        self.bucket.metadata[key] = metadata
 
     def _post(self, request: Request) -> None:
         if "uploads" in self.query:
-            upload = f"upload-{len(self.bucket.uploads)}"
+            upload = f"upload-{next(_NUMBERS)}"
             self.bucket.uploads[upload] = {}
+            self.bucket.metadata[upload] = self._metadata()
             text = f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
+        elif "delete" in self.query:
+            keys = re.findall(r"<Key>(.*?)</Key>", self.body.decode())
+            for key in keys:
+                self.path_of(unescape(key)).unlink(missing_ok=True)
+            text = f"<DeleteResult>{''.join(f'<Deleted><Key>{key}</Key></Deleted>' for key in keys)}</DeleteResult>"
         else:
-            parts = self.bucket.uploads.pop(self.query["uploadId"])
-            self._store(request.key, b"".join(parts[number] for number in sorted(parts)))
+            upload = self.query["uploadId"]
+            if upload not in self.bucket.uploads:
+                self.refuse(request, 404, "NoSuchUpload")
+                return
+            parts = self.bucket.uploads.pop(upload)
+            metadata = self.bucket.metadata.pop(upload)
+            self._store(request.key, b"".join(parts[number] for number in sorted(parts)), metadata)
             tag = escape(self.tag_of(request.key))
             text = f"<CompleteMultipartUploadResult><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
         self.answer(request, 200, text.encode(), Content_Type="application/xml")

@@ -10,6 +10,7 @@ from jinx._files.merge import parse_part, part_directory
 from jinx._outputs import refuse_existing, writable_name
 from jinx._results import WriteResult
 from jinx._sizes import shard_bytes
+from jinx._urls import is_readable
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
@@ -77,7 +78,8 @@ class Writer:
             writer.write({"id": "a", "image": data, "messages": [...]})
 
     Args:
-        path: A name that ends in `.jinx` is one file (and its sidecar); any other name is a directory of shards.
+        path: A name that ends in `.jinx` is one file (and its sidecar); any other name is a directory of shards. At a
+            URL such as `"s3://bucket/out.jinx"`, it is written on this machine first, and copied at the end.
         sidecar: Large binary values go to a second file, `out.binx`; False keeps all values in the rows.
         compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22) or None. Values that do not shrink are not compressed.
         indexed: More columns and paths to keep in the footer, for sorting and filtering without reading rows: columns
@@ -141,14 +143,24 @@ class Writer:
         if not self._path:
             raise ValueError("a dataset cannot be written to an empty path")
         writable_name(self._path)
+        self._remote = None
+        place = self._path
+        if is_readable(place):
+            if append or part is not None:
+                raise ValueError(f"{place}: append and part work with outputs on this machine only")
+            from jinx._remote_output import RemoteOutput
+
+            self._remote = RemoteOutput(place, overwrite=overwrite)
+            place = self._remote.path
         if part is not None:
             if append:
                 raise ValueError("a part cannot be appended to; write it again")
             self._path, overwrite = part_directory(self._path, *parse_part(part)), True
+            place = self._path
         if not overwrite and not append:
-            refuse_existing(self._path)
+            refuse_existing(place)
         self._core = _core.Writer(
-            self._path,
+            place,
             sidecar=sidecar,
             compression=codec,
             level=level,
@@ -245,13 +257,18 @@ class Writer:
         raises an error; a second call then publishes the other samples.
         """
         if self._done is None:
-            self._done = WriteResult.of(self._path, self._core.close())
+            done = WriteResult.of(self._path, self._core.close())
+            if self._remote is not None:
+                self._remote.publish()
+            self._done = done
         return self._done
 
     def abort(self) -> None:
         """Discard what was written; an existing dataset does not change. After `close` this does nothing."""
         self._aborted = self._done is None
         self._core.abort()
+        if self._remote is not None:
+            self._remote.discard()
 
     def __enter__(self) -> Self:
         return self

@@ -112,6 +112,22 @@ def test_damaged_and_cut_chunks_are_fetched_again(store, cache):
     assert in_new_process(code) == "whole\n"
 
 
+def test_chunks_that_are_damaged_after_they_were_checked_are_fetched_again(store, cache):
+    """The disk gives other bytes than before: the checksums of values tell."""
+    dataset = jinx.open(store.url("a.jinx"), storage={"memory": 1 << 20})
+    for _ in range(2):
+        for sample in dataset:
+            assert len(sample["image"]) == IMAGE
+        wait_for(cache, 4)
+    for chunk in chunks(cache):
+        data = bytearray(chunk.read_bytes())
+        data[1_000:-16:50_000] = bytes(len(data[1_000:-16:50_000]))
+        chunk.write_bytes(data)
+    store.forget()
+    assert [dataset[i]["image"] for i in (5, 200, 400)] == [image(5), image(200), image(400)]
+    assert store.requests
+
+
 def test_a_killed_process_leaves_nothing_half(store, cache):
     store.delay = 0.01
     for wait in (0.3, 0.5, 0.7, 0.9):

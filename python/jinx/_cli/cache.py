@@ -10,9 +10,9 @@ from jinx._sizes import counted, natural_size
 _DIRECTORY = click.option("--cache", "directory", type=PATH, help="Another directory than the usual one.")
 
 
-@click.group(epilog=examples("jinx cache info", "jinx cache clear"))
+@click.group(epilog=examples("jinx cache info", "jinx cache prefetch s3://bucket/train.jinx"))
 def cache() -> None:
-    """Show or remove the copies of remote data on this machine.
+    """Show, fill or remove the copies of remote data on this machine.
 
     They are in the directory that JINX_CACHE names, or in ~/.cache/jinx.
     """
@@ -47,10 +47,26 @@ def clear(directory: str | None) -> None:
     click.echo(f"{place}: {natural_size(freed)} removed")
 
 
+@cache.command(epilog=examples("jinx cache prefetch s3://bucket/train.jinx", "jinx cache prefetch URL --cache /nvme"))
+@click.argument("urls", nargs=-1, required=True, type=PATH, metavar="URL...")
+@_DIRECTORY
+def prefetch(urls: tuple[str, ...], directory: str | None) -> None:
+    """Copy datasets into the cache, for instance before a training begins.
+
+    What does not fit is left out.
+    """
+    import jinx
+
+    place = _place(directory)
+    for url in urls:
+        read = jinx.open(url, cache=place).prefetch()
+        click.echo(f"{url}: {natural_size(read)} read")
+
+
 def _place(directory: str | None) -> str:
     from jinx import _core
 
     place = _core.cache_directory(directory)
     if place is None:
         raise click.UsageError("the cache is turned off (JINX_CACHE=off); name a directory with --cache")
-    return place
+    return str(place)

@@ -88,11 +88,11 @@ def convert(
 
 
 def _convert_to_url(source: Any, url: str, progress: Progress | None, options: ConvertOptions) -> WriteResult:
-    from jinx._remote_output import local_output
+    from jinx._remote_output import ONLY_JINX, local_output
 
     settings = Settings(url, options)
     if settings.target != "jinx":
-        raise ValueError(f"{url}: only JINX is written at URLs; write the file on this machine, and copy it")
+        raise ValueError(f"{url}: {ONLY_JINX}")
     if settings.core["append"] or settings.core["resume"] or settings.part is not None:
         raise ValueError(f"{url}: append, resume and part work with outputs on this machine only")
     with local_output(url, overwrite=settings.core["overwrite"]) as path:

@@ -7,6 +7,7 @@ from jinx import _core
 from jinx._arguments import whole_number
 from jinx._convert.options import documented
 from jinx._order.rewrite import Job, Progress, Source, write
+from jinx._remote_output import also_to_urls
 from jinx._results import OrderResult
 from jinx._rewrite.options import OrderOptions
 
@@ -16,6 +17,7 @@ _RANDOM_BITS = 32
 
 
 @documented(OrderOptions)
+@also_to_urls
 def shuffle(
     source: Source,
     out: str | os.PathLike[str],

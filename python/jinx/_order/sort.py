@@ -13,6 +13,7 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.sort_order import parse_key
 from jinx._order.key_values import alike, checked_key, keys_in
 from jinx._order.rewrite import Job, Progress, Source, write
+from jinx._remote_output import also_to_urls
 from jinx._results import OrderResult
 from jinx._rewrite.options import OrderOptions
 
@@ -23,6 +24,7 @@ _BLOCK = 8192
 
 
 @documented(OrderOptions)
+@also_to_urls
 def sort(
     source: Source,
     out: str | os.PathLike[str],

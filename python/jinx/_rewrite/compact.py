@@ -4,6 +4,7 @@ import os
 from typing import Any, Unpack
 
 from jinx._convert.options import Progress, documented
+from jinx._remote_output import also_to_urls
 from jinx._results import CompactResult
 from jinx._rewrite.inputs import files_of, opened
 from jinx._rewrite.options import RewriteOptions
@@ -13,6 +14,7 @@ Path = str | os.PathLike[str]
 
 
 @documented(RewriteOptions)
+@also_to_urls
 def compact(
     source: Any, out: Path, *, progress: Progress | None = None, **options: Unpack[RewriteOptions]
 ) -> CompactResult:

@@ -6,6 +6,7 @@ from typing import Any, Unpack, overload
 
 from jinx._convert.options import Progress, documented
 from jinx._dataset.dataset import Dataset
+from jinx._remote_output import also_to_urls
 from jinx._results import WriteResult
 from jinx._rewrite.inputs import opened
 from jinx._rewrite.options import RewriteOptions
@@ -25,6 +26,7 @@ def concat(
     **options: Unpack[RewriteOptions],
 ) -> WriteResult: ...
 @documented(RewriteOptions)
+@also_to_urls
 def concat(
     sources: Path | Iterable[Path | Dataset],
     out: Path | None = None,

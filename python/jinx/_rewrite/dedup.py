@@ -10,6 +10,7 @@ from jinx._arguments import texts
 from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
 from jinx._outputs import refuse_input, separate_file
+from jinx._remote_output import also_to_urls
 from jinx._results import DedupResult
 from jinx._rewrite.inputs import files_of, opened
 from jinx._rewrite.key_fingerprints import Missing, check_missing, checked_policy, chunks, key_paths
@@ -27,6 +28,7 @@ Path = str | os.PathLike[str]
 
 
 @documented(RewriteOptions)
+@also_to_urls
 def dedup(
     source: Any,
     out: Path,

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 from jinx._convert.options import Progress, documented
 from jinx._dataset.expression import matching
 from jinx._outputs import refuse_input
+from jinx._remote_output import also_to_urls
 from jinx._results import WriteResult
 from jinx._rewrite.inputs import opened
 from jinx._rewrite.options import RewriteOptions
@@ -16,6 +17,7 @@ Path = str | os.PathLike[str]
 
 
 @documented(RewriteOptions)
+@also_to_urls
 def select(
     source: Any,
     out: Path,

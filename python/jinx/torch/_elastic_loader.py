@@ -1,18 +1,21 @@
 """`jinx.torch.ElasticLoader`: single samples in a global random order, which any number of ranks can resume."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from jinx._dataset.dataset import Dataset
 from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
+from jinx.errors import InvalidError
+from jinx.torch._block_order import epoch_in_blocks, required_order
 from jinx.torch._collate import collate
 from jinx.torch._loader_plan import required
 from jinx.torch._pack_options import Read
-from jinx.torch._scheduled_loader import ScheduledLoader, Workers
+from jinx.torch._scheduled_loader import ScheduledLoader, Workers, required_state
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
@@ -48,7 +51,9 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         batch_size: Samples of one rank in a batch.
         tokens_per_batch: Instead of `batch_size`: the maximum number of tokens in a batch, by the column `num_tokens`.
         accumulation: Batches of one optimiser step.
-        shuffle: A new random order in each epoch; otherwise the order of the dataset.
+        shuffle: A new random order in each epoch; otherwise the order of the dataset. `"blocks"` mixes blocks of
+            neighbours, as `Dataset.shuffle(blocks=True)`: a dataset in an object store is read in large pieces. The
+            order is the same for any number of ranks and workers.
         seed: The seed of the random order.
         rank: The number of this rank; this and the next six arguments are as for `PackedDataLoader`.
         world_size: The number of ranks.
@@ -76,7 +81,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         *,
         tokens_per_batch: int | None = None,
         accumulation: int = 1,
-        shuffle: bool = True,
+        shuffle: bool | Literal["blocks"] = True,
         seed: int = 0,
         rank: int | None = None,
         world_size: int | None = None,
@@ -96,7 +101,11 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         if batch_size is not None and tokens_per_batch is not None:
             raise ValueError("batch_size and tokens_per_batch exclude each other")
         required(dataset)
-        order = seed if shuffle else None
+        in_blocks = required_order(shuffle)
+        if in_blocks and tokens_per_batch is not None:
+            raise ValueError("shuffle='blocks' excludes tokens_per_batch, which packs samples of the whole dataset")
+        order = seed if shuffle and not in_blocks else None
+        self._seed_of_blocks = seed if in_blocks else None
         if tokens_per_batch is None:
             # Each sample is one pack, so that ranks and batch sizes may change in the middle of an epoch.
             plan = make_plan(np.ones(len(dataset), dtype=np.uint32), 1, strategy="next_fit", seed=order)
@@ -104,6 +113,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
             plan = make_plan(dataset, tokens_per_batch, strategy="next_fit", oversize="error", seed=order)
         chosen = dataset if columns is None else dataset.select_columns(columns)
         self._pads = remainder == "pad"
+        self._order: tuple[int | None, npt.NDArray[np.int64]] = None, np.empty(0, dtype=np.int64)
         self.skipped: list[Exception] = []
         super().__init__(
             chosen if decode is None else chosen.decode(decode),
@@ -134,6 +144,34 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
                 packs = [pack or self._positions((shift + i) % len(self._plan)) for i, pack in enumerate(packs)]  # noqa: PLW2901
             yield packs
 
+    def _positions(self, pack: int) -> list[int]:
+        positions = super()._positions(pack)
+        return positions if self._seed_of_blocks is None else self._in_blocks(positions, self._seed_of_blocks)
+
+    def _in_blocks(self, positions: list[int], seed: int) -> list[int]:
+        epoch, order = self._order
+        if epoch != self.epoch:
+            epoch, order = self._order = self.epoch, epoch_in_blocks(self.dataset, seed, self.epoch)
+        return order[positions].tolist()
+
+    def state_dict(self) -> dict[str, Any]:
+        """See `ScheduledLoader.state_dict`."""
+        state = super().state_dict()
+        return state if self._seed_of_blocks is None else {**state, "blocks": self._seed_of_blocks}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `ScheduledLoader.load_state_dict`.
+
+        Raises:
+            InvalidError: The value is not the state of such a loader, or of one with another order.
+            MismatchError: The state has another dataset or plan; the message names the differences.
+        """
+        saved = dict(required_state(state))
+        seed = saved.pop("blocks", None)
+        if seed != self._seed_of_blocks:
+            raise InvalidError(f"the saved loader had {_named(seed)}, this one has {_named(self._seed_of_blocks)}")
+        super().load_state_dict(saved)
+
     def _finished(self, result: tuple[Any, list[Exception]], step: int) -> Any:
         del step
         batch, skipped = result
@@ -144,3 +182,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
     def plan(self) -> PackPlan:
         """The plan of the current epoch; a pack is one sample, or one batch with `tokens_per_batch`."""
         return self._plan
+
+
+def _named(seed: Any) -> str:
+    return "no blocks" if seed is None else f"shuffle='blocks' and seed={seed}"

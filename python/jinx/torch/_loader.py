@@ -16,6 +16,7 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
 from jinx._dataset.identity import require_identity
 from jinx.errors import InvalidError
+from jinx.torch._block_order import epoch_in_blocks, required_order
 from jinx.torch._collate import collate
 from jinx.torch._loader_plan import required
 
@@ -40,7 +41,8 @@ class Loader:
     Args:
         dataset: A dataset from `jinx.open`, or a view.
         batch_size: Samples in a batch; None gives single samples, not collated unless `collate_fn` is given.
-        shuffle: A new random order in each epoch.
+        shuffle: A new random order in each epoch. `"blocks"` mixes blocks of neighbours, as
+            `Dataset.shuffle(blocks=True)`: a dataset in an object store is read in large pieces, each of them once.
         sampler: Indices of samples, for instance a `DistributedSampler`; excludes `shuffle`.
         batch_sampler: Lists of indices; excludes `batch_size`, `shuffle`, `sampler` and `remainder`.
         num_workers: Threads that read ahead, by default one less than there are cores; with 0, a batch is read when the
@@ -69,7 +71,7 @@ class Loader:
         dataset: Dataset,
         batch_size: int | None = 1,
         *,
-        shuffle: bool = False,
+        shuffle: bool | Literal["blocks"] = False,
         sampler: Sampler[int] | Iterable[int] | None = None,
         batch_sampler: Sampler[list[int]] | Iterable[Sequence[int]] | None = None,
         num_workers: int | None = None,
@@ -95,6 +97,8 @@ class Loader:
             raise ValueError(f"remainder={remainder!r}: give 'drop' or None")
         if on_error not in {"raise", "skip"}:
             raise ValueError(f"on_error={on_error!r}: give 'raise' or 'skip'")
+        if required_order(shuffle) and generator is not None:
+            raise ValueError("shuffle='blocks' takes its order from seed; it excludes generator")
         whole_number("prefetch_factor", prefetch_factor, least=1)
         chosen = required(dataset) if columns is None else required(dataset).select_columns(columns)
         self.dataset = chosen if decode is None else chosen.decode(decode)
@@ -253,6 +257,8 @@ class Loader:
             order = range(len(self.dataset))
         elif self.generator is not None:
             order = RandomSampler(self.dataset, generator=self.generator)
+        elif self.shuffle == "blocks":
+            order = epoch_in_blocks(self.dataset, self.seed, self.epoch)
         else:
             import numpy as np
 

@@ -90,6 +90,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(convert::copy_mds, module)?)?;
     module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
+    module.add_class::<files::object_store::ObjectStore>()?;
     module.add_function(wrap_pyfunction!(files::remote::upload, module)?)?;
     module.add_function(wrap_pyfunction!(files::remote::io_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(files::remote::cache_directory, module)?)?;

@@ -29,6 +29,17 @@ pub(crate) fn connect(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn Ob
     }
 }
 
+/// Refuses to write to web servers.
+///
+/// # Errors
+/// `Unsupported`.
+pub(crate) fn writable(scheme: Scheme) -> Result<()> {
+    match scheme {
+        Scheme::Http => Err(Error::unsupported("web servers are only read; write to s3://, gs:// or az://")),
+        Scheme::S3 | Scheme::Gs | Scheme::Az => Ok(()),
+    }
+}
+
 fn s3(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     let mut builder = AmazonS3Builder::from_env().with_url(&url.root);
     for (name, value) in aws_profile::options() {

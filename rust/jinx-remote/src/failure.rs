@@ -17,15 +17,17 @@ pub(crate) fn replaced() -> Error {
     Error::mismatch("the object was replaced after it was opened; open the dataset again")
 }
 
+pub(crate) fn exists() -> Error {
+    Error::new(Cause::Io(ErrorKind::AlreadyExists), "the object exists already")
+}
+
 /// The error for what a store answered, or that it did not.
 pub(crate) fn failure(error: &object_store::Error) -> Error {
     use object_store::Error as Store;
     match error {
         Store::NotFound { .. } => Error::new(Cause::Io(ErrorKind::NotFound), "there is no such object"),
         Store::Precondition { .. } | Store::NotModified { .. } => replaced(),
-        Store::AlreadyExists { .. } => {
-            Error::new(Cause::Io(ErrorKind::AlreadyExists), "the object exists already")
-        }
+        Store::AlreadyExists { .. } => exists(),
         Store::PermissionDenied { source, .. } | Store::Unauthenticated { source, .. } => {
             let what = format!(
                 "access denied ({}); credentials come from the environment, or from storage=; \

@@ -17,6 +17,7 @@ use jinx_core::{Error, Result};
 use object_store::ObjectStoreExt;
 use std::fs::File;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// An open object. It holds no connection, so that it survives forks.
@@ -28,6 +29,8 @@ pub(crate) struct RemoteObject {
     pattern: AccessPattern,
     /// Its first and last bytes, which are read again and again, as far as they are kept.
     ends: [(u64, Bytes); 2],
+    /// Whether no checksum has said that they are damaged.
+    are_ends_good: AtomicBool,
     cache: Option<Arc<Cache>>,
     /// Keeps its chunks in the cache.
     kept: OnceLock<Option<File>>,
@@ -45,11 +48,22 @@ impl RemoteObject {
         cache: Option<Arc<Cache>>,
     ) -> Self {
         let id = pinned.id(&target.url);
-        let (pattern, ends, kept) = (AccessPattern::default(), [(0, head), tail], OnceLock::new());
-        Self { target, pinned: Arc::new(pinned), id, pattern, ends, cache, kept }
+        Self {
+            target,
+            pinned: Arc::new(pinned),
+            id,
+            pattern: AccessPattern::default(),
+            ends: [(0, head), tail],
+            are_ends_good: AtomicBool::new(true),
+            cache,
+            kept: OnceLock::new(),
+        }
     }
 
     fn at_end(&self, range: &Range<u64>) -> Option<Bytes> {
+        if !self.are_ends_good.load(Ordering::Relaxed) {
+            return None;
+        }
         self.ends.iter().find_map(|(start, bytes)| {
             let first = usize::try_from(range.start.checked_sub(*start)?).ok()?;
             let last = usize::try_from(range.end.checked_sub(*start)?).ok()?;
@@ -226,6 +240,18 @@ impl Blocks for RemoteObject {
         let Ok(process) = Process::here() else { return };
         for range in self.planned(process, ranges) {
             self.begin(process, &range);
+        }
+    }
+
+    fn forget(&self, range: Range<u64>) {
+        let Ok(process) = Process::here() else { return };
+        self.are_ends_good.store(false, Ordering::Relaxed);
+        process.spans.forget(self.id, &range);
+        let Some(cache) = &self.cache else { return };
+        for chunk in pieces(&range) {
+            let number = CachedChunk::number(&chunk);
+            locked(&process.chunks).forget(self.id, number);
+            cache.remove(self.id, number);
         }
     }
 

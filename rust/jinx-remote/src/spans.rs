@@ -80,6 +80,11 @@ impl Spans {
         locked(&self.0).find(object, range)
     }
 
+    /// Forgets the spans that overlap a range.
+    pub(crate) fn forget(&self, object: ObjectId, range: &Range<u64>) {
+        locked(&self.0).forget(object, range);
+    }
+
     /// The span that covers `wanted`; if there is none, a new one of `range`, which covers it. `true` if it is new: then
     /// the caller must fetch it.
     pub(crate) fn find_or_add(
@@ -98,6 +103,15 @@ impl Spans {
 }
 
 impl Kept {
+    /// Their bytes are counted until they are the oldest ones.
+    fn forget(&mut self, object: ObjectId, range: &Range<u64>) {
+        let Some(spans) = self.objects.get_mut(&object) else { return };
+        spans.retain(|_, span| span.range.end <= range.start || span.range.start >= range.end);
+        if spans.is_empty() {
+            self.objects.remove(&object);
+        }
+    }
+
     fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
         let before = self.objects.get(&object)?.range(..=range.start).rev().take(LOOKED_AT);
         let covers = |span: &&Arc<Span>| span.range.end >= range.end && !span.has_failed();
@@ -149,6 +163,19 @@ mod tests {
         spans.find_or_add(2, &(0..100), 0..100, 250);
         assert!(spans.find(1, &(10..20)).is_none());
         assert!(spans.find(1, &(200..300)).is_some() && spans.find(2, &(0..1)).is_some());
+    }
+
+    #[test]
+    fn damaged_bytes_are_asked_for_again() {
+        let spans = Spans::default();
+        for start in [0, 10, 20] {
+            spans.find_or_add(1, &(start..start + 10), start..start + 10, 100);
+        }
+        spans.forget(2, &(0..30));
+        spans.forget(1, &(10..20));
+        assert!(spans.find(1, &(0..10)).is_some() && spans.find(1, &(20..30)).is_some());
+        assert!(spans.find_or_add(1, &(12..13), 10..20, 25).1);
+        assert!(spans.find(1, &(12..13)).is_some());
     }
 
     #[test]

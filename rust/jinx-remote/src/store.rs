@@ -1,6 +1,8 @@
 //! Opens objects by their URLs.
 
 use crate::cache::Cache;
+use crate::client::writable;
+use crate::download::download;
 use crate::failure::failure;
 use crate::fetcher::{Pinned, Target, fetch_end};
 use crate::location::Scheme;
@@ -8,17 +10,16 @@ use crate::object::RemoteObject;
 use crate::process::Process;
 use crate::settings::{CachePlace, Settings};
 use crate::statistics::{COUNTERS, Statistics};
-use crate::upload::{put_bytes, put_file};
+use crate::upload::{PART_BYTES, send};
 use bytes::Bytes;
 use jinx_core::error::Cause;
-use jinx_core::io::{Blocks, Store};
+use jinx_core::io::{Blocks, Condition, Store};
 use jinx_core::{Error, Result, interrupt};
+use object_store::ObjectStore;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt};
 use std::collections::HashMap;
 use std::fs::File;
 use std::future::Future;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -86,14 +87,23 @@ impl RemoteStore {
     }
 
     /// Sends a request about an object, and waits for its answer.
-    fn wait<T, F>(&self, url: &str, request: impl FnOnce(Arc<dyn ObjectStore>, Key) -> F) -> Result<T>
+    pub(crate) fn wait<T, F>(
+        &self,
+        url: &str,
+        request: impl FnOnce(Arc<dyn ObjectStore>, Key) -> F,
+    ) -> Result<T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let (process, target) = (Process::here()?, Target::new(url, &self.settings)?);
+        let (process, target) = (Process::here()?, self.target(url)?);
         let client = target.client(process)?;
         wait_for(process, request(client, target.key)).map_err(|error| error.in_file(url))
+    }
+
+    /// The object that a URL names.
+    pub(crate) fn target(&self, url: &str) -> Result<Target> {
+        Target::new(url, &self.settings).map_err(|error| error.in_file(url))
     }
 
     /// Begins to open an object: its last bytes, and the first ones of a sidecar.
@@ -196,23 +206,40 @@ impl Store for RemoteStore {
         }
     }
 
-    fn exists(&self, url: &str) -> Result<bool> {
-        let head = self
-            .wait(url, |client, key| async move { client.head(&key).await.map_err(|error| failure(&error)) });
-        match head {
-            Ok(_) => Ok(true),
-            Err(error) if error.cause() == Cause::Io(ErrorKind::NotFound) => Ok(false),
-            Err(error) => Err(error),
+    fn tag(&self, url: &str) -> Result<Option<String>> {
+        self.tag_of(url)
+    }
+
+    fn put_file(&self, url: &str, file: &Path, condition: &Condition) -> Result<()> {
+        let opened = File::open(file).map_err(|error| Error::io(file, &error))?;
+        let length = opened.metadata().map_err(|error| Error::io(file, &error))?.len();
+        if length <= PART_BYTES {
+            let bytes = std::fs::read(file).map_err(|error| Error::io(file, &error))?;
+            return self.put(url, bytes.into(), condition).map(drop);
         }
+        writable(self.target(url)?.url.scheme).map_err(|error| error.in_file(url))?;
+        self.require(url, condition)?;
+        let upload = self.wait(url, |client, key| send(client, key, Arc::new(opened), length))?;
+        if let Err(error) = self.require(url, condition) {
+            self.wait(url, |_, _| async move {
+                upload.abort().await;
+                Ok(())
+            })?;
+            return Err(error);
+        }
+        self.wait(url, |_, _| upload.complete())
     }
 
-    fn put_file(&self, url: &str, file: &Path, replace: bool) -> Result<()> {
-        let file = Arc::new(File::open(file).map_err(|error| Error::io(file, &error))?);
-        self.wait(url, |client, key| put_file(client, key, file, replace))
+    fn put_bytes(&self, url: &str, bytes: Vec<u8>, condition: &Condition) -> Result<()> {
+        self.put(url, bytes.into(), condition).map(drop)
     }
 
-    fn put_bytes(&self, url: &str, bytes: Vec<u8>, replace: bool) -> Result<()> {
-        self.wait(url, |client, key| put_bytes(client, key, bytes.into(), replace))
+    fn get_file(&self, url: &str, file: &Path) -> Result<()> {
+        download(self.open(url)?.as_ref(), file).map_err(|error| error.in_file(url))
+    }
+
+    fn delete(&self, urls: &[String]) -> Result<()> {
+        self.remove(urls)
     }
 
     fn list(&self, url: &str) -> Result<Vec<String>> {

@@ -1,73 +1,75 @@
 //! Writes objects. An object appears when all of its bytes have arrived, so a reader sees the old one or the new one.
 
 use crate::failure::failure;
+use crate::mark::Mark;
 use bytes::Bytes;
 use jinx_core::checked_math::to_usize;
 use jinx_core::error::Cause;
 use jinx_core::{Error, Result};
 use object_store::path::Path as Key;
-use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{MultipartUpload, ObjectStore, PutMultipartOptions};
 use std::fs::File;
-use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 
 /// Larger files are sent in parts of at least this size.
-const PART_BYTES: u64 = 8 << 20;
+pub(crate) const PART_BYTES: u64 = 8 << 20;
 /// Stores allow 10,000.
 const MAX_PARTS: u64 = 9_000;
 /// Parts on their way at once.
 const PARTS_AT_ONCE: usize = 8;
 
-/// Writes bytes as an object. Without `replace`, an existing one stays.
-///
-/// # Errors
-/// `Io(AlreadyExists)`; errors of the store.
-pub(crate) async fn put_bytes(
+/// A long file whose parts have arrived. It becomes an object when it is completed.
+pub(crate) struct Upload {
+    parts: Box<dyn MultipartUpload>,
     client: Arc<dyn ObjectStore>,
     key: Key,
-    bytes: Bytes,
-    replace: bool,
-) -> Result<()> {
-    let mode = if replace { PutMode::Overwrite } else { PutMode::Create };
-    let put = client.put_opts(&key, bytes.into(), PutOptions::from(mode)).await;
-    put.map(drop).map_err(|error| match error {
-        // Some stores say that the condition failed.
-        object_store::Error::Precondition { .. } if !replace => exists(),
-        error => failure(&error),
-    })
+    mark: Mark,
 }
 
-/// Writes a file as an object, in parts if it is long. Without `replace`, an existing one stays.
+impl Upload {
+    /// Makes it an object.
+    ///
+    /// # Errors
+    /// Errors of the store. What was sent is removed.
+    pub(crate) async fn complete(mut self) -> Result<()> {
+        let Err(error) = self.parts.complete().await else { return Ok(()) };
+        // The answer to an earlier attempt may have been lost.
+        if self.mark.is_on(self.client.as_ref(), &self.key).await {
+            return Ok(());
+        }
+        self.abort().await;
+        Err(failure(&error))
+    }
+
+    /// Removes what was sent. The store removes parts of its own after some days, too.
+    pub(crate) async fn abort(mut self) {
+        let _ = self.parts.abort().await;
+    }
+}
+
+/// Sends a long file in parts.
 ///
 /// # Errors
-/// The errors of [`put_bytes`]; `Io` for the file. What was sent is removed.
-pub(crate) async fn put_file(
+/// Errors of the store; `Io` for the file. What was sent is removed.
+pub(crate) async fn send(
     client: Arc<dyn ObjectStore>,
     key: Key,
     file: Arc<File>,
-    replace: bool,
-) -> Result<()> {
-    let length = file.metadata()?.len();
-    if length <= PART_BYTES {
-        let bytes = part_of(file, 0, length).await?;
-        return put_bytes(client, key, bytes, replace).await;
+    length: u64,
+) -> Result<Upload> {
+    let mark = Mark::new();
+    let options = PutMultipartOptions { attributes: mark.attributes(), ..PutMultipartOptions::default() };
+    let parts = client.put_multipart_opts(&key, options).await.map_err(|error| failure(&error))?;
+    let mut upload = Upload { parts, client, key, mark };
+    match send_parts(upload.parts.as_mut(), file, length).await {
+        Ok(()) => Ok(upload),
+        Err(error) => {
+            upload.abort().await;
+            Err(error)
+        }
     }
-    if !replace && client.head(&key).await.is_ok() {
-        return Err(exists());
-    }
-    let mut upload = client.put_multipart(&key).await.map_err(|error| failure(&error))?;
-    let sent = send_parts(upload.as_mut(), file, length).await;
-    let done = match sent {
-        Ok(()) => upload.complete().await.map(drop).map_err(|error| failure(&error)),
-        Err(error) => Err(error),
-    };
-    if done.is_err() {
-        // The store removes parts of its own after some days, too.
-        let _ = upload.abort().await;
-    }
-    done
 }
 
 async fn send_parts(upload: &mut dyn MultipartUpload, file: Arc<File>, length: u64) -> Result<()> {
@@ -104,8 +106,4 @@ async fn part_of(file: Arc<File>, start: u64, length: u64) -> Result<Bytes> {
     };
     let ended = |_| Error::new(Cause::Internal, "a thread for files has ended");
     tokio::task::spawn_blocking(read).await.map_err(ended)?
-}
-
-fn exists() -> Error {
-    Error::new(Cause::Io(ErrorKind::AlreadyExists), "the object exists already")
 }

@@ -65,6 +65,9 @@ pub trait Blocks: Debug + Send + Sync {
     /// These ranges will be read soon: they may be fetched now. This neither waits nor fails.
     fn will_need(&self, ranges: &[Range<u64>]);
 
+    /// The bytes of a range do not match a checksum: copies of them that are kept must not be used again.
+    fn forget(&self, _range: Range<u64>) {}
+
     /// All bytes, if they are mapped into memory.
     fn as_mapped(&self) -> Option<Bytes>;
 }

@@ -52,7 +52,7 @@ pub use publish_file::{publish_file, publish_on};
 pub use scratch::{Scratch, mark_unfinished, sweep_unfinished};
 pub use sidecar_owner::{other_owner, require_own_sidecar};
 pub use source::{Source, base_of};
-pub use store::{Store, joined, url_of};
+pub use store::{Condition, Store, joined, url_of};
 pub use stream_out::StreamOut;
 pub use sweep::sweep;
 pub use uninit::UninitSlice;

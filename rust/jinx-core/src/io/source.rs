@@ -6,7 +6,7 @@ use super::local_file::LocalFile;
 use super::store::url_of;
 use super::{Access, UninitSlice};
 use crate::checked_math::{range_within, to_u64, to_usize};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -131,6 +131,40 @@ impl Source {
     pub fn read(&self, offset: u64, length: u64) -> Result<Bytes> {
         let range = self.range(offset, length)?;
         self.named(self.blocks.read(range))
+    }
+
+    /// Like [`Source::read`], for bytes that must pass `check`. Those of an object in a store are fetched once more if they
+    /// do not: a copy on the way may be damaged.
+    ///
+    /// # Errors
+    /// The errors of [`Source::read`] and of `check`.
+    pub fn read_checked(
+        &self,
+        offset: u64,
+        length: u64,
+        check: impl Fn(&[u8]) -> Result<()>,
+    ) -> Result<Bytes> {
+        let bytes = self.read(offset, length)?;
+        match check(&bytes) {
+            Ok(()) => return Ok(bytes),
+            Err(error) if !self.may_fetch_again(&error, offset..offset.saturating_add(length)) => {
+                return Err(error);
+            }
+            Err(_) => {}
+        }
+        let bytes = self.read(offset, length)?;
+        check(&bytes).map(|()| bytes)
+    }
+
+    /// Whether an error may be one of kept copies of an object in a store, which are then forgotten: reading the range
+    /// again fetches it.
+    pub fn may_fetch_again(&self, error: &Error, range: Range<u64>) -> bool {
+        let is_damage = matches!(error.cause(), Cause::Corrupt | Cause::Truncated);
+        if !self.is_remote || !is_damage {
+            return false;
+        }
+        self.blocks.forget(range.start.min(self.length)..range.end.min(self.length));
+        true
     }
 
     /// Like [`Source::read`], for many ranges: neighbours are read together.

@@ -16,30 +16,54 @@ pub trait Store: Debug + Send + Sync {
     /// These objects will be opened soon: that may begin now. This neither waits nor fails.
     fn will_open(&self, urls: &[&str]);
 
-    /// Whether there is an object.
+    /// The tag of an object, which tells its state from others; `None` when there is no object.
     ///
     /// # Errors
     /// Errors of the network and of the store.
-    fn exists(&self, url: &str) -> Result<bool>;
+    fn tag(&self, url: &str) -> Result<Option<String>>;
 
-    /// Writes a file of this machine as an object, which appears when it is complete. Without `replace`, an existing one
-    /// stays.
+    /// Writes a file of this machine as an object, which appears when it is complete. A condition of a file that is sent in
+    /// parts is looked at before its first and before its last part.
     ///
     /// # Errors
-    /// `Io(AlreadyExists)`; `Io` for the file; errors of the network and of the store.
-    fn put_file(&self, url: &str, file: &Path, replace: bool) -> Result<()>;
+    /// `Io(AlreadyExists)` and `Mismatch` when the condition is not met; `Io` for the file; errors of the network and of
+    /// the store.
+    fn put_file(&self, url: &str, file: &Path, condition: &Condition) -> Result<()>;
 
-    /// Like [`Store::put_file`], for bytes in memory.
+    /// Like [`Store::put_file`], for bytes in memory. The store itself compares the condition.
     ///
     /// # Errors
     /// The errors of [`Store::put_file`].
-    fn put_bytes(&self, url: &str, bytes: Vec<u8>, replace: bool) -> Result<()>;
+    fn put_bytes(&self, url: &str, bytes: Vec<u8>, condition: &Condition) -> Result<()>;
+
+    /// Copies an object to a new file of this machine.
+    ///
+    /// # Errors
+    /// `Io(NotFound)`; `Io` for the file; errors of the network and of the store.
+    fn get_file(&self, url: &str, file: &Path) -> Result<()>;
+
+    /// Removes objects of one store, in any order, as far as they exist.
+    ///
+    /// # Errors
+    /// Errors of the network and of the store.
+    fn delete(&self, urls: &[String]) -> Result<()>;
 
     /// The names of the objects directly below a URL, in any order.
     ///
     /// # Errors
     /// `Unsupported` for a store that cannot list; errors of the network and of the store.
     fn list(&self, url: &str) -> Result<Vec<String>>;
+}
+
+/// When to write an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// Whatever is there.
+    Always,
+    /// Nothing is there.
+    Absent,
+    /// The object has this tag.
+    Matches(String),
 }
 
 /// The URL that a path holds; `None` for a local path.

@@ -19,7 +19,7 @@ impl Shard {
     /// `Corrupt` when it does not match.
     pub(super) fn check_position(&self, i: u64) -> Result<()> {
         let place = self.footer().view.as_ref().and_then(|view| view.positions.as_ref());
-        let Some(place @ ArrayRef::Sidecar { offset, .. }) = place else { return Ok(()) };
+        let Some(place @ ArrayRef::Sidecar { .. }) = place else { return Ok(()) };
         let named = |error: Error| Error::new(error.cause(), format!("positions: {}", error.what()));
         let checks = match self.checked_positions.get() {
             Some(checks) => checks,
@@ -30,8 +30,7 @@ impl Shard {
         };
         let Some(checks) = checks else { return Ok(()) };
         let start = i.saturating_mul(8);
-        let read = |at: u64, length: u64| self.sidecar_bytes(offset.saturating_add(at), length);
-        checks.require(start..start.saturating_add(8), read).map_err(named)
+        self.require_chunks(place, checks, start..start.saturating_add(8)).map_err(named)
     }
 
     /// Compares all chunks of an array that lies in the sidecar.
@@ -39,9 +38,25 @@ impl Shard {
     /// # Errors
     /// `Corrupt` when one does not match.
     pub(crate) fn check_chunks(&self, place: &ArrayRef) -> Result<()> {
-        let ArrayRef::Sidecar { offset, length, chunk: Some(_), .. } = place else { return Ok(()) };
+        let ArrayRef::Sidecar { length, chunk: Some(_), .. } = place else { return Ok(()) };
         let Some(checks) = ChunkChecks::of(place, self.main().len())? else { return Ok(()) };
-        checks.require(0..*length, |at, length| self.sidecar_bytes(offset.saturating_add(at), length))
+        self.require_chunks(place, &checks, 0..*length)
+    }
+
+    /// Compares the chunks of an array in the sidecar that hold a range of it. Those of an object in a store are fetched
+    /// once more if they do not match.
+    fn require_chunks(&self, place: &ArrayRef, checks: &ChunkChecks, range: Range<u64>) -> Result<()> {
+        let ArrayRef::Sidecar { offset, length, .. } = place else { return Ok(()) };
+        let require = || {
+            let read = |at: u64, length: u64| self.sidecar_bytes(offset.saturating_add(at), length);
+            checks.require(range.clone(), read)
+        };
+        // Which chunk it is does not matter: arrays are small beside the values.
+        let whole = *offset..offset.saturating_add(*length);
+        match require() {
+            Err(error) if self.side()?.may_fetch_again(&error, whole) => require(),
+            done => done,
+        }
     }
 
     /// The bytes of an array in the sidecar that do not match the checksums of their chunks.

@@ -238,10 +238,10 @@ impl Shard {
                 ArrayRef::decode_inline(data, *length, x, self.main().len()).map(Bytes::from)
             }
             ArrayRef::Sidecar { offset, length, x, .. } => {
-                let bytes = self.sidecar_bytes(*offset, *length)?;
                 let x = x.as_deref().ok_or_else(|| Error::corrupt(format!("{what} has no checksum")))?;
-                check_x(&bytes, x).map_err(|error| self.with_damaged_chunks(error, place))?;
-                Ok(bytes)
+                let check = |bytes: &[u8]| check_x(bytes, x);
+                let checked = self.side()?.read_checked(*offset, *length, check);
+                checked.map_err(|error| self.with_damaged_chunks(error, place))
             }
         }
     }

@@ -31,6 +31,27 @@ impl Shard {
     /// # Errors
     /// The errors of [`Shard::line`].
     pub fn read_line(&self, i: u64, line: &mut Vec<u8>) -> Result<()> {
+        match self.try_line(i, line) {
+            Err(error) if self.may_fetch_line_again(&error, i) => self.try_line(i, line),
+            done => done,
+        }
+    }
+
+    /// Whether an error may be one of kept copies of objects in a store, which are then forgotten: those of the line and
+    /// of what the index says about it.
+    fn may_fetch_line_again(&self, error: &Error, i: u64) -> bool {
+        let mut may = false;
+        let entries = [self.index.place(i, 2), self.line_hash().and_then(|hashes| hashes.place(i, 1))];
+        if let Some(side) = self.sidecar() {
+            for entry in entries.into_iter().flatten() {
+                may |= side.may_fetch_again(error, entry);
+            }
+        }
+        let (start, end) = self.line_range(i).unwrap_or_default();
+        self.main().may_fetch_again(error, start..end) || may
+    }
+
+    fn try_line(&self, i: u64, line: &mut Vec<u8>) -> Result<()> {
         let (start, end) = self.line_range(i)?;
         match self.main().slice(start, end - start).map_err(|error| self.here(error, i))? {
             Cow::Borrowed(stored) => {
@@ -62,7 +83,11 @@ impl Shard {
                 for (at, (row, start, end)) in (done..).zip(&group) {
                     let place = |offset: u64| usize::try_from(offset - first).unwrap_or(usize::MAX);
                     let stored = buffer.get(place(*start)..place(*end)).unwrap_or_default();
-                    self.check_line(*row, stored)?;
+                    if self.check_line(*row, stored).is_err() {
+                        self.read_line(*row, &mut line)?;
+                        see(at, &line)?;
+                        continue;
+                    }
                     let text = self.without_end(stored);
                     match self.needs_header(text) {
                         false => see(at, text)?,

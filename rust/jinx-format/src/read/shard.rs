@@ -405,7 +405,7 @@ impl Shard {
         error.in_sample(i).in_file(self.path())
     }
 
-    fn side(&self) -> Result<&Source> {
+    pub(super) fn side(&self) -> Result<&Source> {
         self.side.as_ref().ok_or_else(|| {
             Error::mismatch(format!(
                 "the sidecar {} is missing; it holds this value",
@@ -427,6 +427,9 @@ impl Shard {
     /// # Errors
     /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` from `Verify::Full` on.
     pub fn fetch(&self, pointer: &Pointer) -> Result<Vec<u8>> {
+        if self.side()?.is_remote() {
+            return self.fetch_shared(pointer).map(Vec::from);
+        }
         self.check_pointer(pointer)?;
         let bytes = self.side()?.read_vec(pointer.offset, pointer.length)?;
         self.check_value(pointer, &bytes)?;
@@ -439,9 +442,8 @@ impl Shard {
     /// The errors of [`Shard::fetch`].
     pub fn fetch_shared(&self, pointer: &Pointer) -> Result<Bytes> {
         self.check_pointer(pointer)?;
-        let bytes = self.side()?.read(pointer.offset, pointer.length)?;
-        self.check_value(pointer, &bytes)?;
-        Ok(bytes)
+        let check = |bytes: &[u8]| self.check_value(pointer, bytes);
+        self.side()?.read_checked(pointer.offset, pointer.length, check)
     }
 
     /// Like [`Shard::fetch`], into memory of the stored length.
@@ -452,6 +454,10 @@ impl Shard {
         self.check_pointer(pointer)?;
         if to_u64(out.len()) != pointer.length {
             return Err(Error::invalid("memory of a different length than the value"));
+        }
+        if self.side()?.is_remote() {
+            let bytes = self.fetch_shared(pointer)?;
+            return out.copied(&bytes).ok_or_else(|| Error::invalid("memory of a different length"));
         }
         let bytes = self.side()?.read_at(pointer.offset, out)?;
         self.check_value(pointer, bytes)?;

@@ -147,10 +147,18 @@ impl OpenArguments<'_, '_> {
 
     /// Opens URLs. This connects to nothing until there is one.
     fn store(&self) -> PyResult<Arc<dyn Store>> {
-        let mut settings = Settings::default();
-        for (name, value) in self.storage.iter().flatten() {
-            settings.set(name, value).into_py_result()?;
-        }
-        Ok(Arc::new(RemoteStore::new(settings)))
+        Ok(Arc::new(store_with(self.storage.as_ref().unwrap_or(&BTreeMap::new()))?))
     }
+}
+
+/// The stores that are reached with these options.
+///
+/// # Errors
+/// `ValueError` for a value that an option cannot have.
+pub fn store_with(storage: &BTreeMap<String, String>) -> PyResult<RemoteStore> {
+    let mut settings = Settings::default();
+    for (name, value) in storage {
+        settings.set(name, value).into_py_result()?;
+    }
+    Ok(RemoteStore::new(settings))
 }

@@ -6,5 +6,6 @@ pub mod detect;
 pub mod directory;
 pub mod json_text;
 pub mod merge_clean;
+pub mod object_store;
 pub mod remote;
 pub mod views;
