@@ -13,8 +13,6 @@ import jinx
 from pipeline.engines.bucket_runs import Place, ended, refused, write_input
 from pipeline.made import worker_pids
 
-pytest.importorskip("jinx._object_store", reason="the core has no object stores to write to")
-
 DOCUMENTS = 600
 MAP = [{"text_length_filter": {"min_len": 100}}]
 ROUNDS = 8 if os.environ.get("JINX_SOAK") else 2
