@@ -8,7 +8,6 @@ from tests.bucket import served
 from pipeline.engines.bucket_runs import Place, ended, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
-pytest.importorskip("jinx._object_store", reason="the core has no object stores to write to")
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 

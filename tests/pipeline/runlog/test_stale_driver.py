@@ -7,11 +7,10 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.publish import destination
-from jinx_pipeline.runlog import work_dir as work_dir_module
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Built, Published, Publishing
 from jinx_pipeline.runlog.run_log import LostEpochError
+from jinx_pipeline.store import lease
 from pipeline.made import digest, log_of, records_of
 
 
@@ -33,8 +32,7 @@ class NoLock:
 
 @pytest.fixture
 def go(tmp_path, monkeypatch):
-    for module in (work_dir_module, destination):
-        monkeypatch.setattr(module, "FileLock", NoLock)
+    monkeypatch.setattr(lease, "FileLock", NoLock)
     data = tmp_path / "in.jsonl"
     data.write_text("".join(json.dumps({"n": n, "text": f"text number {n}"}) + "\n" for n in range(100)))
     flow = Dataset.load(data).process(jp.ops.TextLengthFilter(min_len=1))

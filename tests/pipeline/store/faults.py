@@ -15,7 +15,7 @@ class FaultLog:
     CALLS = ("begin", "lines", "open", "append", "sync", "size")
 
     def __init__(self, log, at, how) -> None:
-        self.name = log.name
+        self.name, self.sync_seconds = log.name, log.sync_seconds
         self._log = log
         self._left = at
         self._how = how

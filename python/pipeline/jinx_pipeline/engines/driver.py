@@ -37,9 +37,8 @@ _RESTART_SECONDS, _MAX_RESTART_SECONDS = 0.1, 30.0
 # If no worker of a pool has started for this long, idle workers of other pools are ended, one a second. Loading large
 # libraries takes less.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
-# Commits are synced and reported no more often than this. To spend at most a fifth of the time on a slow disk, the
-# next sync waits for this many times the duration of the last one.
-_REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND = 0.1, 4.0
+# To spend at most a fifth of the time on a slow disk, the next sync waits for this many times the duration of the last.
+_SECONDS_PER_SYNC_SECOND = 4.0
 # After this long without an event, what the run waits for is reported.
 _QUIET_SECONDS = 60.0
 
@@ -245,7 +244,7 @@ class Driver:
         self._ledger.sync()
         if events:
             ended = time.monotonic()
-            self._report_at = ended + max(_REPORT_SECONDS, _SECONDS_PER_SYNC_SECOND * (ended - started))
+            self._report_at = ended + max(self._ledger.sync_seconds, _SECONDS_PER_SYNC_SECOND * (ended - started))
         for kind, facts in events:
             self._observer.event(kind, facts)
 

@@ -81,6 +81,7 @@ class Ledger:
         published: The latest version of each output that was published.
         next_attempt: A number above those of all attempts.
         bad_count: How many rows were left out because something failed on them.
+        sync_seconds: See `Log.sync_seconds`.
 
     Raises:
         RunLogError: The log cannot be read.
@@ -99,6 +100,7 @@ class Ledger:
         self.bad_count = 0
         self._log = RunLog(directory.log, self._apply)
         self.header = self._log.header
+        self.sync_seconds = self._log.sync_seconds
 
     def claim(self) -> None:
         """Take over the run, so that records can be added.

@@ -38,6 +38,7 @@ class RunLog:
     Attributes:
         header: The first record.
         epoch: The newest epoch.
+        sync_seconds: See `Log.sync_seconds`.
 
     Raises:
         RunLogError: Another version wrote it, or a line before the last one is damaged.
@@ -48,6 +49,7 @@ class RunLog:
         self._log = log
         self.header = read_header(log)
         self.epoch = 0
+        self.sync_seconds = log.sync_seconds
         self._apply = apply
         self._driver = ""
         # The log was read, or written by this process, up to this offset.

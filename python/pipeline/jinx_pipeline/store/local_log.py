@@ -17,6 +17,7 @@ class LocalLog:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        self.sync_seconds = 0.1
         self._path = path
         self._file: IO[bytes] | None = None
 

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
+from jinx._object_store import ObjectInfo, ObjectStore
 from jinx._urls import is_readable
 
 # The name of the directory that begins the mirror, and the schemes in it.
@@ -27,7 +27,7 @@ _SCHEMES: Final = ("s3", "gs", "az")
 # Names in directories called this are never used twice.
 _WRITTEN_ONCE: Final = "parts"
 # A part stays for the next reader on this node while the disk has this much room.
-_FREE_SHARE: Final = 0.2
+_FREE_SHARE: Final = 0.1
 # How long a store may fail before a run gives up, and the delays between its requests. The core has retried then, too.
 PATIENCE_SECONDS: Final = float(os.environ.get("JINX_STORE_PATIENCE", "900"))
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
@@ -191,15 +191,15 @@ def patiently(call: Callable[[], T]) -> T:
         delay = min(2 * delay, _MAX_DELAY_SECONDS)
 
 
-def names_below(url: str, infos: Iterable[Any]) -> list[str]:
+def names_below(url: str, infos: Iterable[ObjectInfo]) -> list[str]:
     """The names of listed objects and directories directly below a URL."""
     return sorted({info.url.removeprefix(f"{url}/").partition("/")[0] for info in infos})
 
 
 @lru_cache(maxsize=1)
-def object_store() -> Any:
+def object_store() -> ObjectStore:
     """The stores, as the environment of this process configures them."""
-    return import_module("jinx._object_store").ObjectStore()
+    return ObjectStore()
 
 
 @lru_cache(maxsize=1)

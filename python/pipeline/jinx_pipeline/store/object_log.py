@@ -8,7 +8,7 @@ from typing import IO, Final
 
 from jinx_pipeline.store.mirror import object_store, patiently
 
-_THREADS: Final = 16
+_THREADS: Final = 64
 # How long the size of the log is believed; `sync` always notices the lines of others.
 _SIZE_SECONDS: Final = 2.0
 
@@ -26,6 +26,8 @@ class ObjectLog:
 
     def __init__(self, url: str) -> None:
         self.name = url
+        # Each is an object, and a resumed run reads them all.
+        self.sync_seconds = 2.0
         # A copy of the objects that this process knows, which serves all reads.
         self._copy: IO[bytes] | None = None
         self._objects = self._end = 0

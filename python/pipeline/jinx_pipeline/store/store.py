@@ -49,9 +49,11 @@ class Log(Protocol):
 
     Attributes:
         name: The name of the log for messages.
+        sync_seconds: How long lines are collected for a `sync` that nothing waits for.
     """
 
     name: str
+    sync_seconds: float
 
     def begin(self, line: bytes) -> None:
         """Create the log with its first line.
