@@ -69,4 +69,4 @@ def _place(directory: str | None) -> Path:
     place = _core.cache_directory(directory)
     if place is None:
         raise click.UsageError("the cache is turned off (JINX_CACHE=off); name a directory with --cache")
-    return str(place)
+    return place
