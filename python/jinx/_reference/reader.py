@@ -182,9 +182,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
             need(not offsets and not self.hashes and end == 0, "lines in a view without rows")
             return
         need(offsets == sorted(set(offsets)) and len(offsets) == self.count + 1 and offsets[-1] <= end, "index")
-        need(
-            not new or (offsets[0] == 0 and offsets[-1] == end and len(self.hashes) == self.count), "ends of the index"
-        )
+        need(not new or (offsets[0], offsets[-1], len(self.hashes)) == (0, end, self.count), "ends of the index")
 
     @cached_property
     def sidecar(self) -> bytes | None:  # binx.md 2 to 4
@@ -478,8 +476,7 @@ def open_pairs(path: str | Path) -> list[Pair | View]:
         need(not any(pair.is_view for pair in pairs), "a shard is a view", UnsupportedError)
         return pairs
     shards, are_views = manifest(path)
-    pairs = open_shards(path, shards, are_views=are_views)
-    return [View(pair) for pair in pairs] if are_views else pairs
+    return [View(pair) if are_views else pair for pair in open_shards(path, shards, are_views=are_views)]
 
 
 def manifest(path: Path) -> tuple[list[list], bool]:  # the members of each shard, in order; whether they are views
