@@ -216,10 +216,10 @@ def rust_sources() -> list[Path]:
 def test_directories_are_changed_through_the_publishing_layer_alone():
     """Faults and power cuts are tried on what goes through `FileOps`; anything else they would never see."""
     layer = ROOT / "rust/jinx-core/src/io/fs_calls.rs"
-    # What a cache loses is fetched again; its own tests kill its writers.
-    cache = {ROOT / "rust/jinx-remote/src" / name for name in ("cache.rs", "cache_size.rs")}
+    # What a cache or a download loses is fetched again; its own tests kill its writers.
+    fetched = {ROOT / "rust/jinx-remote/src" / name for name in ("cache.rs", "cache_size.rs", "download.rs")}
     found = {path for path in rust_sources() if CHANGES_A_DIRECTORY.search(rust_code(path))}
-    assert found == {layer, *cache}
+    assert found == {layer, *fetched}
 
 
 def test_the_list_of_unsafe_files_is_whole():
