@@ -58,7 +58,6 @@ def shipped_file(name):
 def test_a_model_that_the_recipe_does_not_have(tmp_path):
     command = ["plan", "image-text-quality", "--in", str(tmp_path / "in.jinx"), "--model=clipp=/models/clip"]
     done = CliRunner().invoke(pipeline, command)
-    assert done.exit_code == 2
-    assert "the recipe has no model 'clipp'; did you mean 'clip'?" in done.output
+    assert str(done.exception) == "the recipe has no model 'clipp'; did you mean 'clip'?"
     done = CliRunner().invoke(pipeline, [*command[:4], "--model=clip"])
     assert "--model clip: write NAME=VALUE" in done.output

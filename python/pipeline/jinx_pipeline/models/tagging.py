@@ -38,4 +38,4 @@ def tags_of(
     scores = (vectors @ pictures.T).max(axis=1)
     # Equal scores keep the order of the list.
     order = np.argsort(-scores, kind="stable")[:max_tags]
-    return [tags[number] for number in order.tolist() if scores[number] >= min_score]
+    return [tags[int(number)] for number in order if scores[number] >= min_score]
