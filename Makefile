@@ -41,7 +41,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -187,6 +187,9 @@ bench-images: develop $(STAMPS)/test ## operators on images and traces next to D
 
 bench-videos: develop $(STAMPS)/test ## operators on videos and sounds next to Data-Juicer's: statistics and speed, minutes, and a page
 	$(PY) -m bench.operators.videos --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-models: develop $(STAMPS)/test ## operators with models next to a loop by hand and Data-Juicer: minutes, and a page
+	$(PY) -m bench.models --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-operators: develop $(STAMPS)/test ## text operators next to Data-Juicer's: results and speed, minutes, and a page
 	$(PY) -m bench.operators --save $(BENCH_OUT) $(BENCH_ARGS)
