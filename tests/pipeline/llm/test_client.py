@@ -234,6 +234,16 @@ def test_the_number_of_requests_under_way_adapts(tmp_path, monkeypatch):
         assert refused < 400
 
 
+def test_a_service_that_slows_down_gets_fewer_requests_before_they_time_out(tmp_path):
+    """Each request takes longer, the more there are."""
+    with serving(lambda *_: Said("yes", seconds=0.02 * server.under_way)) as server:
+        client = Client(tmp_path)
+        replies = client.ask_all(service(server, concurrency=200, seconds=2), [request(str(n)) for n in range(300)])
+        assert texts(replies) == ["yes"] * 300
+        assert 32 < server.most < 120
+        assert len(server.bodies) < 330
+
+
 def test_many_are_under_way_at_once(tmp_path):
     with serving(lambda *_: Said("yes", seconds=0.1)) as server:
         started = time.monotonic()

@@ -19,6 +19,7 @@ from jinx_pipeline.engines.local import probe
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.model import Step
+from jinx_pipeline.report.metrics import metrics_text
 from pipeline.llm.model_server import Said, digest, good, serving
 from pipeline.made import rows_of
 
@@ -121,6 +122,8 @@ def test_the_result_tells_requests_and_tokens_and_the_key_is_nowhere(tmp_path, m
         counts = result.operators[0].counts
         assert counts == {"requests": 50, "tokens in": 5000, "tokens out": 1000, "unparsed answers": 1}
         assert result.rows_out == 48  # row 8 has no score
+        labels = 'operator="llm_quality_score_filter",place="0",what="unparsed answers"'
+        assert f"jinx_pipeline_operator_counts_total{{{labels}}} 1" in metrics_text(result)
         assert server.keys == {"Bearer sk-very-secret"}
         files = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert not [path for path in files if b"sk-very-secret" in path.read_bytes()]

@@ -107,6 +107,14 @@ def test_what_only_chooses_an_implementation_is_a_remark():
     assert [note.partition(":")[0] for note in made.notes] == ["dataset.media_root"]
 
 
+def test_how_a_language_model_runs_is_a_remark():
+    theirs = {"api_or_hf_model": "qwen", "is_hf_model": True, "enable_vllm": True, "min_score": 0.5, "try_num": 3}
+    made = imported({"dataset_path": "in.jinx", "process": [{"llm_quality_score_filter": theirs}]}, "mine")
+    kept = {"api_or_hf_model": "qwen", "min_score": 0.5, "try_num": 3}
+    assert made.recipe["process"] == [{"llm_quality_score_filter": kept}]
+    assert len(made.remarks) == 2
+
+
 def test_options_that_are_only_implied_are_explained():
     made = imported({"dataset_path": "in.jinx", "export_path": "o.jsonl", "open_tracer": True, "process": []}, "mine")
     assert (made.recipe["trace"], made.recipe["export"]["keep_stats"]) == (10, False)

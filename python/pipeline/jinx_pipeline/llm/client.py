@@ -87,7 +87,7 @@ class Client:
         self._memory: dict[bytes, Kept] = {}
         self._spent = Spent()
         self._failed: dict[bytes, tuple[float, Exception]] = {}
-        self._paces: dict[tuple[str, str], Pace] = {}
+        self._paces: dict[tuple[str, str, int, float], Pace] = {}
 
     def ask_all(self, service: Service, requests: Sequence[Request]) -> "list[Reply | AnswerError]":
         """The replies to requests, in their order; equal requests are sent once.
@@ -128,9 +128,9 @@ class Client:
         return self._memory.get(key) if self._files is None else self._files.get(key)
 
     def _pace(self, service: Service) -> Pace:
-        pace = self._paces.setdefault((service.url, service.model), Pace(service.settings.concurrency))
-        pace.most = service.settings.concurrency
-        return pace
+        settings = service.settings
+        key = service.url, service.model, settings.concurrency, settings.seconds
+        return self._paces.setdefault(key, Pace(settings.concurrency, settings.seconds))
 
     def keep(self, key: bytes, answer: dict[str, Any], request: Request, service: Service) -> Reply:
         """Keep an answer that has arrived."""

@@ -1,4 +1,4 @@
-"""How many requests may be under way at once: as many as the service takes without refusals or growing latency."""
+"""How many requests may be under way at once: as many as the service takes without refusals or long latency."""
 
 import asyncio
 from collections import deque
@@ -6,8 +6,12 @@ from typing import Final
 
 # A quarter of the requests may be refused or time out: a service that limits its rate refuses some at its best pace.
 _REFUSED_SHARE: Final = 0.25
-# Latency may be this many times the usual one.
-_TOLERANCE: Final = 2.0
+# Latency grows with the number of requests, which batch on a GPU, so it alone is no reason for fewer of them: a sudden
+# growth is, and one that comes near the time-out.
+_TOLERANCE: Final = 4.0
+_SHARE_OF_TIME_LIMIT: Final = 0.75
+# How much the number grows in a round after the service has slowed down once.
+_GROWTH: Final = 0.05
 _FIRST: Final = 32
 _MIN_SAMPLES: Final = 20
 
@@ -17,13 +21,15 @@ class Pace:
 
     Args:
         most: The most requests under way at once.
+        seconds: Their time limit.
 
     Attributes:
         limit: How many requests may be under way now.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, seconds: float) -> None:
         self.most = most
+        self._slow = _SHARE_OF_TIME_LIMIT * seconds
         self.limit = float(min(most, _FIRST))
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -73,14 +79,18 @@ class Pace:
         self._recent += (seconds - self._recent) / 20
 
     def _grow(self) -> None:
-        step = 1.0 if self._is_starting else 1.0 / self.limit
+        if self._recent > self._slow / 2:
+            self._is_starting = False  # twice as many might time out
+        if self._recent > self._slow:
+            return
+        step = 1.0 if self._is_starting else max(_GROWTH, 1.0 / self.limit)
         self.limit = min(self.limit + step, float(self.most))
 
     def _judge(self) -> None:
         """Look at the requests since the last look, about as many as are under way at once."""
         if self._refused > _REFUSED_SHARE * self._outcomes:
             self._shrink(0.6)
-        elif self._recent > _TOLERANCE * self._usual:
+        elif self._recent > min(_TOLERANCE * self._usual, self._slow):
             self._shrink(0.9)
         self._outcomes = self._refused = 0
 

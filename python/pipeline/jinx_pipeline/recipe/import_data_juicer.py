@@ -72,6 +72,12 @@ _OF_ALL_OPERATORS = [
 ]
 # Parameters that choose an implementation with the same result, or limit its resources.
 _OF_IMPLEMENTATIONS = [
+    "accelerator_type",
+    "enable_vllm",
+    "engine_kwargs",
+    "is_api_model",
+    "is_hf_model",
+    "response_path",
     "batch_size_each_video",
     "capture_stderr",
     "ffmpeg_extra_args",

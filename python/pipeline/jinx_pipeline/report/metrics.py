@@ -37,6 +37,13 @@ def metrics_text(result: RunResult) -> str:
             for totals in result.operators
         ]
         lines += metric(name, kind, text, samples)
+    counts = [
+        ({"operator": totals.operator, "place": str(totals.place), "what": what}, float(count))
+        for totals in result.operators
+        for what, count in totals.counts.items()
+    ]
+    if counts:
+        lines += metric("operator_counts_total", "counter", "What an operator has counted, such as requests.", counts)
     return "\n".join(lines) + "\n"
 
 
