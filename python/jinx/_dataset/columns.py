@@ -139,6 +139,30 @@ def _indexed(
     """Like `from_index`, whether any sample of the files lacks a value, and whether the type is the column's own."""
     if dataset._transforms:
         return None
+    stored = _stored(dataset, path, kind)
+    if stored is None:
+        return None
+    values, rows, present, offsets, is_nullable, is_typed = stored
+    if offsets is not None:
+        return _strings(bytes(values), offsets, rows, present), present, is_nullable, is_typed
+    return (values if rows is None else values[rows]), present, is_nullable, is_typed
+
+
+def typed_array(dataset: Reader, path: list[str]) -> "tuple[Any, Any, Any] | None":
+    """A column with a type of its own: the values of all files, mapped, the rows of the view, and which it lacks.
+
+    The rows are None if the view shows all in their order, and the presence is None if it lacks no value.
+    """
+    stored = _stored(dataset, path, "value")
+    if stored is None or not stored[-1] or stored[3] is not None:
+        return None
+    return stored[:3]
+
+
+def _stored(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, ...] | None":
+    """Values of all files, rows of the view, presence in the view, offsets of strings, and as in `_indexed`."""
+    if dataset._transforms:
+        return None
     stored = dataset._column(path, kind)
     if stored is None:
         return None
@@ -154,10 +178,10 @@ def _indexed(
         present = present if rows is None else present[rows]
         present = None if present.all() else present
     if dtype == "utf8":
-        return _strings(bytes(data), offsets or b"", rows, present), present, is_nullable, is_typed
+        return data, rows, present, offsets or b"", is_nullable, is_typed
     values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
     values = values if width is None else values.reshape(-1, width)
-    return (values if rows is None else values[rows]), present, is_nullable, is_typed
+    return values, rows, present, None, is_nullable, is_typed
 
 
 def packed(values: list[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from jinx._dataset import columns, selection
 from jinx._dataset.columns import is_encodable
 from jinx._dataset.positions import positions
-from jinx._dataset.remote_reading import RemoteReading
+from jinx._dataset.searching import Searching
 from jinx._dataset.sort_order import Key
 from jinx._suggest import FROM_ELSEWHERE
 from jinx._unpickle import reopen_dataset, reopen_view
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jinx._results import DatasetInfo, WriteResult
 
 
-class Dataset(RemoteReading):
+class Dataset(Searching):
     """Samples in files, read on access. `jinx.open` returns one; views share its files.
 
     `ds[42]` is a sample (a `LazyDict`); `ds[10:20]`, `ds[[3, 1, 2]]` and `ds[mask]` are views; `ds["score"]` is a

@@ -1,0 +1,1 @@
+"""Columns of vectors: search for the nearest ones."""
