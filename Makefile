@@ -41,7 +41,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos test-service bench-service soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,6 +161,9 @@ test-cluster: $(STAMPS)/ray develop ## three of the tests on a Ray cluster: a mi
 test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests start
 	$(PY) -m pytest --timeout 300 $(RAY_TESTS)
 
+test-service: develop $(STAMPS)/test ## the service under 2,000 made-up requests, and 100 jobs whose server is killed: minutes
+	JINX_CASES=2000 JINX_JOBS=100 $(PY) -m pytest -m "not slow" tests/pipeline/service/test_schemathesis.py tests/pipeline/service/test_jobs.py
+
 soak: $(STAMPS)/ray develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
 
@@ -208,6 +211,9 @@ bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, ta
 
 bench-view: develop $(STAMPS)/test ## the viewer on ten million samples, in Chromium: minutes, and a page
 	$(PY) -m bench.view --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-service: develop $(STAMPS)/test ## the service's reads while a job uses both cores: half a minute
+	$(PY) -m bench.service $(BENCH_ARGS)
 
 bench-pipeline: develop $(STAMPS)/test ## the pipeline next to Data-Juicer: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.pipeline --save $(BENCH_OUT) $(BENCH_ARGS)

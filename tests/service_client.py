@@ -27,7 +27,7 @@ class Client:
         self, method: str, path: str, *, body: bytes | None = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
         parts = urlsplit(self.url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
         given = {"Authorization": f"Bearer {self.token}"} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
@@ -59,7 +59,7 @@ class Client:
         assert status == 202, answer
         return answer["id"]
 
-    def ended(self, job: str, seconds: float = 60) -> dict[str, Any]:
+    def ended(self, job: str, seconds: float = 240) -> dict[str, Any]:
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
             facts = self.get(f"/jobs/{quote(job)}")

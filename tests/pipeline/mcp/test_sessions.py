@@ -97,7 +97,7 @@ async def session(client: Any, out: str, *, questions: list[str]) -> None:
     assert not questions
     job = (await call(client, "run_plan", plan=plan["plan"]))[1]["job"]
     assert questions == [f"Run text_length_filter on data/in.jinx, and write results/{out}.jinx?"]
-    limit = time.monotonic() + 40
+    limit = time.monotonic() + 120
     while (status := (await call(client, "job_status", job=job))[1])["state"] not in {"succeeded", "failed"}:
         assert time.monotonic() < limit
         await anyio.sleep(0.1)

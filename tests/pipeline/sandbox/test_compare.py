@@ -19,6 +19,9 @@ from jinx_pipeline.sandbox.intervals import interval, t_quantile, verdict
 from jinx_pipeline.sandbox.spec import Spec, Sweep, Variant, read_spec, with_value
 from jinx_pipeline.sandbox.trials import TrialError, TrialResult, Trials, score_of
 
+# Each comparison runs several recipes, whose processes a busy machine starts slowly.
+pytestmark = pytest.mark.timeout(300)
+
 LONG = {"text_length_filter": {"min_len": 20}}
 FAILING = "raises: the command failed"
 
@@ -123,7 +126,7 @@ def test_a_sweep_measures_once(dataset, runs, tmp_path):
 
 def test_a_search_finds_a_threshold(dataset, runs, tmp_path):
     pytest.importorskip("optuna", reason="the extra `optuna`")
-    swept = Variant("swept", [LONG], Sweep("text_length_filter.min_len", low=0, high=30, trials=8))
+    swept = Variant("swept", [LONG], Sweep("text_length_filter.min_len", low=0, high=30, trials=4))
     result = compare(spec(dataset, swept, budgets=(60,), seeds=2), tmp_path / "work")
     assert result.rows[0].mean is not None
     assert result.rows[0].mean > 0.85

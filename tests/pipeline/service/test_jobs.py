@@ -16,6 +16,8 @@ import jinx
 from service_client import LONG, TOKEN, Client, made_roots, recipe
 
 pytest.importorskip("starlette", reason="the extra `service`")
+# Jobs wait for their processes, which a busy machine starts slowly.
+pytestmark = pytest.mark.timeout(300)
 
 SLOW = """
 import time
@@ -50,7 +52,7 @@ def processes_of(tmp_path: Path) -> list[psutil.Process]:
 
 
 def wait_for_progress(client: Client, job: str) -> None:
-    limit = time.monotonic() + 40
+    limit = time.monotonic() + 120
     pid = client.place.jobs.get(job).directory / "pid"
     while not pid.exists() or not (progress := client.get(f"/jobs/{job}")["progress"]) or not progress["rows"]:
         assert time.monotonic() < limit
@@ -153,7 +155,8 @@ def test_the_first_event_of_a_job_comes_within_a_second(serve):
     client.ended(job)
 
 
-@pytest.mark.parametrize("jobs", [4, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("jobs", [int(os.environ.get("JINX_JOBS", "4"))])
 def test_queued_jobs_survive_a_killed_server_and_run_once_each(tmp_path, jobs):
     made_roots(tmp_path)
     (tmp_path / "token").write_text(TOKEN)

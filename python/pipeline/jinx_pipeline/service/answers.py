@@ -106,9 +106,9 @@ def log_answer(place: Workplace, job: JobFiles, offset: int) -> LogAnswer:
     """A part of the log of a job."""
     try:
         with (job.directory / "log.txt").open("rb") as file:
-            file.seek(offset)
-            data = file.read(_LOG_BYTES)
             size = file.seek(0, 2)
+            offset = file.seek(min(offset, size))
+            data = file.read(_LOG_BYTES)
     except FileNotFoundError:
         data, size = b"", 0
     is_ended = place.jobs.state(job) in {"succeeded", "failed", "cancelled"} and offset + len(data) >= size

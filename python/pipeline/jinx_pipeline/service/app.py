@@ -57,9 +57,9 @@ class ServiceGuard(Guard):
         return None
 
     def _wrong_request(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        # In MCP, DELETE ends a session.
-        is_end = scope["path"] == MCP_PATH and scope["method"] == "DELETE"
-        return super()._wrong_request({**scope, "method": "POST"} if is_end else scope, headers)
+        # The interfaces know the methods of each path themselves.
+        is_api = scope["path"].startswith(_API)
+        return super()._wrong_request({**scope, "method": "POST"} if is_api else scope, headers)
 
     def _inner(self, scope: Scope) -> Scope:
         return scope if scope["path"].startswith(_API) else super()._inner(scope)

@@ -58,7 +58,7 @@ def _lines(job: JobFiles, position: int) -> tuple[list[tuple[int, bytes]], int]:
     """The whole lines from a position on, each with the position of its end."""
     try:
         with job.events_path.open("rb") as file:
-            file.seek(position)
+            file.seek(min(position, file.seek(0, 2)))
             data = file.read(_PART_BYTES)
     except FileNotFoundError:
         return [], position

@@ -50,7 +50,7 @@ def _operation(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         {"name": name, "in": "header", "required": False, "description": text, "schema": {"type": "string"}}
         for name, text in operation.headers
     ]
-    content = {"schema": {"type": "string"}} if operation.answer is None else _schema(operation.answer)
+    content: dict[str, Any] = {} if operation.answer is None else _schema(operation.answer)
     answers: dict[str, Any] = {
         str(operation.status): {"description": "Success.", "content": {operation.media_type: content}},
         "default": {"description": "An error.", "content": {PROBLEM_TYPE: _schema(Problem)}},

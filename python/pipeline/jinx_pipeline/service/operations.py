@@ -1,7 +1,7 @@
 """The operations of the REST interface: how requests are decoded, and errors answered."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -68,11 +68,8 @@ class Operation:
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
 
-    def route(self) -> Route:
-        """The route of Starlette."""
-        return Route(self.path, self._endpoint, methods=[self.method])
-
-    async def _endpoint(self, request: HttpRequest) -> Response:
+    async def respond(self, request: HttpRequest) -> Response:
+        """Answer a request."""
         try:
             call = await self._call(request)
             if inspect.iscoroutinefunction(self.handler):
@@ -103,6 +100,21 @@ class Operation:
         if any("\0" in value for value in request.path_params.values()):
             raise ServiceError(404, "not_found", "there is no such path")
         return Call(request.path_params, query, body, request.headers)
+
+
+def routes_of(operations: Sequence[Operation]) -> list[Route]:
+    """The routes of Starlette: one for each path, so that it knows all methods of the path."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in operations:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    return [Route(path, _endpoint(known), methods=list(known)) for path, known in by_path.items()]
+
+
+def _endpoint(known: Mapping[str, Operation]) -> Callable[[HttpRequest], Awaitable[Response]]:
+    async def endpoint(request: HttpRequest) -> Response:
+        return await known["GET" if request.method == "HEAD" else request.method].respond(request)
+
+    return endpoint
 
 
 def problem(error: ServiceError) -> Response:

@@ -16,7 +16,7 @@ from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.events import position_of, stream
 from jinx_pipeline.service.job_files import JobFiles
 from jinx_pipeline.service.openapi import document
-from jinx_pipeline.service.operations import Call, Operation
+from jinx_pipeline.service.operations import Call, Operation, routes_of
 from jinx_pipeline.service.plans import Plan
 from jinx_pipeline.service.types import (
     ColumnList,
@@ -62,7 +62,7 @@ class Rest:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route("/v1/openapi.json", self._document), *(operation.route() for operation in self.operations)]
+        return [Route("/v1/openapi.json", self._document), *routes_of(self.operations)]
 
     @cached_property
     def operations(self) -> list[Operation]:
