@@ -19,7 +19,8 @@ def disk_of(place: Path, size: str) -> Iterator[Path]:
     try:
         yield place
     finally:
-        subprocess.run(["umount", str(place)], check=True)
+        # Lazily: the traceback of a failed test may keep files open.
+        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def enlarge(place: Path, size: str) -> None:

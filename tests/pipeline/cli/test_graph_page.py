@@ -75,3 +75,7 @@ def test_pictures(folder):
 def test_tables(folder):
     picked = jinx.open(folder / "picked.jinx").to_list()
     assert picked == [{"id": f"pages{n}", "number": n} for n in range(30, 40)]
+
+
+def test_a_query_that_follows_a_table_finds_its_rows(folder):
+    assert jinx.open(folder / "few.jinx").to_list() == [{"id": f"pages{n}"} for n in range(9)]

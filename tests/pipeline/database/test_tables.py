@@ -18,7 +18,7 @@ from jinx_pipeline.plan_page import describe
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.read import recipe_of
 from pipeline.database.servers import Server
-from pipeline.made import Killer
+from pipeline.made import Killer, records_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::platformdirs.api.RuntimeDirWarning", "ignore::ResourceWarning")
 
@@ -276,3 +276,54 @@ def test_the_address_of_a_variable_is_written_nowhere(data, monkeypatch):
     written = [path for path in (data / "out.jinx.work").rglob("*") if path.is_file()]
     assert written
     assert not [path for path in written if b"secret-name" in path.read_bytes()]
+
+
+def late(database):
+    """Upserts, and selects what was upserted."""
+    query = {"database": database, "query": "SELECT id, score FROM clips WHERE id < 40 ORDER BY id DESC"}
+    return {
+        "nodes": {
+            "rows": {"source": "in.jinx"},
+            "meta": {"sink": {"database": database, "table": "clips", "key": "id", "columns": COLUMNS}},
+            "all": {"sink": "all.jinx"},
+            "picked": {"source": {**query, "columns": {"id": "int", "score": "float"}}, "after": ["meta"]},
+            "odd": {"operators": [{"specified_numeric_field_filter": {"field_key": "id", "max_value": 30}}]},
+            "out": {"sink": "out.jinx"},
+        },
+        "flows": [
+            {"from": "rows", "to": "meta"},
+            {"from": "meta", "to": "all"},
+            {"from": "picked", "to": "odd"},
+            {"from": "odd", "to": "out"},
+        ],
+        "block_rows": 9,
+    }
+
+
+def test_a_query_after_a_table_selects_what_the_run_has_written(data, database):
+    assert jp.Run(recipe_of(late(database), workers=2))().ok
+    picked = jinx.open("out.jinx").to_list()
+    assert [{name: row[name] for name in ("id", "score")} for row in picked] == [
+        {"id": n, "score": n / 8} for n in range(30, -1, -1)
+    ]
+    assert all("query" not in row for row in picked)
+
+
+def test_rows_that_a_run_has_selected_stay_when_it_is_resumed(data):
+    recipe = recipe_of(late(str(data / "meta.db")), workers=1)
+    run = jp.Run(recipe)
+
+    def stop():
+        done = [record["node"] for record in records_of(data / "all.jinx.work", "committed")]
+        if any(node.startswith("table_select") for node in done):
+            raise StoppedError("stopped")
+
+    run._raise_if_cancelled = stop
+    with pytest.raises(StoppedError):
+        run()
+    connection = sqlite3.connect("meta.db")
+    with connection:
+        connection.execute("DELETE FROM clips")
+    connection.close()
+    assert jp.Run(recipe)().ok
+    assert [row["id"] for row in jinx.open("out.jinx").to_list()] == list(range(30, -1, -1))

@@ -25,9 +25,10 @@ from jinx_pipeline.database.address import address_of
 from jinx_pipeline.database.columns import columns_of
 from jinx_pipeline.database.connection import connect, refuse_other_columns
 from jinx_pipeline.operators.api.returned import refuse_private
+from jinx_pipeline.operators.table.table_select import TRIGGER
 from jinx_pipeline.plan.file_digest import file_digest, head_digest
 from jinx_pipeline.recipe.errors import Place
-from jinx_pipeline.recipe.model import Recipe, SourceSpec, TableQuery
+from jinx_pipeline.recipe.model import LateQuery, Recipe, SourceSpec, TableQuery
 from jinx_pipeline.sample.content_identity import (
     ReplacedError,
     content_digest,
@@ -238,7 +239,7 @@ def forget_queries(recipe: Recipe, inputs_dir: Path) -> None:
 
 
 def _selected(query: TableQuery, inputs_dir: Path) -> Input:
-    """The rows of a query, which are selected once for each run.
+    """The rows of a query, which are selected once for each run; of a late one, the sample that `TableSelect` reads.
 
     Raises:
         AwayError: The database does not answer.
@@ -250,6 +251,10 @@ def _selected(query: TableQuery, inputs_dir: Path) -> Input:
         # A file of an earlier process is not complete.
         shutil.rmtree(target, ignore_errors=True)
         inputs_dir.mkdir(parents=True, exist_ok=True)
+        if isinstance(query, LateQuery):
+            with jinx.Writer(target, overwrite=True) as writer:
+                writer.write({TRIGGER: query.name})
+            return replace(_described(str(target)), source=query.name)
         columns = columns_of(query.columns)
         connection = connect(address_of(query.database))
         try:

@@ -10,7 +10,7 @@ def with_media_root(recipe: Recipe) -> Recipe:
     """The recipe with the directory of its input as `media_root`, or the working directory for several directories."""
     if recipe.roles.media_root is not None:
         return recipe
-    folders = {_folder(source.path) for source in recipe.sources}
+    folders = {_folder(source.path) for source in recipe.sources if source.query is None}
     root = folders.pop() if len(folders) == 1 else None
     return replace(recipe, roles=replace(recipe.roles, media_root="." if root is None else str(root)))
 

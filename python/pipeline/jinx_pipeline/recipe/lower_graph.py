@@ -15,10 +15,11 @@ from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.operators.join.stream_join import StreamJoin
+from jinx_pipeline.operators.table.table_select import TableSelect
 from jinx_pipeline.operators.table.table_upsert import TableUpsert, is_table
 from jinx_pipeline.recipe.errors import Place
 from jinx_pipeline.recipe.graph import Flow, GraphNode, Port, RecipeGraph
-from jinx_pipeline.recipe.model import Export, Output, SourceSpec, Step, StepPort
+from jinx_pipeline.recipe.model import Export, LateQuery, Output, SourceSpec, Step, StepPort
 from jinx_pipeline.recipe.yaml_text import Located
 
 _SIDES: Final = ("left", "right")
@@ -90,10 +91,7 @@ class _Lowering:
         """Add a node, after those that it reads."""
         parts = self.parts
         if node.kind == "source":
-            specs = self._readers.sources(node.content)
-            self._outputs[node.name] = {"out": (StepPort(None, group=len(parts.source_groups)),)}
-            parts.sources += specs
-            parts.source_groups.append(len(specs))
+            self._add_source(node)
             return
         after = self._after(node)
         if node.kind == "join":
@@ -120,6 +118,23 @@ class _Lowering:
             parts.steps.append(replace(step, inputs=inputs, after=after, name=node.name))
             inputs, after = (StepPort(len(parts.steps) - 1),), ()
         self._outputs[node.name] = self._outputs_of(range(first, len(parts.steps)), inputs)
+
+    def _add_source(self, node: GraphNode) -> None:
+        specs = self._readers.sources(node.content)
+        sources: Ports = (StepPort(None, group=len(self.parts.source_groups)),)
+        query = specs[0].query if len(specs) == 1 and node.after else None
+        if query is not None:
+            # Its rows may be those that the nodes before it write.
+            query = LateQuery(query.database, query.query, query.columns)
+            specs = [replace(specs[0], path=query.name, query=query)]
+        self.parts.sources += specs
+        self.parts.source_groups.append(len(specs))
+        if query is not None:
+            operator = TableSelect(database=query.database, query=query.query, columns=dict(query.columns))
+            selected = self._add_step(operator, sources, self._after(node), node)
+            # One task selects the rows; as many as there are blocks process them.
+            sources = (self._add_step(Gather(), (selected,), (), node),)
+        self._outputs[node.name] = {"out": sources}
 
     def _add_join(self, node: GraphNode, after: Ports) -> None:
         flows = [flow for flow in self._graph.flows if flow.target.node == node.name]

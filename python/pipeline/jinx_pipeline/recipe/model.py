@@ -53,6 +53,15 @@ class TableQuery:
         return f"query-{sha256(facts.encode()).hexdigest()[:16]}"
 
 
+class LateQuery(TableQuery):
+    """A query that follows other nodes of a graph: an operator selects its rows when these are complete."""
+
+    @property
+    def name(self) -> str:
+        """A name for messages and files."""
+        return f"late-{super().name}"
+
+
 @dataclass(frozen=True)
 class SourceSpec:
     """One source of samples.

@@ -41,7 +41,17 @@ class MediaStore:
         Args:
             data: The medium, or a file at its beginning, which is closed.
             suffix: The suffix of its file name, with the dot.
+
+        Raises:
+            OSError: The disk is full or the directory cannot be written, which concerns all rows.
         """
+        try:
+            return self._put(data, suffix)
+        except OSError as error:
+            error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - stops the run
+            raise
+
+    def _put(self, data: bytes | IO[bytes], suffix: str) -> str:
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".", suffix=".part", delete=False) as file:
             temporary = Path(file.name)

@@ -114,7 +114,8 @@ def _pictures(medium: Media, operator: str) -> Iterator["npt.NDArray[np.uint8]"]
     with opened(medium, operator) as container:
         for frame in container.decode(video=0):
             size = size or _small_size(frame)
-            yield frame.reformat(width=size[0], height=size[1], format="rgb24").to_ndarray()
+            # Half the time of the bicubic default, and as good for means over all pixels.
+            yield frame.reformat(width=size[0], height=size[1], format="rgb24", interpolation="AREA").to_ndarray()
 
 
 def _small_size(frame: Any) -> tuple[int, int]:
