@@ -53,7 +53,6 @@ def test_other_paths_stay_as_they_are(node, path):
 
 def test_what_one_node_publishes_the_others_read(objects, node):
     path = mirrored(WORK) / "notes.txt"
-    path.parent.mkdir(parents=True)
     publish_text(path, "one")
     assert objects.data[f"{WORK}/notes.txt"].data == b"one"
     node("second")
@@ -107,7 +106,6 @@ def test_a_store_of_names(objects, node):
     store = store_at(mirrored(WORK))
     store.put("a", b"1")
     store.put("folder/b", b"2")
-    mirrored(WORK).mkdir(parents=True)
     with store.writing("c") as file:
         file.write(b"3")
     assert (store.get("a"), store.get("folder/b"), store.get("c")) == (b"1", b"2", b"3")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from jinx_pipeline.store.local_log import LocalLog
-from jinx_pipeline.store.mirror import push
+from jinx_pipeline.store.mirror import push, writable
 from jinx_pipeline.store.sync import sync_folder
 
 
@@ -66,7 +66,7 @@ def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
         path: The file.
         syncs_folder: Whether to sync the directory; if not, the caller syncs it later or publishes another file in it.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = writable(path).with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:
         yield file
         file.flush()

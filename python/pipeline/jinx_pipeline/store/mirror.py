@@ -75,16 +75,23 @@ def local(path: str | os.PathLike[str]) -> Path:
     return Path(path) if url is None else mirrored(url)
 
 
+def writable(path: str | os.PathLike[str]) -> Path:
+    """The path on this node at which a file can be written: in the mirror, its directory is made."""
+    own = local(path)
+    if url_of(path) is not None:
+        own.parent.mkdir(parents=True, exist_ok=True)
+    return own
+
+
 def fetched(path: str | os.PathLike[str]) -> Path:
     """The path of a whole file on this node, which is read from the store unless it is known to be current.
 
     Raises:
         FileNotFoundError: There is no such object.
     """
-    url, own = url_of(path), local(path)
+    url, own = url_of(path), writable(path)
     if url is None or own in _current or (own.parent.name == _WRITTEN_ONCE and own.exists()):
         return own
-    own.parent.mkdir(parents=True, exist_ok=True)
     temporary = own.with_name(f".{own.name}.{os.getpid()}.fetched")
     temporary.unlink(missing_ok=True)
     patiently(lambda: object_store().get_file(url, temporary))

@@ -10,7 +10,7 @@ from jinx_pipeline.store.mirror import object_store, patiently
 
 _THREADS: Final = 64
 # How long the size of the log is believed; `sync` always notices the lines of others.
-_SIZE_SECONDS: Final = 2.0
+_SIZE_SECONDS: Final = 10.0
 
 
 class ObjectLog:
@@ -85,12 +85,10 @@ class ObjectLog:
             self._seen_at = time.monotonic()
 
     def size(self) -> int | None:
-        """See `Log.size`; a size of the last two seconds is not read again."""
+        """See `Log.size`; a size of the last seconds is not read again, and a log that was removed seems to stay."""
         if time.monotonic() - self._seen_at >= _SIZE_SECONDS:
-            if not patiently(lambda: object_store().exists(self._url(0))):
-                return None
             self._refresh()
-        return self._end + len(self._unwritten)
+        return self._end + len(self._unwritten) if self._objects else None
 
     def close(self) -> None:
         """See `Log.close`."""

@@ -2,14 +2,13 @@
 
 import gc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.model.error_text import message_of, trace_of
 from jinx_pipeline.operators.api.registry import FILE_MODULES, ChangedFileError
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.schedule.task import Task
-from jinx_pipeline.store.mirror import forget, local, url_of
+from jinx_pipeline.store.mirror import forget, writable
 from jinx_pipeline.worker.freed_memory import keep_freed_memory
 from jinx_pipeline.worker.operator_chain import MachineError, ThrottledError, concerns_all_rows, may_concern_all_rows
 from jinx_pipeline.worker.work import Work, WorkerState
@@ -89,7 +88,7 @@ class TaskRunner:
 
     def _answer(self, key: str, source: Source, task: Task, attempt: int, path: str) -> Answer:
         try:
-            return "receipt", attempt, self._works[key].run(source, task, _here(path), self._state)
+            return "receipt", attempt, self._works[key].run(source, task, writable(path), self._state)
         except ThrottledError as error:
             return "throttled", attempt, error.seconds, error.what
         except MachineError as error:
@@ -110,14 +109,6 @@ class TaskRunner:
     def _raise_if_unwanted(self) -> None:
         if self._is_unwanted(self._attempt):
             raise UnwantedTask
-
-
-def _here(part: str) -> Path:
-    """The path of a part on this node."""
-    path = local(part)
-    if url_of(path) is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def _fatal(attempt: int, error: BaseException, operator: str = "") -> Answer:

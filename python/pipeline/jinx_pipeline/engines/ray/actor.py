@@ -137,14 +137,12 @@ class RayActor:
         from pathlib import Path
 
         from jinx_pipeline.engines.ray.spilled_value import loaded_value, spilled_if_large
-        from jinx_pipeline.store.mirror import local
+        from jinx_pipeline.store.mirror import writable
 
         answer = None if work is None else self._runner.load_work(request.work, loaded_value(work))
         if answer is None:
             source = loaded_value(request.source)
             self._part = request.path
-            own = local(request.path)
-            own.parent.mkdir(parents=True, exist_ok=True)
-            self._crash_reporter.begin(str(own), writes_each=request.is_last_try)
+            self._crash_reporter.begin(str(writable(request.path)), writes_each=request.is_last_try)
             answer = self._runner.run(request.work, source, request.task, request.attempt, request.path)
         return spilled_if_large(answer, Path(f"{request.path}.answer"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.runlog.work_dir import remove_part
-from jinx_pipeline.store.mirror import fetched, local, push
+from jinx_pipeline.store.mirror import fetched, push, writable
 
 # Ray's limit is 100 KiB for each value.
 _MOST_BYTES = 64 * 1024
@@ -32,7 +32,7 @@ def spilled_if_large(value: Any, path: Path) -> Any:
     data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     if len(data) <= _MOST_BYTES:
         return value
-    own = local(path)
+    own = writable(path)
     own.write_bytes(data)
     push(own)
     return SpilledValue(str(path))
