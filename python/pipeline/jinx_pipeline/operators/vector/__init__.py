@@ -1,0 +1,1 @@
+"""Operators that compare samples by a column of vectors, such as embeddings."""

@@ -1,0 +1,105 @@
+"""Operators over a column of vectors."""
+
+import numpy as np
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.operators.vector.clusters import clusters
+from jinx_pipeline.operators.vector.semantic_deduplicator import first_similar
+from jinx_pipeline.operators.vector.vectors_of import unit
+
+CENTRES = np.eye(5, 16)
+
+
+def around(count: int, noise: float, seed: int = 1) -> np.ndarray:
+    """Vectors near five directions."""
+    random = np.random.default_rng(seed)
+    return CENTRES[np.arange(count) % 5] + random.normal(scale=noise, size=(count, 16))
+
+
+def samples(vectors: np.ndarray) -> list[dict[str, object]]:
+    return [{"id": i, "emb": vector} for i, vector in enumerate(vectors)]
+
+
+def ids(found: list[dict[str, object]]) -> list[object]:
+    return [sample["id"] for sample in found]
+
+
+def test_clusters_are_the_directions():
+    found = clusters(around(400, 0.05), 5, seed=3)
+    assert len(found) == 400
+    assert (found == clusters(around(400, 0.05), 5, seed=3)).all()
+    # Five first centres need not be in five clusters, but vectors of one direction stay together.
+    for direction in range(5):
+        assert len(set(found[direction::5].tolist())) <= 3
+    assert clusters(around(3, 0.1), 0).max() <= 2
+    assert clusters(np.zeros((0, 4), np.float32), 0).tolist() == []
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.9, 0.99])
+def test_first_similar_is_the_greedy_choice(threshold, monkeypatch):
+    monkeypatch.setattr("jinx_pipeline.operators.vector.semantic_deduplicator._BLOCK_ROWS", 7)
+    vectors = unit(around(60, 0.2))
+    kept: list[int] = []
+    expected: list[int] = []
+    for i, vector in enumerate(vectors):
+        first = next((j for j in kept if vector @ vectors[j] >= threshold), -1)
+        expected.append(first)
+        if first < 0:
+            kept.append(i)
+    assert first_similar(vectors, threshold).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_semantic_duplicates_name_what_they_repeat(dtype):
+    given = samples(around(50, 0.001).astype(dtype))
+    given.insert(3, {"id": "none", "emb": None})
+    operator = jp.create("semantic_deduplicator", threshold=0.9, clusters=1)
+    assert ids(operator(given)) == [0, 1, 2, "none", 3, 4]
+    marked = operator(given, drop=False)
+    assert [sample["__dj__duplicate_of"] for sample in marked[:6]] == [None] * 6
+    assert [sample["__dj__duplicate_of"] for sample in marked[6:9]] == [0, 1, 2]
+    # More clusters find only duplicates that one cluster finds, too.
+    assert set(ids(operator(given))) <= set(ids(jp.create("semantic_deduplicator", threshold=0.9, clusters=4)(given)))
+
+
+def test_no_vectors_at_all():
+    given = [{"emb": None}, {"emb": [float("nan")]}]
+    assert len(jp.create("semantic_deduplicator")(given)) == 2
+    assert jp.create("diversity_selector", select_num=1)(given) == []
+    assert jp.create("cluster_balanced_selector", select_num=1)(given) == []
+
+
+def test_vectors_of_several_lengths_are_refused():
+    with pytest.raises(Exception, match="one length"):
+        jp.create("semantic_deduplicator")([{"emb": [1.0]}, {"emb": [1.0, 2.0]}])
+
+
+def test_a_balanced_selection():
+    vectors = np.concatenate([np.repeat(CENTRES[:1], 90, axis=0), CENTRES[1:]])
+    found = jp.create("cluster_balanced_selector", select_num=10, clusters=94)(samples(vectors))
+    assert set(range(90, 94)) <= set(ids(found))
+    assert len(found) == 10
+    assert ids(found) == sorted(ids(found))
+
+
+def test_a_diverse_selection():
+    found = jp.create("diversity_selector", select_num=5)(samples(around(100, 0.01)))
+    assert len({number % 5 for number in ids(found)}) == 5
+    assert len(jp.create("diversity_selector", select_ratio=0.5)(samples(around(7, 0.1)))) == 3
+    assert len(jp.create("diversity_selector", select_num=99)(samples(around(7, 0.1)))) == 7
+
+
+def test_what_is_near_or_far(tmp_path):
+    given = [*samples(around(20, 0.01)), {"id": "none", "emb": None}]
+    np.save(tmp_path / "examples.npy", CENTRES[:2])
+    near = jp.create("nearest_filter", examples_file=str(tmp_path / "examples.npy"), min_similarity=0.9)(given)
+    assert ids(near) == [i for i in range(20) if i % 5 < 2]
+    far = jp.create("nearest_filter", examples=CENTRES[:2].tolist(), max_similarity=0.5)(given)
+    assert ids(far) == [i for i in range(20) if i % 5 >= 2]
+    with pytest.raises(Exception, match="examples of 2"):
+        jp.create("nearest_filter", examples=[[1, 0]])(given)
+    with pytest.raises(jp.ParameterError, match="give examples"):
+        jp.create("nearest_filter")
+    with pytest.raises(jp.ParameterError, match="is not a file"):
+        jp.create("nearest_filter", examples_file=str(tmp_path / "missing.npy"))(given)
