@@ -26,7 +26,7 @@ ELSEWHERE = {
 }
 # Commands that install, build, measure for hours or want a clone; the rest of the checks is what they run.
 BENCH = ".venv/bin/python -m bench"
-NOT_RUN = ("make", "pip ", "jinx-pipeline ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
+NOT_RUN = ("make", "export ", "pip ", "jinx-pipeline ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
 # What tells a command from Python.
 SHELL = ("jinx ", "head ")
 # What pages take for granted next to the files that `prepare` makes.

@@ -139,7 +139,9 @@ def test_files_that_operators_need_are_listed_and_missing_ones_refused(folder, c
     for command in ("plan", "run"):
         assert run([command, path]) == 2
         said = capsys.readouterr().err
-        assert "process[0].perplexity_filter: perplexity_filter needs model: no.arpa, which does not exist" in said
+        assert (
+            "process[0].perplexity_filter.model: perplexity_filter needs model: no.arpa, which does not exist" in said
+        )
         for name in ("tokenizer: words", "hf_tokenizer: EleutherAI", "hf_clip: no/clip", "evaluation_paths: no.jsonl"):
             assert f"needs {name}" in said
         assert "in.jinx" not in said
