@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import time
 from dataclasses import replace
 
 import pytest
@@ -242,14 +241,6 @@ def test_a_service_that_slows_down_gets_fewer_requests_before_they_time_out(tmp_
         assert texts(replies) == ["yes"] * 300
         assert 32 < server.most < 120
         assert len(server.bodies) < 330
-
-
-def test_many_are_under_way_at_once(tmp_path):
-    with serving(lambda *_: Said("yes", seconds=0.1)) as server:
-        started = time.monotonic()
-        Client(tmp_path).ask_all(service(server), [request(str(n)) for n in range(300)])
-        assert server.most > 40
-        assert time.monotonic() - started < 5
 
 
 def test_a_forked_process_asks_for_itself(tmp_path):

@@ -39,16 +39,17 @@ class Pace:
 
     async def enter(self) -> None:
         """Wait until another request may begin."""
-        while self._under_way >= int(self.limit):
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._wake()  # the turn passes to another request
-                raise
-        self._under_way += 1
+        if self._under_way < int(self.limit):
+            self._under_way += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn  # `_wake` has counted it then
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.withdraw()
+            raise
 
     def leave(self, seconds: float | None) -> None:
         """A request has ended.
@@ -75,22 +76,25 @@ class Pace:
     def _add_latency(self, seconds: float) -> None:
         if not self._usual:
             self._usual = self._recent = seconds
-        self._usual += (seconds - self._usual) / 500
+        self._usual += (seconds - self._usual) / 2000
         self._recent += (seconds - self._recent) / 20
 
     def _grow(self) -> None:
         if self._recent > self._slow / 2:
             self._is_starting = False  # twice as many might time out
-        if self._recent > self._slow:
+        if self._is_too_slow():
             return
         step = 1.0 if self._is_starting else max(_GROWTH, 1.0 / self.limit)
         self.limit = min(self.limit + step, float(self.most))
+
+    def _is_too_slow(self) -> bool:
+        return self._recent > min(_TOLERANCE * self._usual, self._slow)
 
     def _judge(self) -> None:
         """Look at the requests since the last look, about as many as are under way at once."""
         if self._refused > _REFUSED_SHARE * self._outcomes:
             self._shrink(0.6)
-        elif self._recent > min(_TOLERANCE * self._usual, self._slow):
+        elif self._is_too_slow():
             self._shrink(0.9)
         self._outcomes = self._refused = 0
 
@@ -99,9 +103,8 @@ class Pace:
         self.limit = max(self.limit * factor, 1.0)
 
     def _wake(self) -> None:
-        free = int(self.limit) - self._under_way
-        while free > 0 and self._waiting:
+        while self._waiting and self._under_way < int(self.limit):
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
-                free -= 1
+                self._under_way += 1

@@ -1,0 +1,89 @@
+"""How many requests are under way at once."""
+
+import asyncio
+
+import pytest
+
+from jinx_pipeline.llm.pace import Pace
+
+
+def paced(most, seconds, use):
+    async def run():
+        pace = Pace(most, seconds)
+        await use(pace)
+        return pace
+
+    return asyncio.run(run())
+
+
+async def rounds(pace, count, latency):
+    """Rounds of as many requests as may be under way; `latency` gives that of a request, None: it is refused."""
+    for _ in range(count):
+        under_way = int(pace.limit)
+        for _ in range(under_way):
+            await pace.enter()
+        for number in range(under_way):
+            pace.leave(latency(under_way, number))
+
+
+def test_the_number_doubles_in_each_round():
+    pace = paced(200, 60, lambda pace: rounds(pace, 3, lambda *_: 0.1))
+    assert pace.limit == 200
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(0, 200, 200), (0.2, 200, 200), (0.5, 1, 40), (1, 1, 1)])
+def test_refusals_make_it_smaller_if_they_are_many(share, low, high):
+    pace = paced(200, 60, lambda pace: rounds(pace, 60, lambda n, at: None if at < share * n else 0.1))
+    assert low <= pace.limit <= high
+
+
+def test_long_latency_ends_the_growth():
+    """A service whose requests take the longer, the more there are."""
+    pace = paced(200, 2, lambda pace: rounds(pace, 40, lambda n, _: 0.02 * n))
+    assert 50 < pace.limit < 90
+
+
+def test_a_sudden_growth_of_latency_makes_it_smaller_and_it_recovers():
+    async def use(pace):
+        await rounds(pace, 10, lambda *_: 0.1)
+        await rounds(pace, 2, lambda *_: 1.0)
+        assert pace.limit < 190
+        await rounds(pace, 60, lambda *_: 0.1)
+
+    assert paced(200, 60, use).limit == 200
+
+
+def test_requests_wait_for_their_turn_in_order():
+    async def use(pace):
+        order: list[int] = []
+
+        async def one(number):
+            await pace.enter()
+            order.append(number)
+
+        tasks = [asyncio.create_task(one(number)) for number in range(5)]
+        await asyncio.sleep(0)
+        assert order == [0, 1]
+        tasks[2].cancel()
+        pace.leave(0.1)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert order == [0, 1, 3]
+        pace.withdraw()
+        await asyncio.gather(tasks[3], tasks[4])
+        assert order == [0, 1, 3, 4]
+
+    paced(2, 60, use)
+
+
+def test_a_turn_of_a_cancelled_request_passes_on():
+    async def use(pace):
+        await pace.enter()
+        first, second = (asyncio.create_task(pace.enter()) for _ in range(2))
+        await asyncio.sleep(0)
+        pace.leave(0.1)
+        first.cancel()
+        await asyncio.wait_for(second, 5)
+        assert first.cancelled()
+
+    paced(1, 60, use)
