@@ -2,7 +2,6 @@
 
 import json
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 from jinx_pipeline.catalog.facts import described
@@ -16,13 +15,11 @@ from jinx_pipeline.service.types import (
     LogAnswer,
     OperatorAnswer,
     OperatorFacts,
-    Progress,
     QuarantineAnswer,
 )
 from jinx_pipeline.service.workplace import Workplace
 
 _LOG_BYTES: Final = 64 << 10
-_EVENT_BYTES: Final = 16 << 20
 
 
 def operator_list(place: Workplace, query: str, limit: int) -> list[OperatorFacts]:
@@ -78,28 +75,9 @@ def job_answer(place: Workplace, job: JobFiles) -> JobAnswer:
         reads=order.reads,
         writes=order.writes,
         error=error,
-        progress=_progress(job.events_path) if state == "running" else None,
+        progress=job.progress.now() if state == "running" else None,
         result=result,
     )
-
-
-def _progress(events: Path) -> Progress | None:
-    """The progress of the blocks that were last begun."""
-    try:
-        with events.open("rb") as file:
-            lines = file.read(_EVENT_BYTES).split(b"\n")[:-1]
-    except FileNotFoundError:
-        return None
-    rows = done = kept = failed = 0
-    for line in lines:
-        event = json.loads(line)
-        if event["kind"] == "blocks":
-            rows, done, kept = event["rows"], 0, 0
-        elif event["kind"] == "block":
-            done, kept = done + event["rows"], kept + event["rows_out"]
-        elif event["kind"] == "bad_row":
-            failed += 1
-    return Progress(rows, min(done, rows), kept, failed)
 
 
 def log_answer(place: Workplace, job: JobFiles, offset: int) -> LogAnswer:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+_GRACE_SECONDS: Final = 5.0
 CHILD: Final = (sys.executable, "-m", "jinx_pipeline.service.child")
 
 
@@ -27,6 +28,9 @@ def run_child(arguments: list[str], text: str, *, seconds: float) -> str | None:
         try:
             return child.communicate(text, timeout=seconds)[0]
         except subprocess.TimeoutExpired:
+            child.terminate()  # it removes its temporary directory
+            with suppress(subprocess.TimeoutExpired):
+                child.communicate(timeout=_GRACE_SECONDS)
             child.kill()
             return None
 

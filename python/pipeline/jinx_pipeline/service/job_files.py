@@ -18,14 +18,15 @@ import shutil
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.runlog.run_directory import RUNS
 from jinx_pipeline.runlog.work_dir import publish_text
+from jinx_pipeline.service.run_progress import RunProgress
+from jinx_pipeline.service.types import JobState
 
-JobState = Literal["queued", "running", "cancelling", "succeeded", "failed", "cancelled"]
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
 # A job whose process dies so often without a result has failed.
 MAX_STARTS: Final = 3
@@ -64,6 +65,7 @@ class JobFiles:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.id = directory.name
+        self.progress = RunProgress(self.events_path)
         self.order = JobOrder(**json.loads((directory / "job.json").read_bytes()))
 
     @classmethod

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from jinx_pipeline.service.children import signal_job, start_job
 from jinx_pipeline.service.errors import ServiceError, not_found
-from jinx_pipeline.service.job_files import ENDED, MAX_STARTS, JobFiles, JobOrder, JobState
+from jinx_pipeline.service.job_files import ENDED, MAX_STARTS, JobFiles, JobOrder
 from jinx_pipeline.service.plans import Plan
+from jinx_pipeline.service.types import JobState
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Plans: checked recipes, with a dry run. Their ids are digests, so that a job runs what was shown."""
 
 import json
+import threading
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +20,8 @@ from jinx_pipeline.service.roots import Roots
 DRY_RUN_SAMPLES: Final = 1_000
 _MAX_PLANS: Final = 10_000
 _EXAMPLES: Final = 5
+# Each is a process with a worker.
+_DRY_RUNS_AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Plans:
     def __init__(self, directory: Path, roots: Roots, allowed: frozenset[str], dry_run_seconds: float = 60.0) -> None:
         self._directory, self._roots, self._allowed = directory, roots, allowed
         self._seconds = dry_run_seconds
+        self._free = threading.BoundedSemaphore(_DRY_RUNS_AT_ONCE)
         directory.mkdir(parents=True, exist_ok=True)
 
     def make(self, recipe: str | dict[str, Any], *, samples: int = DRY_RUN_SAMPLES) -> Plan:
@@ -107,7 +111,12 @@ class Plans:
 
     def _dry_run(self, data: dict[str, Any], samples: int) -> dict[str, Any]:
         arguments = ["trial", str(samples), str(_EXAMPLES)]
-        answer = run_child(arguments, json.dumps(data), seconds=self._seconds)
+        if not self._free.acquire(timeout=self._seconds):
+            raise ServiceError(503, "busy", "other plans are tried; ask again later", retry_seconds=10)
+        try:
+            answer = run_child(arguments, json.dumps(data), seconds=self._seconds)
+        finally:
+            self._free.release()
         if answer is None:
             return {"error": f"it did not end within {self._seconds:g} s"}
         return json.loads(self._roots.hidden(answer))

@@ -1,11 +1,10 @@
 """The requests and answers of the REST interface; OpenAPI is made from them."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from jinx_pipeline.service.job_files import JobState
-
+JobState = Literal["queued", "running", "cancelling", "succeeded", "failed", "cancelled"]
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Page = Annotated[int, Meta(ge=1, le=240)]
 

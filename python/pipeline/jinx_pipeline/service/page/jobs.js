@@ -8,6 +8,7 @@ let chosen = decodeURIComponent(location.hash.slice(1)) || null;
 /** @type {EventSource | null} */
 let events = null;
 let logOffset = 0;
+let isReading = false;
 
 /** @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -94,9 +95,21 @@ async function show(job) {
     links.push(cancel);
   }
   element("links").replaceChildren(...links);
-  const { text, next } = await ask(`v1/jobs/${encodeURIComponent(job.id)}/log?offset=${logOffset}`);
-  if (text) element("log").append(text);
-  logOffset = next;
+  await readLog(job.id);
+}
+
+/** Append what is new; only one request at a time, so that nothing is appended twice. @param {string} id */
+async function readLog(id) {
+  if (isReading) return;
+  isReading = true;
+  try {
+    const { text, next } = await ask(`v1/jobs/${encodeURIComponent(id)}/log?offset=${logOffset}`);
+    if (id !== chosen) return;
+    if (text) element("log").append(text);
+    logOffset = next;
+  } finally {
+    isReading = false;
+  }
 }
 
 /** @param {string} id */
