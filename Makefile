@@ -41,7 +41,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos test-service bench-service soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos test-service bench-service bench-remote soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -184,6 +184,9 @@ bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 
 bench-cold: develop $(STAMPS)/test ## files that the page cache does not hold, next to dd: minutes, and a page
 	$(PY) -m bench.cold --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-remote: develop $(STAMPS)/test ## a store as slow as a real one, next to a raw download, litdata and Streaming: minutes, and a page
+	$(PY) -m bench.remote --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-images: develop $(STAMPS)/test ## operators on images and traces next to Data-Juicer's: results and speed, minutes, and a page
 	$(PY) -m bench.operators.images --save $(BENCH_OUT) $(BENCH_ARGS)

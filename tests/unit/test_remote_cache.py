@@ -200,6 +200,10 @@ def test_workers_of_a_pool_share_it(store, method):
 def test_commands(store, cache, capsys):
     assert run(["cache", "info"]) == 0
     assert "0 files" in capsys.readouterr().out
+    assert run(["cache", "prefetch", store.url("a.jinx")]) == 0
+    assert "read" in capsys.readouterr().out
+    wait_for(cache, 4)
+    assert run(["cache", "clear"]) == 0
     in_new_process(READ)
     wait_for(cache, 4)
     assert run(["cache", "info", "--json"]) == 0

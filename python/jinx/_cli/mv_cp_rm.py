@@ -25,15 +25,18 @@ def mv(paths: tuple[str, ...], overwrite: bool) -> None:
         moved |= _absolute(source, target)
 
 
-@click.command(epilog=examples("jinx cp train.jinx backup.jinx", "jinx cp shards /mnt/disk/"))
+@click.command(epilog=examples("jinx cp train.jinx backup.jinx", "jinx cp -r shards s3://bucket/"))
 @click.argument("paths", nargs=-1, type=PATH, metavar="PATH... TO")
 @_OVERWRITE
+@click.option("-r", "--recursive", is_flag=True, expose_value=False, help="Accepted, as by cp: directories are copied.")
 def cp(paths: tuple[str, ...], overwrite: bool) -> None:
     """Copy datasets: a .jinx file with its sidecar, or a directory of shards.
 
     TO is the new name, or a directory to copy into. Both may be URLs, such as s3://bucket/train.jinx. The copy appears
-    when it is complete. The copy of a saved view shows the same datasets, or their copies if they are copied with it;
-    `jinx convert` turns it into a separate dataset.
+    when it is complete. An interrupted copy of a directory to a URL goes on with the shards that have not arrived.
+
+    The copy of a saved view shows the same datasets, or their copies if they are copied with it; `jinx convert` turns
+    it into a separate dataset.
     """
     from jinx._files.move import copy
 

@@ -1,0 +1,1 @@
+"""Datasets in an object store, next to a raw download and other streaming readers."""
