@@ -129,7 +129,7 @@ class Chain:
             self.dataset, self.expected = self.dataset + part, self.expected + self.expected[: number % 7]
 
     def drop(self, number: int) -> None:
-        name = ["score", "meta", "own", "f"][number % 4]
+        name = ["score", "meta", "own", "f", "emb"][number % 5]
         if name in self.dataset.column_names:
             self.dataset = self.dataset.drop_columns(name)
             self.expected = [{k: v for k, v in sample.items() if k != name} for sample in self.expected]
@@ -137,14 +137,18 @@ class Chain:
     def with_columns(self, number: int) -> None:
         count = len(self.expected)
         own: Any = [None if i % 4 == 0 else {"x": [i, number]} for i in range(count)]
-        numbers = np.arange(count) * 0.5 + number
-        which = number % 3
+        numbers = (np.arange(count) * 0.5 + number).astype([np.float16, np.float32, np.float64][number % 3])
+        which = number % 4
         if which == 0:
             self.dataset = self.dataset.with_columns({"own": own})
             added = [{"own": value} for value in own]
         elif which == 1:
             self.dataset = self.dataset.with_columns({"score": numbers})
             added = [{"score": value} for value in numbers.tolist()]
+        elif which == 2:
+            vectors = np.stack([numbers, numbers + 1], axis=1).astype(np.float32)
+            self.dataset = self.dataset.with_columns({"emb": vectors})
+            added = [{"emb": value} for value in vectors.tolist()]
         else:
             self.dataset = self.dataset.with_columns({"f": exclaimed})
             added = [{"f": exclaimed(sample)} for sample in self.expected]
