@@ -55,10 +55,12 @@ def page(results: dict[str, Any]) -> str:
 
 
 def _theirs(results: dict[str, Any]) -> str:
-    rows = ["| model and operator | theirs, s | ours, s | times as fast | target |", "|---|--:|--:|--:|--:|"]
+    rows = ["| model and operator | theirs, s | ours, s | times as fast | target | largest difference |"]
+    rows.append("|---|--:|--:|--:|--:|--:|")
     for name, title in _TITLES.items():
         theirs, ours = results["theirs"][name]["cpu_seconds"], results[name]["ours_cpu_seconds"]
-        rows.append(f"| {title} | {theirs:.2f} | {ours:.2f} | {theirs / ours:.1f} | {_THEIRS:.0f} |")
+        cells = [f"{theirs:.2f}", f"{ours:.2f}", f"{theirs / ours:.1f}", f"{_THEIRS:.0f}"]
+        rows.append(f"| {title} | {' | '.join(cells)} | {results['theirs'][name]['difference']:.0e} |")
     return "\n".join(rows)
 
 

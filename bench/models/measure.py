@@ -42,7 +42,17 @@ def run(folder: Path, count: int, *, is_tiny: bool, with_theirs: bool) -> dict[s
         found[name] = _compared(ours, lambda loop=loop: loop(rows))
     found["five"] = _five(made, folder / "in.jinx")
     found["theirs"] = _theirs(folder, made, rows) if with_theirs else None
+    for name in LOOPS:
+        scores = found[name].pop("scores")
+        if found["theirs"] is not None:
+            theirs = found["theirs"][name]
+            theirs["difference"] = largest_difference(scores, theirs.pop("scores"))
     return found
+
+
+def largest_difference(ours: list[float], others: list[float]) -> float:
+    """The largest difference of scores, of large ones relative to them."""
+    return max(abs(one - other) / max(abs(other), 1.0) for one, other in zip(ours, others, strict=True))
 
 
 def _ours(operator: str, parameters: dict[str, Any], path: Path, name: str) -> Callable[[], list[float]]:
@@ -61,10 +71,10 @@ def _ours(operator: str, parameters: dict[str, Any], path: Path, name: str) -> C
 
 def _compared(ours: Callable[[], list[float]], loop: Callable[[], list[float]]) -> dict[str, Any]:
     """Medians of alternating runs after one of each, and the largest difference of scores."""
-    pairs = zip(ours(), loop(), strict=True)
-    difference = max(abs(one - other) / max(abs(other), 1.0) for one, other in pairs)
+    scores = ours()
+    difference = largest_difference(scores, loop())
     turns = [(_timed(ours), _timed(loop)) for _ in range(TURNS)]
-    figures = {"difference": difference}
+    figures: dict[str, Any] = {"difference": difference, "scores": scores}
     for number, name in enumerate(("ours", "loop")):
         figures |= {f"{name}_{kind}": median(turn[number][at] for turn in turns) for at, kind in enumerate(_KINDS)}
     return figures

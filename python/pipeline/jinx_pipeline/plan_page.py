@@ -116,7 +116,7 @@ def describe(recipe: Recipe, *, run_code: bool = False) -> dict[str, Any]:
             {"operator": step.operator.name, **asdict(file)}
             for step in recipe.steps
             for file in step.operator.needed_files
-            if file.parameter not in step.operator.models
+            if file.path not in {str(model.directory or model.path) for model in step.operator.models.values()}
         ],
         "models": _models(recipe),
         "requests": [asdict(estimate) for estimate in requests],

@@ -7,6 +7,7 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.plan_page import describe
+from jinx_pipeline.recipe.model import needs_of
 from jinx_pipeline.recipe.read import recipe_of
 from jinx_pipeline.recipe.resolve import resolve
 
@@ -89,3 +90,10 @@ def test_a_plan_lists_models(tmp_path, monkeypatch):
     assert lines[0].startswith(f"model      clip: {clip}, 2 B of weights: image_text_similarity_filter, image_pair")
     assert lines[1] == "model      judge: judge at http://host/v1: no operator"
     assert facts["files"] == []
+
+
+def test_fused_operators_need_what_their_models_need(tmp_path):
+    clip = jp.Model(path=folder(tmp_path / "m", *CLIP_FILES, architectures=["CLIPModel"]), per_gpu=2)
+    fused = jp.FusedOp(operators=[jp.create("image_text_similarity_filter", hf_clip=clip)])
+    assert list(fused.models.values()) == [clip]
+    assert needs_of(fused).gpus == 0.5

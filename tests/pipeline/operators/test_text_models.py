@@ -8,7 +8,7 @@ from PIL import Image
 
 import jinx_pipeline as jp
 from pipeline.operators.images import encoded, photo
-from pipeline.operators.tiny_models import save_blip_matching, save_causal_lm, save_encoder
+from pipeline.operators.tiny_models import save_blip_matching, save_causal_lm, save_encoder, save_text_classifier
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -24,6 +24,7 @@ def models(tmp_path_factory) -> dict[str, str]:
         "lm": save_causal_lm(folder / "lm"),
         "encoder": save_encoder(folder / "encoder"),
         "blip": save_blip_matching(folder / "blip"),
+        "classes": save_text_classifier(folder / "classes", ["question", "statement", "command"]),
     }
 
 
@@ -147,6 +148,25 @@ def test_the_pooling_of_sentence_transformers(models, tmp_path):
         "text_embd_similarity_filter", samples, api_or_hf_model=models["encoder"], pooling="cls", **options
     )
     assert found == [pytest.approx(expected[0], abs=1e-5)]
+
+
+@pytest.mark.parametrize("kind", ["intent", "sentiment", "topic"])
+def test_classes_of_queries(models, kind):
+    queries = ["a cat", "the dog sits on the mat", "a photo of a red cat on a mat"]
+    samples = [{"query": query, "__dj__meta__": {"kept": 1}} for query in queries]
+    found = jp.create(f"query_{kind}_detection_mapper", hf_model=models["classes"])(samples)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(models["classes"]).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models["classes"])
+    for query, sample in zip(queries, found, strict=True):
+        with torch.no_grad():
+            inputs = tokenizer(query, return_tensors="pt", return_token_type_ids=False)
+            scores = model(**inputs).logits[0].softmax(dim=-1)
+        facts = sample["__dj__meta__"]
+        assert facts[f"query_{kind}_label"] == model.config.id2label[int(scores.argmax())]
+        assert facts[f"query_{kind}_label_score"] == near(float(scores.max()))
+        assert facts["kept"] == 1
+    with pytest.raises(TypeError, match="query is not a text: None"):
+        jp.create(f"query_{kind}_detection_mapper", hf_model=models["classes"])([{"query": None}])
 
 
 def test_image_text_matching(models):

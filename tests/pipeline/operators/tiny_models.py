@@ -220,3 +220,42 @@ def save_wav2vec(folder: Path, labels: list[str]) -> str:
     transformers.Wav2Vec2ForSequenceClassification(config).save_pretrained(folder)
     transformers.Wav2Vec2FeatureExtractor().save_pretrained(folder)
     return str(folder)
+
+
+def save_text_classifier(folder: Path, labels: list[str]) -> str:
+    """Save a model that classifies texts with its tokenizer."""
+    import torch
+    import transformers
+
+    torch.manual_seed(8)
+    names = dict(enumerate(labels))
+    config = transformers.BertConfig(
+        **SIZES,
+        vocab_size=20,
+        max_position_embeddings=16,
+        pad_token_id=1,
+        id2label=names,
+        label2id={name: number for number, name in names.items()},
+    )
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    return save_tokenizer(folder)
+
+
+def save_yolos(folder: Path, labels: list[str]) -> str:
+    """Save a YOLOS model that detects objects, with its processor."""
+    import torch
+    import transformers
+
+    torch.manual_seed(9)
+    names = dict(enumerate(labels))
+    config = transformers.YolosConfig(
+        **SIZES,
+        image_size=[32, 32],
+        patch_size=8,
+        num_detection_tokens=6,
+        id2label=names,
+        label2id={name: number for number, name in names.items()},
+    )
+    transformers.YolosForObjectDetection(config).save_pretrained(folder)
+    transformers.YolosImageProcessor(size={"shortest_edge": 32, "longest_edge": 64}).save_pretrained(folder)
+    return str(folder)

@@ -12,6 +12,8 @@ from jinx_pipeline.optional import require
 # The limits of a batch if the model names none; small on a CPU, which larger batches make no faster.
 _CPU_ITEMS, _GPU_ITEMS = 32, 256
 _CPU_TOKENS, _GPU_TOKENS = 4096, 16384
+# Models whose first positions are not for tokens.
+_OFFSET_POSITIONS, _OFFSET = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "longformer"}), 2
 
 
 class ModelFilesError(ValueError):
@@ -57,6 +59,15 @@ class Pretrained:
     def image_processor(self) -> Any:
         """The processor of images."""
         return self.processors["AutoImageProcessor"]
+
+    @property
+    def longest_text(self) -> int:
+        """The largest number of tokens that the model takes."""
+        positions = getattr(self.network.config, "max_position_embeddings", None)
+        if positions is not None and self.network.config.model_type in _OFFSET_POSITIONS:
+            positions -= _OFFSET
+        longest = self.tokenizer.model_max_length
+        return longest if positions is None else min(longest, positions)
 
     def pixels(self, picture: Any) -> Any:
         """The input of the model for a picture, float of shape (channels, height, width)."""

@@ -49,9 +49,7 @@ def embed_texts(
         return np.empty((0, 0), np.float32)
     loaded = ctx.model(model, load_encoder)
     way = pooling or stored_pooling(model.directory) or "mean"
-    limit = getattr(loaded.network.config, "max_position_embeddings", None)
-    longest = min(loaded.tokenizer.model_max_length, limit or loaded.tokenizer.model_max_length)
-    tokens = loaded.tokenizer(list(texts), truncation=True, max_length=longest)["input_ids"]
+    tokens = loaded.tokenizer(list(texts), truncation=True, max_length=loaded.longest_text)["input_ids"]
 
     def run(batch: list[list[int]]) -> "Results[npt.NDArray[np.float32]]":
         inputs = loaded.padded(batch)

@@ -11,6 +11,7 @@ from jinx_pipeline.exchange.chunks import Chunks, whole
 from jinx_pipeline.operators.api.batch import REMOVED, Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.keyed import Keyed
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.needed_files import NeededFile
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import ParameterError
@@ -298,6 +299,14 @@ class FusedOp(Operator):
     @property
     def media_dirs(self) -> tuple[str, ...]:
         return tuple(folder for operator in self.operators for folder in operator.media_dirs)
+
+    @property
+    def models(self) -> dict[str, Model]:
+        return {
+            f"operators[{number}].{name}": model
+            for number, operator in enumerate(self.operators)
+            for name, model in operator.models.items()
+        }
 
     @property
     def needed_files(self) -> list[NeededFile]:

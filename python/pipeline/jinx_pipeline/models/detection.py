@@ -1,0 +1,115 @@
+"""Objects in pictures by models that detect them."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from jinx_pipeline.models.feed import Results, feed
+from jinx_pipeline.models.files import Expected
+from jinx_pipeline.models.pictures import Pictures
+from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.model import Model
+from jinx_pipeline.sample.media import Media
+
+DETECTOR: Final = Expected("a model that detects objects", ("ForObjectDetection",), ("images",))
+"""Models such as YOLOS, DETR and RT-DETR."""
+
+
+class Detected(NamedTuple):
+    """An object in a picture.
+
+    Attributes:
+        label: Its class.
+        number: The number of the class.
+        score: Its probability.
+        box: Left, top, right and bottom in pixels.
+    """
+
+    label: str
+    number: int
+    score: float
+    box: tuple[float, float, float, float]
+
+
+class _Input(NamedTuple):
+    pixels: Any
+    height: int
+    width: int
+
+
+def load_detector(model: Model, device: str) -> Pretrained:
+    """A detector, for `Context.model`."""
+    return load_pretrained(model, device, "AutoModelForObjectDetection", "AutoImageProcessor")
+
+
+def objects_in(
+    model: Model, media: Sequence[Media], pictures: Pictures, ctx: Context, *, min_score: float, max_overlap: float
+) -> list[list[list[Detected]]]:
+    """The objects in each picture of each medium, the most probable first.
+
+    Args:
+        model: The model.
+        media: The media.
+        pictures: How to make their pictures.
+        ctx: The context of the operator.
+        min_score: The smallest probability of an object.
+        max_overlap: Of objects of one class whose intersection is a larger share of their union, only the most probable
+            one is kept.
+    """
+    if not media:
+        return []
+    loaded = ctx.model(model, load_detector)
+    names = loaded.network.config.id2label
+
+    def prepare(medium: Media) -> list[_Input]:
+        made = pictures.make(medium)
+        return [_Input(loaded.pixels(picture), picture.height, picture.width) for picture in made]
+
+    def run(batch: list[_Input]) -> Results[list[Detected]]:
+        import torch
+
+        found: list[Any] = []
+        with loaded.inference():
+            # Pictures of other shapes are not padded: not all models have a mask.
+            for _, equal in groupby(batch, key=lambda one: one.pixels.shape):
+                inputs = list(equal)
+                output = loaded.network(pixel_values=loaded.on_device(torch.stack([one.pixels for one in inputs])))
+                sizes = [(one.height, one.width) for one in inputs]
+                found += loaded.image_processor.post_process_object_detection(
+                    output, threshold=min_score, target_sizes=sizes
+                )
+        return lambda: [_without_overlaps(_objects(one, names), max_overlap) for one in found]
+
+    rows: list[Any] = [None] * len(media)
+    limits, threads = loaded.picture_limits, ctx.threads or 1
+    for number, objects in feed(media, prepare, run, limits=limits, size=_pixel_count, threads=threads):
+        rows[number] = objects
+    return rows
+
+
+def _pixel_count(one: _Input) -> int:
+    return one.pixels.shape[-2] * one.pixels.shape[-1]
+
+
+def _objects(found: Any, names: Any) -> list[Detected]:
+    values = zip(found["labels"].tolist(), found["scores"].tolist(), found["boxes"].tolist(), strict=True)
+    objects = [Detected(str(names[number]), number, score, tuple(box)) for number, score, box in values]
+    return sorted(objects, key=lambda one: -one.score)
+
+
+def _without_overlaps(objects: Sequence[Detected], max_overlap: float) -> list[Detected]:
+    kept: list[Detected] = []
+    for one in objects:
+        if all(one.number != other.number or overlap(one.box, other.box) <= max_overlap for other in kept):
+            kept.append(one)
+    return kept
+
+
+def overlap(one: Sequence[float], other: Sequence[float]) -> float:
+    """The intersection of two boxes as a share of their union."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    common = max(width, 0.0) * max(height, 0.0)
+    union = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)) - common
+    return common / union if union > 0 else 0.0
