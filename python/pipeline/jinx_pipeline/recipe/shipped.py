@@ -9,9 +9,8 @@ _FOLDER = Path(__file__).parents[1] / "recipes"
 
 def shipped() -> dict[str, str]:
     """The purpose of each recipe, by name."""
-    return {
-        path.stem: path.read_text("utf-8").partition("\n")[0].strip("# ") for path in sorted(_FOLDER.glob("*.yaml"))
-    }
+    paths = sorted(_FOLDER.glob("*.yaml"), key=lambda path: path.stem)
+    return {path.stem: path.read_text("utf-8").partition("\n")[0].strip("# ") for path in paths}
 
 
 def shipped_or_file(recipe: str) -> Path:
