@@ -9,8 +9,8 @@ _FOLDER = Path(__file__).parents[1] / "recipes"
 
 def shipped() -> dict[str, str]:
     """The purpose of each recipe, by name."""
-    files = {path.stem: path for path in _FOLDER.glob("*.yaml")}
-    return {name: files[name].read_text("utf-8").partition("\n")[0].strip("# ") for name in sorted(files)}
+    paths = sorted(_FOLDER.glob("*.yaml"), key=lambda path: path.stem)
+    return {path.stem: path.read_text("utf-8").partition("\n")[0].strip("# ") for path in paths}
 
 
 def shipped_or_file(recipe: str) -> Path:
