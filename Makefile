@@ -161,8 +161,8 @@ test-cluster: $(STAMPS)/ray develop ## three of the tests on a Ray cluster: a mi
 test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests start
 	$(PY) -m pytest --timeout 300 $(RAY_TESTS)
 
-test-service: develop $(STAMPS)/test ## the service under 2,000 made-up requests, and 100 jobs whose server is killed: minutes
-	JINX_CASES=2000 JINX_JOBS=100 $(PY) -m pytest -m "not slow" tests/pipeline/service/test_schemathesis.py tests/pipeline/service/test_jobs.py
+test-service: develop $(STAMPS)/test ## the service under 2,000 made-up requests, 100 jobs whose server is killed, the page, the example: minutes
+	JINX_CASES=2000 JINX_JOBS=100 $(PY) -m pytest tests/pipeline/service tests/pipeline/sandbox $(PYTEST_ARGS)
 
 soak: $(STAMPS)/ray develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault

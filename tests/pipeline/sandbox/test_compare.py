@@ -1,6 +1,7 @@
 """Comparisons of recipes: halving, controls, verdicts, resuming, and what is refused."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -236,8 +237,8 @@ def test_a_value_of_a_sweep_replaces_one_parameter():
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.skipif("JINX_CASES" not in os.environ, reason="takes minutes: make test-service")
+@pytest.mark.timeout(900)
 def test_the_example_finds_the_planted_recipe(repository, tmp_path, monkeypatch):
     folder = tmp_path / "compare"
     shutil.copytree(repository / "examples" / "compare", folder)

@@ -27,8 +27,8 @@ def commands() -> list[str]:
     return [line[2:] for line in lines if line.startswith("$ ") and not line[2:].startswith(NOT_RUN)]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.skipif("JINX_CASES" not in os.environ, reason="takes minutes: make test-service")
+@pytest.mark.timeout(600)
 def test_the_commands_of_the_page_run(chat_parquet, tmp_path):
     jinx.convert(chat_parquet, tmp_path / "in.jinx")
     with socket.socket() as free:
