@@ -204,6 +204,7 @@ def test_commands(store, cache, capsys):
     assert "read" in capsys.readouterr().out
     wait_for(cache, 4)
     assert run(["cache", "clear"]) == 0
+    capsys.readouterr()
     in_new_process(READ)
     wait_for(cache, 4)
     assert run(["cache", "info", "--json"]) == 0
