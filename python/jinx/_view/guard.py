@@ -93,7 +93,8 @@ class Guard:
 
         async def read() -> Message:
             nonlocal received
-            message = await receive()
+            # A client that sends slowly must not keep one of few places.
+            message = await asyncio.wait_for(receive(), _SECONDS)
             received += len(message.get("body", b""))
             if received > MAX_BODY_BYTES:
                 raise BodyTooLargeError
