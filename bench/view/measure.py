@@ -104,6 +104,10 @@ def _at_server(url: str, process: int) -> dict[str, float]:
             _timed(lambda b=b: _ask(f"{url}0/charts?columns={columns}&brush={b}")) for b in brushes
         )
     }
+    # The charts of all columns, since making one takes memory for a while.
+    names = quote(json.dumps([chart["name"] for chart in _ask(f"{url}about")["datasets"][0]["charts"]]))
+    while not _ask(f"{url}0/charts?columns={names}")["complete"]:
+        time.sleep(0.1)
     found["memory"] = _resident(process)
     found["sort"] = _timed(lambda: _ask(f"{url}0/rows?sort=-aesthetic&count=60"))
     # Any word that is rare: all rows are read.

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import socket
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -200,3 +201,11 @@ def test_names_and_strings_in_expressions() -> None:
     assert quoted_string("it's\\\n") == "'it\\'s\\\\\\n'"
     assert Brush("a", range=(None, 3.0)).expression == "a < 3"
     assert Brush("a", names=("x", None)).expression == "(a == 'x' or a is None)"
+
+
+def test_answers_are_sent_at_once() -> None:
+    from jinx._view.server import _bound  # pyright: ignore[reportPrivateUsage]
+
+    with _bound("127.0.0.1", 0) as listener:
+        # Only then asyncio sets TCP_NODELAY; without it every answer of a kept connection took 40 ms longer.
+        assert listener.proto == socket.IPPROTO_TCP

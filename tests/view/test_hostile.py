@@ -264,6 +264,67 @@ def test_a_client_that_sends_no_request_loses_its_connection(monkeypatch: pytest
     thread.join(60)
 
 
+def test_a_client_that_sends_or_takes_slowly_does_not_keep_its_place(
+    monkeypatch: pytest.MonkeyPatch, hostile: str
+) -> None:
+    import jinx._view.guard as module
+
+    monkeypatch.setattr(module, "_SECONDS", 0.5)
+    parts = urlsplit(hostile)
+    head = f"POST {parts.path}notes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    # All places: half a body, and answers of a megabyte that no one takes.
+    slow = [socket.create_connection((parts.hostname, parts.port), timeout=20) for _ in range(module.MAX_REQUESTS)]
+    for i, client in enumerate(slow):
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        text = f"GET {parts.path}0/text/3?path=%5B%22text%22%5D HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        client.sendall((head + 'Content-Length: 100\r\n\r\n{"sample"').encode() if i % 2 else text.encode())
+    limit = time.monotonic() + 20
+    while ask(hostile) != 200:
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    for client in slow:
+        client.close()
+
+
+def _requests(url: str, count: int) -> None:
+    """Requests over one connection, some of them wrong; each gets an answer."""
+    parts = urlsplit(url)
+    addresses = (
+        "about",
+        "0/rows?start=3&count=2",
+        "0/sample/0",
+        "no",
+        "0/charts?columns=7",
+        "0/media/1?path=%5B%22media%22%5D",
+    )
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    for number in range(count):
+        connection.request("GET", parts.path + addresses[number % len(addresses)])
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status in {200, 404, 422}
+    connection.close()
+
+
+def _private_bytes() -> int:
+    status = Path("/proc/self/status").read_text("utf-8")
+    return int(next(line for line in status.splitlines() if line.startswith("RssAnon:")).split()[1]) << 10
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)])])
+def test_very_many_requests_leave_nothing(hostile: str, count: int) -> None:
+    _requests(hostile, 100)
+    before, threads = _private_bytes(), threading.active_count()
+    clients = [threading.Thread(target=_requests, args=(hostile, count // 4)) for _ in range(4)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert threading.active_count() <= threads + 40
+    assert _private_bytes() - before < 60 << 20
+    assert ask(hostile) == 200
+
+
 def test_clients_that_go_away_leave_nothing(hostile: str) -> None:
     parts = urlsplit(hostile)
     before = threading.active_count()

@@ -34,7 +34,7 @@ class Browsing(Base):
 
         return containing(self, word)
 
-    def view(self, *, where: str = "", sort: str = "", height: int = 720) -> "NotebookView":
+    def view(self, *, where: str = "", sort: str = "", height: int = 720, proxy: bool | None = None) -> "NotebookView":
         """Look at the samples in a notebook: pictures, conversations, charts and filters, as `jinx view` shows them.
 
         The result shows the page; its `url` opens it in a tab, and `close` ends it. Needs the extra `view`.
@@ -43,10 +43,12 @@ class Browsing(Base):
             where: Begin with the samples that an expression selects, as for `filter`.
             sort: Begin in this order, as for `sort`.
             height: The height of the page in pixels.
+            proxy: Whether the browser reaches the page by `jupyter-server-proxy`, as it must if the notebook runs on
+                another machine; None: under JupyterHub.
         """
         from jinx._view.notebook import view
 
-        return view(self, where=where, sort=sort, height=height)
+        return view(self, where=where, sort=sort, height=height, proxy=proxy)
 
     def __repr__(self) -> str:
         from jinx._dataset.display import dataset_text

@@ -214,7 +214,8 @@ class Viewer:
     def python(self, request: Request) -> Response:
         """Code that gives the samples of the page."""
         dataset = self._dataset(request)
-        return JSONResponse({"python": Query.parse(request.query_params).python(dataset.path)})
+        query = Query.parse(request.query_params)
+        return JSONResponse({"python": query.python(dataset.path if dataset.is_saved else None)})
 
     def sample(self, request: Request) -> Response:
         """A whole sample."""

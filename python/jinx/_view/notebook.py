@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from jinx._view.server import ViewServer
 
 _IDLE_SECONDS = 8 * 3600.0
+_HUB = "JUPYTERHUB_SERVICE_PREFIX"
 
 
 class NotebookView:
@@ -21,10 +22,10 @@ class NotebookView:
         url: The address of the page. It has a secret in it, and works until `close` or the end of the kernel.
     """
 
-    def __init__(self, server: "ViewServer", start: str, height: int) -> None:
+    def __init__(self, server: "ViewServer", start: str, height: int, prefix: str | None) -> None:
         self._server = server
         self._height = height
-        self._path = f"{server.secret}/{start}"
+        self._source = f"{prefix or f'http://127.0.0.1:{server.port}/'}{server.secret}/{start}"
         self.url = f"{server.url}{start}"
 
     def close(self) -> None:
@@ -32,10 +33,9 @@ class NotebookView:
         self._server.stop()
 
     def _repr_html_(self) -> str:
-        source = f"{proxy_prefix(self._server.port) or f'http://127.0.0.1:{self._server.port}/'}{self._path}"
         style = "border:1px solid rgba(128,128,128,.35);border-radius:8px"
         return (
-            f'<iframe src="{escape(source)}" width="100%" height="{self._height}" style="{style}" '
+            f'<iframe src="{escape(self._source)}" width="100%" height="{self._height}" style="{style}" '
             f'allow="clipboard-write; fullscreen" title="jinx view"></iframe>'
         )
 
@@ -43,7 +43,7 @@ class NotebookView:
         return f"NotebookView({self.url!r})"
 
 
-def view(dataset: Reader, *, where: str, sort: str, height: int) -> NotebookView:
+def view(dataset: Reader, *, where: str, sort: str, height: int, proxy: bool | None) -> NotebookView:
     """See `Dataset.view`."""
     for module in ("starlette", "uvicorn"):
         require(module, extra="view", what="Dataset.view")
@@ -52,16 +52,11 @@ def view(dataset: Reader, *, where: str, sort: str, height: int) -> NotebookView
     from jinx._view.server import ViewServer
     from jinx._view.shown import ShownDataset
 
-    shown = ShownDataset(dataset, path_of(dataset))
+    shown = ShownDataset(dataset, path_of(dataset), is_saved=False)
+    has_proxy = bool(os.environ.get(_HUB)) if proxy is None else proxy
     # Behind a proxy, requests come with the name of the proxy; the secret is what protects the page.
-    any_host = proxy_prefix(0) is not None
-    server = ViewServer(Viewer([shown], {}, is_framed=True), idle_seconds=_IDLE_SECONDS, any_host=any_host)
+    server = ViewServer(Viewer([shown], {}, is_framed=True), idle_seconds=_IDLE_SECONDS, any_host=has_proxy)
     server.start()
     query = urlencode({name: text for name, text in (("where", where), ("sort", sort)) if text})
-    return NotebookView(server, f"?{query}" if query else "", height)
-
-
-def proxy_prefix(port: int) -> str | None:
-    """The path at which JupyterHub's proxy shows a port; None where there is no hub."""
-    prefix = os.environ.get("JUPYTERHUB_SERVICE_PREFIX")
-    return None if not prefix else f"{prefix.rstrip('/')}/proxy/{port}/"
+    prefix = f"{os.environ.get(_HUB, '').rstrip('/')}/proxy/{server.port}/" if has_proxy else None
+    return NotebookView(server, f"?{query}" if query else "", height, prefix)

@@ -79,11 +79,15 @@ class Query:
                 raise InvalidError(f"{name}: {len(text):,} characters are too many")
         return cls(**texts, brushes=_brushes(parameters.get("brush", "")))
 
-    def python(self, path: str) -> str:
-        """Python code that selects the same samples."""
+    def python(self, path: str | None) -> str:
+        """Python code that selects the same samples.
+
+        Args:
+            path: The dataset; None: the variable `ds` holds it.
+        """
         conditions = [f"({self.where})"] if self.where and self.brushes else [self.where] if self.where else []
         conditions += [brush.expression for brush in self.brushes]
-        lines = ["import jinx", "", f"ds = jinx.open({path!r})"]
+        lines = [] if path is None else ["import jinx", "", f"ds = jinx.open({path!r})"]
         if conditions:
             lines.append(f"ds = ds.filter({' and '.join(conditions)!r})")
         if self.find:

@@ -7,7 +7,7 @@ from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
 from jinx._view.charts import MISSING, Charts
-from jinx._view.media import Binary, BytesCache
+from jinx._view.media import SENT_AS_STORED, Binary, BytesCache
 from jinx._view.media_type import HEAD_BYTES
 from jinx._view.query import Query
 from jinx._view.rows import CARD, SAMPLE, Path, row_of, value_at
@@ -29,10 +29,12 @@ class ShownDataset:
     Args:
         dataset: The dataset.
         path: What `jinx.open` takes to open it again.
+        is_saved: Whether that gives the same samples; a dataset of a notebook may be a selection.
     """
 
-    def __init__(self, dataset: Reader, path: str) -> None:
+    def __init__(self, dataset: Reader, path: str, *, is_saved: bool = True) -> None:
         self.path = path
+        self.is_saved = is_saved
         self._stored = dataset._derive(decoders=None, lazy=True)
         self._heads = _with_heads(self._stored)
         self.charts = Charts(self._stored)
@@ -121,7 +123,9 @@ class ShownDataset:
         data = self.value(index, path)
         if not isinstance(data, bytes):
             raise KeyError(f"{'.'.join(map(str, path))} is not bytes")
-        self._values.put((index, path), data)
+        # A browser asks for parts of large values, and keeps small ones itself.
+        if len(data) > SENT_AS_STORED:
+            self._values.put((index, path), data)
         return data
 
     def chart_counts(self, query: Query, names: list[str]) -> dict[str, Any]:
