@@ -20,7 +20,7 @@ pytest.importorskip("soundfile")
 demo_media = pytest.importorskip("demo_media")
 
 pytestmark = [
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::platformdirs.api.RuntimeDirWarning", "ignore::ResourceWarning"),
 ]
 VIDEOS = 2

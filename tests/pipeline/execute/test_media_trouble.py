@@ -18,7 +18,7 @@ pytest.importorskip("av")
 demo_media = pytest.importorskip("demo_media")
 videos = pytest.importorskip("make_media.videos")
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 
 def good(cuts, **options):
