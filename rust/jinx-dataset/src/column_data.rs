@@ -66,6 +66,17 @@ impl ColumnData {
         Ok(cell_value(dtype, self.width, cell))
     }
 
+    /// The column as 64-bit integers; `None` if it holds anything but single integers, or one that is too large.
+    pub fn as_int64(&self) -> Option<Self> {
+        let (dtype, bytes) = (self.column_type().ok()?, self.cell_bytes().ok()?);
+        let mut data = Vec::with_capacity(self.data.len() / bytes * size_of::<i64>());
+        for cell in self.data.chunks_exact(bytes) {
+            let Value::Int(value) = cell_value(dtype, self.width, cell) else { return None };
+            data.extend_from_slice(&value.to_le_bytes());
+        }
+        Some(Self { dtype: ColumnType::Int64.name(), data: data.into(), ..self.clone() })
+    }
+
     /// The type of its cells.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use jinx_core::events::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, merge};
 use jinx_format::meta::Meta;
-use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::read::shard::OpenOptions;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
@@ -383,13 +383,16 @@ fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
     Ok((all, parts_differ))
 }
 
-/// Concatenates columns; `None` if their types differ.
-fn joined(columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
+/// Concatenates columns; integers of several types become 64-bit ones. `None` if their types differ otherwise.
+fn joined(mut columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
     let (first, _) = columns.first()?;
-    let (dtype, width) = (first.dtype, first.width);
+    let (mut dtype, width) = (first.dtype, first.width);
     let is_typed = columns.iter().all(|(column, _)| column.is_typed);
     if columns.iter().any(|(column, _)| (column.dtype, column.width) != (dtype, width)) {
-        return None;
+        for (column, _) in &mut columns {
+            *column = column.as_int64()?;
+        }
+        dtype = ColumnType::Int64.name();
     }
     let has_validity = columns.iter().any(|(column, _)| column.validity.is_some());
     let has_offsets = columns.iter().any(|(column, _)| column.offsets.is_some());
