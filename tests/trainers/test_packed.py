@@ -8,6 +8,7 @@ import jinx
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers", reason="run: make test-trainers")
+pytest.importorskip("accelerate", reason="run: make test-trainers")
 
 from jinx.torch import PackedDataLoader, PackedDataset, token_loss  # noqa: E402
 

@@ -80,7 +80,8 @@ def test_columns_of_earlier_counts_do_not_outlive_later_ones(dataset, tmp_path):
     jinx.annotate(tmp_path / "a.jinx", tmp_path / "b.jinx", function=tokens, tokens=True)
     jinx.annotate(tmp_path / "b.jinx", tmp_path / "c.jinx", function=lambda _: 2)
     names = [jinx.open(tmp_path / f"{name}.jinx").column_names[2:] for name in "bc"]
-    assert names == [["num_tokens", "num_label_tokens", "input_ids", "label_mask"], ["num_tokens"]]
+    # Lists are in the rows of the view, which come before its typed columns.
+    assert names == [["input_ids", "label_mask", "num_tokens", "num_label_tokens"], ["num_tokens"]]
     with pytest.raises(KeyError, match="no column 'num_images'"):
         jinx.pack(jinx.open(tmp_path / "c.jinx"), 8, max_images=2)
 

@@ -61,7 +61,10 @@ def test_torch_is_named_too(monkeypatch):
     ("settings", "package"), [("pyproject.toml", "jinx"), ("python/pipeline/pyproject.toml", "pipeline")]
 )
 def test_extras_and_their_uses_are_the_same(settings: str, package: str):
-    """An extra that nothing needs is a promise without code; a message may not name one that does not exist."""
+    """An extra that nothing needs is a promise without code; a message may not name one that does not exist.
+
+    `all` stands for the others, and nothing asks for `traces`: spans are recorded if its packages are there.
+    """
     declared = set(tomllib.loads((ROOT / settings).read_text("utf-8"))["project"]["optional-dependencies"])
     used: set[str] = set()
     for path in (ROOT / "python" / package).rglob("*.py"):
@@ -69,4 +72,4 @@ def test_extras_and_their_uses_are_the_same(settings: str, package: str):
             extra = re.search(r'extra="([\w-]+)"', call)
             if extra:
                 used.add(extra[1])
-    assert declared - {"all"} == used
+    assert declared - {"all", "traces"} == used

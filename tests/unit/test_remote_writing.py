@@ -143,7 +143,8 @@ def test_killed_at_every_request(store, tmp_path, out):
         seen.add(numbers[0])
         if numbers == states[1]:
             jinx.convert(old, url, overwrite=True, **eval(options))
-        if status == 0:
+        if left[0] > 0:  # it ended before its request came
+            assert status == 0
             break
         assert step < 60
     assert step > 4
