@@ -25,13 +25,15 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Client]]:
             assert not thread.is_alive()
         running.clear()
 
-    def start(*, allow: tuple[str, ...] = (), mcp: Any = None, **limits: Any) -> Client:
+    def start(
+        *, allow: tuple[str, ...] = (), mcp: Any = None, state: str | Path = tmp_path / "state", **limits: Any
+    ) -> Client:
         end()
         if not (tmp_path / "data").exists():
             made_roots(tmp_path)
         chosen = JobLimits(**{"workers": 1, **limits})
         place = Workplace.open(
-            tmp_path / "state",
+            Path(state),
             {"data": tmp_path / "data"},
             {"results": tmp_path / "results"},
             allow=allow,

@@ -72,6 +72,13 @@ def test_the_same_key_starts_one_job(serve):
     assert client.get("/jobs")["total"] == 1
 
 
+def test_jobs_run_below_a_relative_path(serve, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    client = serve(state="here")
+    assert client.ended(client.start(recipe("a.jinx", LONG)))["state"] == "succeeded"
+    assert (tmp_path / "here" / "jobs").is_dir()
+
+
 def test_a_cancelled_job_leaves_no_process_and_no_output(slow, tmp_path):
     client, step = slow()
     job = client.start(recipe("slow.jinx", step))
