@@ -30,7 +30,10 @@ fn listed(views: bool) -> Vec<Value> {
     let Some(Value::List(list)) = tree.take().unwrap().get("vectors").cloned() else {
         panic!("no list of vectors")
     };
-    let is_view = |vector: &Value| text_of(vector.get("name").unwrap()).starts_with("views/");
+    let is_view = |vector: &Value| {
+        let name = text_of(vector.get("name").unwrap());
+        name.starts_with("views/") || name.starts_with("typed/")
+    };
     list.into_iter().filter(|vector| is_view(vector) == views).collect()
 }
 
