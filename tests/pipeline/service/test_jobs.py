@@ -79,6 +79,16 @@ def test_jobs_run_below_a_relative_path(serve, tmp_path, monkeypatch):
     assert (tmp_path / "here" / "jobs").is_dir()
 
 
+def test_the_directory_of_a_service_in_a_root_is_hidden(serve, tmp_path):
+    own = tmp_path / "data" / "own"
+    client = serve(state=own)
+    (own / "copy.jinx").write_bytes((tmp_path / "data" / "in.jinx").read_bytes())
+    assert client.ended(client.start(recipe("a.jinx", LONG)))["state"] == "succeeded"
+    assert client.get("/datasets")["datasets"] == ["data/in.jinx", "results/a.jinx"]
+    assert client.ask("GET", "/datasets/data/own/copy.jinx")[0] == 404
+    assert client.ask("GET", "/datasets/data/in.jinx")[0] == 200
+
+
 def test_a_cancelled_job_leaves_no_process_and_no_output(slow, tmp_path):
     client, step = slow()
     job = client.start(recipe("slow.jinx", step))

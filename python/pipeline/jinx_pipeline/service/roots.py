@@ -20,7 +20,7 @@ class Roots:
     Args:
         readable: The directories whose files may be read.
         writable: The directories in which outputs may be written; they are readable too.
-        own: A directory of the service, in which bases of views may lie.
+        own: A directory of the service, in which bases of views may lie. Clients do not see it, also in a root.
 
     Raises:
         NotADirectoryError: A directory does not exist.
@@ -58,7 +58,7 @@ class Roots:
         """
         path = self._path(name, self.writable)
         parent = path.parent.resolve()
-        if not any(parent.is_relative_to(root) for root in self.writable.values()):
+        if self._is_own(parent) or not any(parent.is_relative_to(root) for root in self.writable.values()):
             raise ServiceError(422, "outside", f"{name} lies outside of the directories for outputs")
         real = parent / path.name
         if os.path.lexists(real):
@@ -89,6 +89,8 @@ class Roots:
         found: list[str] = []
         for name, root in self.readable.items():
             for path in _datasets(root, _MAX_DEPTH):
+                if self._is_own(path):
+                    continue
                 if len(found) == _MAX_LISTED:
                     return sorted(found)
                 found.append(f"{name}/{path.relative_to(root).as_posix()}")
@@ -108,8 +110,12 @@ class Roots:
             raise ServiceError(422, "bad_path", f"{name[:100]!r}: no wildcards, and no hidden files")
         return roots[root].joinpath(*steps)
 
+    def _is_own(self, real: Path) -> bool:
+        return self._own is not None and real.is_relative_to(self._own)
+
     def _refuse_outside(self, name: str, real: Path) -> None:
-        if not any(real.is_relative_to(root) for root in self.readable.values()):
+        holds_own = self._own is not None and self._own.is_relative_to(real)
+        if holds_own or self._is_own(real) or not any(real.is_relative_to(root) for root in self.readable.values()):
             # The same words as for a missing file, so that nobody learns what else is on this machine.
             raise not_found(f"{name} does not exist")
 
