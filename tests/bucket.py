@@ -124,6 +124,8 @@ class Handler(BaseHTTPRequestHandler):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         # Whatever the bucket is called.
         request = Request(self.command, unquote(parts.path)[1:].partition("/")[2])
+        # Before it is answered: the client may look at the list as soon as it has the answer.
+        self.bucket.requests.append(request)
         try:
             time.sleep(self.bucket.delay)
             if any(fault(self, request) for fault in list(self.bucket.faults)):
@@ -134,8 +136,6 @@ class Handler(BaseHTTPRequestHandler):
             answer(request)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
-        finally:
-            self.bucket.requests.append(request)
 
     def refuse(self, request: Request, status: int, code: str, **headers: str) -> None:
         """Answer with an error as S3 has them."""

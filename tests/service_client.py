@@ -3,6 +3,7 @@
 import http.client
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -32,7 +33,9 @@ class Client:
             name.replace("_", "-"): value for name, value in headers.items()
         }
         try:
-            connection.request(method, path, body=body, headers={k: v for k, v in given.items() if v})
+            # A body that is too long is answered before all of it is sent.
+            with suppress(BrokenPipeError):
+                connection.request(method, path, body=body, headers={k: v for k, v in given.items() if v})
             answer = connection.getresponse()
             return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
         finally:

@@ -8,9 +8,11 @@ from typing import Any
 
 import jinx
 from jinx import _core
+from jinx._urls import is_url
 from jinx.errors import JinxError
 from jinx_pipeline.model.changed_input import ChangedInputError
 from jinx_pipeline.sample.file_facts import file_facts
+from jinx_pipeline.store.mirror import StoreError, patiently
 
 
 class ReplacedError(ChangedInputError):
@@ -25,9 +27,16 @@ def refuse_replaced(path: str, digest: str) -> None:
 
     Raises:
         ReplacedError: The dataset has changed or is gone.
+        StoreError: Its store fails for too long.
     """
+
+    def read() -> str:
+        return content_digest(jinx.open(path))
+
     try:
-        current = content_digest(jinx.open(path))
+        current = patiently(read) if is_url(path) else read()
+    except StoreError:
+        raise
     except (JinxError, OSError) as error:
         raise ReplacedError(path) from error
     if current != digest:
