@@ -204,8 +204,8 @@ def test_names_and_strings_in_expressions() -> None:
 
 
 def test_answers_are_sent_at_once() -> None:
-    from jinx._view.server import _bound  # pyright: ignore[reportPrivateUsage]
+    from jinx._view.server import bound
 
-    with _bound("127.0.0.1", 0) as listener:
+    with bound("127.0.0.1", 0) as listener:
         # Only then asyncio sets TCP_NODELAY; without it every answer of a kept connection took 40 ms longer.
         assert listener.proto == socket.IPPROTO_TCP
