@@ -99,10 +99,11 @@ def compared(theirs: dict[str, Any], ours: dict[str, Any]) -> list[dict[str, Any
 
 def page(results: dict[str, Any]) -> str:
     """The page as Markdown."""
-    speed = ["| operator | theirs, s | ours, s | times as fast | target |", "|---|--:|--:|--:|--:|"]
+    speed = ["| operator | theirs, s | ours, s | times as fast | target | reached |", "|---|--:|--:|--:|--:|---|"]
     for name, seconds in results["ours"].items():
-        other = results["theirs"][name]
-        speed.append(f"| `{name}` | {other:.4f} | {seconds:.4f} | {other / seconds:.1f} | {TARGETS[name]} |")
+        other, target = results["theirs"][name], TARGETS[name]
+        reached = "yes" if other / seconds >= target else "no"
+        speed.append(f"| `{name}` | {other:.4f} | {seconds:.4f} | {other / seconds:.1f} | {target} | {reached} |")
     same = ["| filter | files | different | why |", "|---|--:|--:|---|"]
     for row in results["compared"]:
         why = " ".join(f"{REASONS.get(key, '**not explained**')} ({count})" for key, count in row["reasons"].items())
