@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -38,6 +39,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
+    disk = shutil.disk_usage(tmp_path)
+    if disk.free < disk.total // 20 + 20 * CHUNK:
+        pytest.skip("a cache keeps 5 % of the disk free, and less is free here")
     return tmp_path / "cache"
 
 
@@ -142,7 +146,6 @@ def test_a_killed_process_leaves_nothing_half(store, cache):
     assert in_new_process(READ).startswith(str(COUNT * IMAGE))
 
 
-@pytest.mark.xfail(strict=False, reason="a cache of few chunks sometimes holds one too many, or too few, at first")
 def test_a_full_cache_keeps_what_came_first_and_others_make_room(store, cache):
     size = 3 * (CHUNK + 16) + 100
     code = f"""

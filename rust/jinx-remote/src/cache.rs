@@ -167,7 +167,7 @@ impl Cache {
     /// Writes a claimed chunk. On any failure, it is not kept.
     pub(crate) fn write(&self, claim: Claim, bytes: &[u8]) {
         let total = to_u64(bytes.len() + TRAILER_BYTES);
-        if !self.size.reserve(total) {
+        if !self.size.reserve(total, &claim.file) {
             return claim.release();
         }
         if claim.write(bytes).is_err() {
@@ -214,8 +214,6 @@ impl Claim {
         let mut trailer = [0; TRAILER_BYTES];
         trailer[..8].copy_from_slice(&length.to_le_bytes());
         trailer[8..].copy_from_slice(&XxHash3_64::oneshot(bytes).to_le_bytes());
-        // A dead writer may have left more.
-        self.file.set_len(0)?;
         let mut file = &self.file;
         file.write_all(bytes)?;
         self.file.write_all_at(&trailer, length)?;

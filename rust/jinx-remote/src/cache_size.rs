@@ -45,32 +45,41 @@ impl Size {
 
     /// Makes room for a chunk and counts it; `false` if there is none.
     ///
+    /// Its file gets its length in the same step, so that counting again finds chunks that are still being written.
+    ///
     /// Only objects that no process has open make room. A dataset in use keeps the chunks that came first: an epoch reads
     /// each once, so whatever were removed for a new one would be wanted before it.
-    pub(crate) fn reserve(&self, bytes: u64) -> bool {
-        if self.try_reserve(bytes) {
+    pub(crate) fn reserve(&self, bytes: u64, chunk: &File) -> bool {
+        if self.try_reserve(bytes, chunk) {
             return true;
         }
-        // Another thread makes room already, or one did a moment ago.
-        let Ok(mut counted) = self.counted.try_lock() else { return false };
+        let Ok(mut counted) = self.counted.lock() else { return false };
+        // Another thread has made room meanwhile, or there was none a moment ago.
+        if self.try_reserve(bytes, chunk) {
+            return true;
+        }
         if counted.is_some_and(|last| last.elapsed() < COUNT_AGAIN) {
             return false;
         }
         *counted = Some(Instant::now());
-        self.count_again().is_ok() && (self.try_reserve(bytes) || self.make_room(bytes))
+        self.count_again().is_ok() && (self.try_reserve(bytes, chunk) || self.make_room(bytes, chunk))
     }
 
-    fn try_reserve(&self, bytes: u64) -> bool {
+    fn try_reserve(&self, bytes: u64, chunk: &File) -> bool {
         let is_free = self.free().is_ok_and(|(free, total)| free > bytes + total / FREE_PART);
-        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        is_free && self.locked(|used| (fits(used).is_some(), fits(used).unwrap_or(used))).unwrap_or(false)
+        let take = |used: u64| match used.checked_add(bytes).filter(|sum| *sum <= self.limit) {
+            // A dead writer may have left more in the file.
+            Some(sum) if chunk.set_len(bytes).is_ok() => (true, sum),
+            _ => (false, used),
+        };
+        is_free && self.locked(take).unwrap_or(false)
     }
 
-    fn make_room(&self, bytes: u64) -> bool {
+    fn make_room(&self, bytes: u64, chunk: &File) -> bool {
         for object in objects_in(&self.root).unwrap_or_default() {
             let freed = remove_unused(&object);
             self.subtract(freed);
-            if freed > 0 && self.try_reserve(bytes) {
+            if freed > 0 && self.try_reserve(bytes, chunk) {
                 return true;
             }
         }
