@@ -110,8 +110,9 @@ def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engi
         publish_order(directory.decisions / str(order_name), [order])
         source = replace(source, order=str(directory.decisions / str(order_name)))
     opened = OpenSource(source)
-    refuse_private_columns(inputs, opened.dataset.column_names)
-    refuse_impossible(recipe, lacks=engine.lacks, columns=opened.dataset.column_names if rows else None)
+    columns = opened.dataset.column_names
+    refuse_private_columns(inputs, columns)
+    refuse_impossible(recipe, lacks=engine.lacks, columns=columns if rows else None)
     if recipe.validators:
         validate(opened.dataset, recipe.validators, recipe.roles)
     findings = run_probe(recipe, source, rows)
