@@ -65,9 +65,12 @@ class Place:
         path = self.folder / "recipes" / out / "recipe.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(data))
-        command = [sys.executable, "-m", "jinx_pipeline", "run", str(path), "--workers", str(workers)]
+        return self.command("run", str(path), "--workers", str(workers), "--progress", "none", *words)
+
+    def command(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start a command of `jinx-pipeline`."""
         return subprocess.Popen(
-            [*command, "--progress", "none", *words],
+            [sys.executable, "-m", "jinx_pipeline", *words],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.DEVNULL,

@@ -14,6 +14,21 @@ from pipeline.engines.bucket_runs import Place, ended, refused, write_input
 from pipeline.made import worker_pids
 
 DOCUMENTS = 600
+LONG_ENOUGH = """
+from jinx_pipeline import Filter, register
+
+
+@register("long_enough_filter")
+class LongEnough(Filter):
+    stats = {"n_letters": "int64"}
+    reads = ("text",)
+
+    def compute_stats(self, batch, ctx):
+        return {"n_letters": [len(text) for text in batch.column("text")]}
+
+    def keep(self, stats):
+        return stats["n_letters"].to_numpy() >= 300
+"""
 MAP = [{"text_length_filter": {"min_len": 100}}]
 ROUNDS = 8 if os.environ.get("JINX_SOAK") else 1
 
@@ -155,3 +170,27 @@ def test_kills_of_workers_and_drivers_change_no_byte(place):
             driver.communicate()
         place.run(out, workers=dice.choice((1, 2, 4)))
         assert place.digest(out) == place.digest("calm")
+
+
+def test_recipes_includes_and_files_of_operators_lie_in_the_bucket(place):
+    (place.bucket.directory / "recipes" / "parts").mkdir(parents=True)
+    (place.bucket.directory / "recipes" / "parts" / "operators.py").write_text(LONG_ENOUGH)
+    included = {"process": [{"long_enough_filter": {}}]}
+    (place.bucket.directory / "recipes" / "long.yaml").write_text(json.dumps(included))
+    recipe = {
+        "custom_operators": [place.bucket.url("recipes/parts/operators.py")],
+        "nodes": {
+            "read": {"source": {"path": place.bucket.url("in")}},
+            "long": {"include": "parts/../long.yaml"},
+            "write": {"sink": {"path": place.bucket.url("out")}},
+        },
+        "flows": [{"from": "read", "to": "long"}, {"from": "long", "to": "write"}],
+    }
+    (place.bucket.directory / "recipes" / "graph.yaml").write_text(json.dumps(recipe))
+    ended(place.command("run", place.bucket.url("recipes/graph.yaml"), "--work-dir", place.bucket.url("out.work")))
+    texts = jinx.open(str(place.bucket.directory / "out")).to_arrow().column("text").to_pylist()
+    assert len(texts) > 100
+    assert min(map(len, texts)) >= 300
+    refusal = refused(place.command("plan", place.bucket.url("recipes/none.yaml")))
+    assert "recipes/none.yaml" in refusal
+    assert "Traceback" not in refusal

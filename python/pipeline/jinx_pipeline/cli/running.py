@@ -52,7 +52,7 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
     if source is not None:
         groups = (1,) if loaded.source_groups else ()
         loaded = replace(loaded, sources=(SourceSpec(source),), source_places=(), source_groups=groups)
-    elif file.stem == recipe and any(spec.query is None for spec in loaded.sources):
+    elif file != recipe and any(spec.query is None for spec in loaded.sources):
         raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
     try:
         return replace(loaded, roles=replace(loaded.roles, **roles))

@@ -255,7 +255,7 @@ class Options:
         stop_after_bad: The run stops if something failed on more rows than this.
         trace: How many examples of changed and dropped rows to keep for each operator.
         reorder: Whether to run filters that commute in the order of their measured speed.
-        custom_operators: Python files with operators.
+        custom_operators: Python files with operators, or their URLs.
         engine: `"local"`: processes on this machine; `"ray"`: workers on a Ray cluster.
         ray_address: `"auto"`, `"local"` or `"host:port"`; see `Ray`.
         ray_resources: The resources of one worker on Ray, with Ray's names; by default, what operators need.

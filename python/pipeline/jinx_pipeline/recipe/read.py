@@ -6,7 +6,6 @@ Reading runs no code and opens no file that a recipe names; `recipe/resolve.py` 
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from jinx._sizes import parse_size
@@ -48,7 +47,7 @@ def read_recipe(
     operators of `custom_operators` later.
 
     Args:
-        path: A YAML file.
+        path: A YAML file, or the URL of one.
         parameters: Values for the parameters that the recipe declares.
         models: Paths that replace those of the recipe's models.
         **overrides: Options that replace those of the file; None keeps them.
@@ -58,7 +57,7 @@ def read_recipe(
         OSError: The file cannot be read.
     """
     given = {name: located(value, Place(path=f"parameter {name}")) for name, value in (parameters or {}).items()}
-    return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides, given, models or {})
+    return _Checker(str(path)).recipe(read_yaml(str(path)), overrides, given, models or {})
 
 
 def recipe_of(data: Mapping[str, Any], **overrides: Any) -> Recipe:

@@ -1,6 +1,7 @@
 """Reads the nodes and flows of a recipe, and inlines the recipes that it includes."""
 
 import os
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinx._suggest import hint
+from jinx._urls import is_url
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.graph import KINDS, Condition, Flow, GraphNode, NodeKind, Port, RecipeGraph
 from jinx_pipeline.recipe.recipe_parameters import Problems, Values, values_of
@@ -178,7 +180,7 @@ class _Reader:
             self._include_list(name, root, values)
             return
         inner = f"{name}/"
-        self.read(root, values, inner, (*files, os.path.abspath(title)))  # noqa: PTH100 - also of a name
+        self.read(root, values, inner, (*files, _absolute(title)))
         nodes = root.get("nodes")
         here: Mapping[str, Located] = {} if nodes is None else nodes.children
         self._included[name] = _Included(
@@ -217,10 +219,9 @@ class _Reader:
         if not isinstance(included.value, str):
             self._problems.append((included.place, "include is the path of a recipe"))
             return None
-        folder = Path(included.place.file).parent if included.place.file else Path()
-        path = folder / included.value
-        chain = (*files, os.path.abspath(included.place.file or ""))  # noqa: PTH100 - links stay as they are
-        if os.path.abspath(path) in chain or len(chain) > _MAX_INCLUDES:  # noqa: PTH100
+        path = _beside(included.place.file or "", included.value)
+        chain = (*files, _absolute(included.place.file or ""))
+        if _absolute(path) in chain or len(chain) > _MAX_INCLUDES:
             self._problems.append((included.place, f"{path} includes itself"))
             return None
         try:
@@ -291,3 +292,16 @@ class _Reader:
 
 def _is_share(value: float) -> bool:
     return isfinite(value) and value >= 0
+
+
+def _beside(file: str, name: str) -> str:
+    """The path or URL that a recipe names, relative to the recipe's own."""
+    if is_url(name) or not is_url(file):
+        return name if is_url(name) else str(Path(file).parent / name)
+    scheme, _, rest = file.partition("://")
+    store, _, key = rest.partition("/")
+    return f"{scheme}://{store}{posixpath.normpath(posixpath.join('/', posixpath.dirname(key), name))}"
+
+
+def _absolute(name: str) -> str:
+    return name if is_url(name) else os.path.abspath(name)  # noqa: PTH100 - links stay as they are

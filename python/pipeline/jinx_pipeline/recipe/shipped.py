@@ -13,18 +13,18 @@ def shipped() -> dict[str, str]:
     return {path.stem: path.read_text("utf-8").partition("\n")[0].strip("# ") for path in paths}
 
 
-def shipped_or_file(recipe: str) -> Path:
-    """The file of a recipe: the path itself if it exists, otherwise the shipped recipe of this name.
+def shipped_or_file(recipe: str) -> str:
+    """The path or URL of a recipe: the name itself if it exists, otherwise the shipped recipe of this name.
 
     Raises:
         FileNotFoundError: Neither exists, but there is a shipped recipe with a similar name.
     """
     path, own = Path(recipe), _FOLDER / f"{recipe}.yaml"
     if path.exists() or path.name != recipe:
-        return path
+        return recipe
     if own.is_file():
-        return own
+        return str(own)
     near = hint(recipe.replace("_", "-"), [file.stem for file in _FOLDER.glob("*.yaml")])
     if near and not path.suffix:
         raise FileNotFoundError(f"{recipe}: no such file or recipe{near}")
-    return path
+    return recipe

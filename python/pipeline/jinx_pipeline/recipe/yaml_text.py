@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from jinx._urls import is_readable
 from jinx_pipeline.recipe.errors import Place, RecipeError
 
 MAX_BYTES = 1 << 20  # recipes are written by people
@@ -31,22 +32,34 @@ class Located:
         yield from self.children.values()
 
 
-def read_yaml(path: Path) -> Located:
-    """Read a file.
+def read_yaml(path: str) -> Located:
+    """Read a file, or an object of a store by its URL.
 
     Raises:
         RecipeError: The file is too large or not YAML, has a tag for an object, or has a key twice.
         OSError: The file cannot be read.
     """
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
+    data = _first_bytes(path)
     if len(data) > MAX_BYTES:
-        raise RecipeError([(Place(str(path)), f"larger than {MAX_BYTES:,} bytes; is this a recipe?")])
+        raise RecipeError([(Place(path), f"larger than {MAX_BYTES:,} bytes; is this a recipe?")])
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RecipeError([(Place(str(path)), f"not UTF-8 at byte {error.start}")]) from None
-    return parse_yaml(text, str(path))
+        raise RecipeError([(Place(path), f"not UTF-8 at byte {error.start}")]) from None
+    return parse_yaml(text, path)
+
+
+def _first_bytes(path: str) -> bytes:
+    """The bytes of a recipe, at most one more than it may have."""
+    if not is_readable(path):
+        with Path(path).open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    from jinx_pipeline.store.mirror import object_store
+
+    # A store that fails is not waited for: nothing has begun.
+    found = object_store().head(path)
+    end = min(found.size, MAX_BYTES + 1)
+    return object_store().get_range(path, 0, end, tag=found.tag) if end else b""
 
 
 def parse_yaml(text: str, file: str | None = None) -> Located:

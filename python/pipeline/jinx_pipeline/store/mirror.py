@@ -100,6 +100,23 @@ def fetched(path: str | os.PathLike[str]) -> Path:
     return own
 
 
+def downloaded(url: str) -> Path:
+    """The path on this node of a copy of an object as it is now.
+
+    Raises:
+        FileNotFoundError: There is no such object.
+        ValueError: It is not in a store that has a mirror.
+    """
+    if not is_remote(url):
+        raise ValueError(f"{url}: only {', '.join(f'{scheme}://' for scheme in _SCHEMES)} and paths are supported here")
+    data = patiently(lambda: object_store().get(url)).data
+    own = writable(mirrored(url))
+    temporary = own.with_name(f".{own.name}.{os.getpid()}.fetched")
+    temporary.write_bytes(data)
+    temporary.replace(own)
+    return own
+
+
 def readable(path: str | os.PathLike[str]) -> str:
     """The path of a dataset or file that was written once: on this node if it is there, otherwise its URL."""
     url = url_of(path)

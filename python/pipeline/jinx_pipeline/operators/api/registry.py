@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jinx._urls import is_url
 from jinx._user_code import module_of
 from jinx_pipeline.model.changed_input import ChangedInputError
 from jinx_pipeline.operators.api.operator import Modality, Operator
@@ -122,22 +123,37 @@ def _known() -> set[str]:
 def load_file(path: str | Path) -> list[str]:
     """Run a Python file of the user, and return the names of the operators that it registers.
 
+    Args:
+        path: The file, or the URL of one, which is copied to the mirror of this node first.
+
     Raises:
         FileNotFoundError: The file does not exist.
     """
-    file = Path(path).resolve()
-    if not file.is_file():
-        raise FileNotFoundError(f"{path}: no such file of operators")
+    if is_url(str(path)):
+        from jinx_pipeline.store.mirror import downloaded
+
+        file, name = downloaded(str(path)), str(path)
+    else:
+        file = Path(path).resolve()
+        name = str(file)
+        if not file.is_file():
+            raise FileNotFoundError(f"{path}: no such file of operators")
     before = set(_REGISTERED)
-    module = module_of_file(file)
+    module = module_of_file(file, name)
     return sorted(name for name, cls in _REGISTERED.items() if name not in before or cls.__module__ == module.__name__)
 
 
-def module_of_file(file: Path) -> Any:
-    """The module of a Python file, imported once for each content of the file."""
+def module_of_file(file: Path, place: str | None = None) -> Any:
+    """The module of a Python file, imported once for each content of the file.
+
+    Args:
+        file: The file.
+        place: Its URL, if the file is a copy: pickled operators name the module, so that this name is the same on all
+            nodes.
+    """
     from hashlib import sha256
 
-    digest = sha256(str(file).encode() + b"\0" + file.read_bytes()).hexdigest()[:16]
+    digest = sha256((place or str(file)).encode() + b"\0" + file.read_bytes()).hexdigest()[:16]
     name = f"{FILE_MODULES}{digest}"
     if name in sys.modules:
         return sys.modules[name]
