@@ -5,8 +5,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, cast
-from xml.sax.saxutils import quoteattr
 
 from jinx._media_types import media_bytes
 from jinx._view.media_type import mime_of
@@ -161,26 +161,26 @@ def label_config(form: Form, sample: Mapping[str, Any]) -> str:
     """
     names = [_member(name) for name in form.columns] or [name for name in sample if name != _TASK]
     shown = [_element(name, sample.get(name, "")) for name in names]
-    question = [f"<Header value={quoteattr(form.question)}/>"] if form.question else []
+    question = [f"<Header value={_quoted(form.question)}/>"] if form.question else []
     return f"<View>{''.join([*question, *shown, _control(form, names)])}</View>"
 
 
 def _element(name: str, value: str) -> str:
     kind = value.removeprefix("data:").partition("/")[0] if value.startswith("data:") else "text"
     element = _ELEMENTS.get(kind, "Text")
-    head = f'<Header size="5" value={quoteattr(name)}/>'
-    return f"{head}<{element} name={quoteattr(name)} value={quoteattr('$' + name)}/>"
+    head = f'<Header size="5" value={_quoted(name)}/>'
+    return f"{head}<{element} name={_quoted(name)} value={_quoted('$' + name)}/>"
 
 
 def _control(form: Form, names: Sequence[str]) -> str:
     if form.kind == "pair":
-        return f'<Pairwise name="{_ANSWER}" toName={quoteattr(",".join(names[-2:]))}/>'
-    target = f'name="{_ANSWER}" toName={quoteattr(names[0])}'
+        return f'<Pairwise name="{_ANSWER}" toName={_quoted(",".join(names[-2:]))}/>'
+    target = f'name="{_ANSWER}" toName={_quoted(names[0])}'
     if form.kind == "text":
         return f'<TextArea {target} required="true"/>'
     if form.kind == "rating":
         return f'<Rating {target} maxRating="{len(form.choices)}" required="true"/>'
-    choices = "".join(f"<Choice value={quoteattr(choice)}/>" for choice in form.choices)
+    choices = "".join(f"<Choice value={_quoted(choice)}/>" for choice in form.choices)
     kind = "multiple" if form.kind == "tags" else "single-radio"
     return f'<Choices {target} choice="{kind}">{choices}</Choices>'
 
@@ -246,3 +246,11 @@ def _value(given: Any, form: Form) -> str | int | list[str] | None:
     if form.kind == "tags":
         return known or None
     return known[0] if len(known) == 1 else None
+
+
+def _quoted(text: str) -> str:
+    """A text as the value of an attribute; `xml.sax.saxutils` would import clients of HTTP and FTP."""
+    kept = escape(text)
+    for space in "\t\n\r":
+        kept = kept.replace(space, f"&#{ord(space)};")
+    return f'"{kept}"'
