@@ -9,11 +9,11 @@ from bench.pipeline.scale.simulation import SimulatedWorkers, Size, opened_run
 from jinx_pipeline.plan.source import Source
 
 
-def drive(folder: Path, size: Size) -> dict[str, Any]:
+def drive(folder: Path | str, size: Size) -> dict[str, Any]:
     """Run all blocks in a new directory.
 
     Args:
-        folder: The directory.
+        folder: The directory, or the URL of one.
         size: Of the run.
     """
     workers = SimulatedWorkers()
@@ -23,7 +23,7 @@ def drive(folder: Path, size: Size) -> dict[str, Any]:
         wall, cpu = time.perf_counter(), time.process_time()
         driver.run()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    log = sum(path.stat().st_size for path in folder.rglob("*.jsonl"))
+    log = sum(path.stat().st_size for path in Path(folder).rglob("*.jsonl"))
     return {
         "receipts": size.blocks,
         "wall": wall,
@@ -34,7 +34,7 @@ def drive(folder: Path, size: Size) -> dict[str, Any]:
     }
 
 
-def resume(folder: Path, size: Size, started: float) -> dict[str, Any]:
+def resume(folder: Path | str, size: Size, started: float) -> dict[str, Any]:
     """Take up a run all of whose blocks but one are committed, up to the first lease.
 
     Args:

@@ -201,7 +201,7 @@ class SimulatedRun:
 
 
 @contextmanager
-def opened_run(folder: Path) -> Generator[SimulatedRun]:
+def opened_run(folder: Path | str) -> Generator[SimulatedRun]:
     """A new run, or the one that an earlier call left."""
     with WorkDir(folder) as work_dir:
         directory = work_dir.current()

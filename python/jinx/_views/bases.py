@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NotRequired, TypedDict
 
 from jinx import _core
@@ -93,7 +94,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
         return [_json_lines(root, i, file, view, options) for i, file in enumerate(_files(root))]
     files, bases = _files(root), list[NewBase]()
     while files:
-        count = _shards_of_a_directory(files)
+        count = _shards_of_a_directory(files, options)
         path, (samples, id_) = files[0]
         if count:
             shards = files[:count]
@@ -144,17 +145,44 @@ def _json_lines(root: _core.Rows, i: int, file: _File, view: str, options: dict[
     return base
 
 
-def _shards_of_a_directory(files: Sequence[_File]) -> int:
+def _shards_of_a_directory(files: Sequence[_File], options: Mapping[str, Any]) -> int:
     """The number of first files that are the first shards of one directory, complete and in order."""
-    directory = os.path.dirname(files[0][0])  # noqa: PTH120
-    if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
-        return 0
+    path, identity = files[0]
+    directory = os.path.dirname(path)  # noqa: PTH120 - str in, str out
+    if is_url(directory):
+        storage: dict[str, str] = options.get("storage") or {}
+        listed = _listed_at(directory, identity, tuple(sorted(storage.items())))
+    else:
+        listed = _listed_in(directory)
     count = 0
-    for (listed, samples, id_), (path, identity) in zip(_core.resolve(directory), files, strict=False):
-        if os.path.abspath(listed) != path or (samples, id_) != identity:  # noqa: PTH100
+    for expected, found in zip(listed, files, strict=False):
+        if expected != found:
             break
         count += 1
     return count
+
+
+def _listed_in(directory: str) -> Sequence[_File]:
+    """The shards that the manifest of a directory lists; none if there is no manifest."""
+    if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
+        return ()
+    shards = _core.resolve(directory)
+    return [(os.path.abspath(path), (samples or 0, id_ or "")) for path, samples, id_ in shards]  # noqa: PTH100
+
+
+@lru_cache(maxsize=64)
+def _listed_at(url: str, first: tuple[int, str], storage: tuple[tuple[str, str], ...]) -> Sequence[_File]:
+    """The same for a directory at a URL, read once for the dataset with this `first` shard.
+
+    What is listed is only compared with the files that are open, so a manifest that has changed since does no harm.
+    """
+    del first
+    try:
+        data = _core.ObjectStore({**dict(storage), "cache": "off"}).get(f"{url}/jinx.json")[0]
+    except FileNotFoundError:
+        return ()
+    shards: list[dict[str, Any]] = json.loads(data).get("shards", [])
+    return [(f"{url}/{shard['name']}", (shard["samples"], shard["id"])) for shard in shards]
 
 
 def candidates(base: Base, view: str) -> list[str]:

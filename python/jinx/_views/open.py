@@ -198,15 +198,19 @@ class ViewOpener:
         roots, _, _ = base._roots()
         self._kind = type(base)
         self._options = {name: value for name, value in base._options.items() if name in _VIEW_OPTIONS}
-        entries = [[new["entry"] for new in bases_of(root, "", base._options)] for root in roots]
-        # A view opens no URL that nobody named. The base was named, so views that are opened again use its own paths.
-        locations = [entry.get("location") for of_root in entries for entry in of_root]
-        self._places = ... if None in locations else [str(location) for location in locations]
-        self._bases: dict[tuple[tuple[int, str], ...], list[Reader]] = {}
-        if all(len(of_root) == 1 for of_root in entries):
-            whole = [root.whole() for root in roots]
-            files = [base._derive(rows=rows, indices=None, columns=None, decoders=None) for rows in whole]
-            self._bases[_identities([entry for [entry] in entries])] = files
+        # What the base consists of, by identity. A view may show a part of it.
+        self._files: dict[tuple[int, str], Reader] = {}
+        self._locations: dict[tuple[int, str], str] = {}
+        for root in roots:
+            entries = [new["entry"] for new in bases_of(root, "", base._options)]
+            identities = _identities(entries)
+            if len(entries) == 1:
+                whole = base._derive(rows=root.whole(), indices=None, columns=None, decoders=None)
+                self._files[identities[0]] = whole
+            places = zip(identities, [entry.get("location") for entry in entries], strict=True)
+            self._locations |= {identity: place for identity, place in places if place is not None}
+        # The bases of views that show files which are not open here, or of which others are a part.
+        self._opened: dict[tuple[tuple[int, str], ...], list[Reader]] = {}
 
     def open(self, path: str) -> Reader:
         """The saved view at a path.
@@ -217,11 +221,13 @@ class ViewOpener:
         file = self._kind([path], **self._options)
         footer = footer_of(file)
         bases = _identities(footer["base"])
-        shared = self._bases.get(bases)
-        places = ... if shared is None else self._places
+        files = [self._files[identity] for identity in bases if identity in self._files]
+        # A view opens no URL that nobody named. The base was named, so its views are opened with its own URLs.
+        named = [self._locations[identity] for identity in bases if identity in self._locations]
+        places = named if len(named) == len(bases) else ...
         view = SavedView(self._kind, path, footer["id"], self._options, places, file)
-        view.share(shared)
-        self._bases[bases] = view.files.bases
+        view.share(files if len(files) == len(bases) else self._opened.get(bases))
+        self._opened[bases] = view.files.bases
         return file._derive(rows=view.rows(), definition=view)
 
 

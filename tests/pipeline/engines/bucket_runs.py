@@ -18,11 +18,11 @@ ROOTS = os.pathsep.join(str(Path(package.__file__).parents[1]) for package in (j
 
 
 def write_input(folder: Path, documents: int) -> None:
-    """A dataset with near duplicates."""
+    """A directory of several shards, with near duplicates."""
     dice = random.Random(4)
     words = ["".join(dice.choices("abcdefghij", k=dice.randrange(2, 9))) for _ in range(2_000)]
     texts: list[str] = []
-    with jinx.Writer(folder / "in") as writer:
+    with jinx.Writer(folder / "in", shard_size=60_000) as writer:
         for n in range(documents):
             text = " ".join(dice.choices(words, k=dice.randrange(10, 120)))
             if texts and n % 9 == 0:

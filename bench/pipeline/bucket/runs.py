@@ -1,0 +1,162 @@
+"""Whole runs on a disk and in a bucket of this machine, and the requests that they make."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinx
+from bench.pipeline.documents import documents
+from bench.pipeline.text import RECIPE
+from tests.bucket import Bucket, served
+
+# As measured between a machine in a cloud and the store beside it.
+FIRST_BYTE_SECONDS = 0.020
+WORKERS = 4
+# Blocks of 2.3 MB; those of large runs have 64 MB.
+BLOCK_ROWS = 2000
+RECIPES: dict[str, list[dict[str, dict[str, Any]]]] = {"mapper and filters": RECIPE[:-1], "with MinHash": RECIPE}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run has its input, working directory and output.
+
+    Attributes:
+        folder: A directory of this machine.
+        bucket: The bucket; None: all is in the directory.
+    """
+
+    folder: Path
+    bucket: Bucket | None = None
+
+    def path(self, name: str) -> str:
+        """The path or URL of a name."""
+        return str(self.folder / name) if self.bucket is None else self.bucket.url(name)
+
+    def file(self, name: str) -> Path:
+        """The file or directory that has the bytes of a name."""
+        return (self.folder if self.bucket is None else self.bucket.directory) / name
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables for the processes of a run."""
+        if self.bucket is None:
+            return dict(os.environ)
+        places = {"JINX_SCRATCH": str(self.folder / "scratch"), "JINX_CACHE": str(self.folder / "cache")}
+        return {**os.environ, **self.bucket.environment, **places}
+
+    def start(self, source: str, process: list[dict[str, dict[str, Any]]]) -> "subprocess.Popen[bytes]":
+        """Start a run, or resume one."""
+        recipe = {
+            "dataset": {"path": self.path(source)},
+            "process": process,
+            "export": {"path": self.path("out")},
+            "work_dir": self.path("work"),
+            "workers": WORKERS,
+            "block_rows": BLOCK_ROWS,
+        }
+        file = self.folder / "recipe.yaml"
+        file.write_text(json.dumps(recipe), encoding="utf-8")  # YAML too
+        command = [sys.executable, "-m", "jinx_pipeline", "run", "--progress", "none", str(file)]
+        return subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder
+        )
+
+    def clear(self) -> None:
+        """Remove the output and the state of the last run, and what was read from the bucket."""
+        for name in ("out", "work"):
+            shutil.rmtree(self.file(name), ignore_errors=True)
+        for name in ("scratch", "cache"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+
+@contextmanager
+def bucket_place(folder: Path) -> Generator[Place]:
+    """A place in a bucket whose server is part of this process."""
+    (folder / "bucket").mkdir(parents=True)
+    with served(folder / "bucket") as bucket:
+        bucket.delay = FIRST_BYTE_SECONDS
+        yield Place(folder, bucket)
+
+
+def write_input(folder: Path, rows: int) -> None:
+    """A directory of shards of about the size of a block."""
+    texts = list(documents(rows))
+    block_bytes = sum(map(len, texts)) * BLOCK_ROWS // rows
+    with jinx.Writer(folder, shard_size=block_bytes) as writer:
+        for number, text in enumerate(texts):
+            writer.write({"id": number, "text": text})
+
+
+def run(place: Place, source: str, process: list[dict[str, dict[str, Any]]]) -> float:
+    """One run from nothing; returns its wall time in seconds."""
+    place.clear()
+    if place.bucket is not None:
+        place.bucket.forget()
+    started = time.perf_counter()
+    ended(place.start(source, process))
+    return time.perf_counter() - started
+
+
+def ended(process: "subprocess.Popen[bytes]") -> None:
+    """Wait for a run that must succeed."""
+    message = process.communicate()[1].decode()
+    if process.returncode:
+        raise RuntimeError(f"a run failed: {message}")
+
+
+def blocks_of(place: Place) -> int:
+    """The blocks of the last run's input."""
+    log = next(place.file("work").glob("runs/*/log.jsonl"))
+    first = sorted(log.iterdir())[0] if log.is_dir() else log
+    with first.open("rb") as file:
+        return len(json.loads(file.readline())["plan"]["blocks"])
+
+
+def kinds_of(bucket: Bucket) -> dict[str, int]:
+    """The requests since the last `forget`, by kind: a list is one that names no object."""
+    kinds: Counter[str] = Counter()
+    for request in bucket.requests:
+        kinds["LIST" if request.method == "GET" and not request.key else request.method] += 1
+    return dict(kinds)
+
+
+def resumed(place: Place, source: str, process: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Kill the driver of a run when some of its blocks are committed, resume it, and count what it reads again.
+
+    Raises:
+        RuntimeError: The run ended before it could be killed.
+    """
+    bucket = place.bucket
+    if bucket is None:
+        raise ValueError("requests are counted in a bucket")
+    place.clear()
+    first = place.start(source, process)
+    while first.poll() is None and not committed(place):
+        time.sleep(0.02)
+    first.kill()
+    first.communicate()
+    blocks, done = blocks_of(place), committed(place)
+    if not 0 < done < blocks:
+        raise RuntimeError(f"{done} of {blocks} blocks were committed when the driver was killed; measure more rows")
+    shutil.rmtree(place.folder / "cache", ignore_errors=True)
+    bucket.forget()
+    ended(place.start(source, process))
+    read = sum(request.sent for request in bucket.requests if request.key.startswith(f"{source}/"))
+    size = sum(file.stat().st_size for file in place.file(source).iterdir())
+    return {"blocks": blocks, "committed": done, "read": read, "size": size}
+
+
+def committed(place: Place) -> int:
+    """The committed blocks of the run in a bucket."""
+    objects = place.file("work").glob("runs/*/log.jsonl/*")
+    return sum(file.read_bytes().count(b'"kind":"committed"') for file in objects if not file.name.startswith("."))
