@@ -1,1 +1,1 @@
-"""The pipeline with everything in a bucket: throughput next to a disk, requests of a block, and what a large run costs."""
+"""The pipeline with everything in a bucket: wall time next to a disk, requests of a block, the cost of a large run."""

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.bucket import Bucket, served
+
 import jinx
 from bench.pipeline.documents import documents
 from bench.pipeline.text import RECIPE
-from tests.bucket import Bucket, served
 
 # As measured between a machine in a cloud and the store beside it.
 FIRST_BYTE_SECONDS = 0.020
@@ -117,7 +118,7 @@ def ended(process: "subprocess.Popen[bytes]") -> None:
 def blocks_of(place: Place) -> int:
     """The blocks of the last run's input."""
     log = next(place.file("work").glob("runs/*/log.jsonl"))
-    first = sorted(log.iterdir())[0] if log.is_dir() else log
+    first = min(log.iterdir()) if log.is_dir() else log
     with first.open("rb") as file:
         return len(json.loads(file.readline())["plan"]["blocks"])
 

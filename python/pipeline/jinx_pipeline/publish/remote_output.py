@@ -13,10 +13,11 @@ from typing import Any
 
 from jinx import _core
 from jinx.errors import MismatchError
+from jinx_pipeline.plan.graph import Kind
 from jinx_pipeline.publish.identity import Identity, identity_of, manifest_identity
 from jinx_pipeline.publish.pack_work import ExportWork, PackWork
 from jinx_pipeline.publish.staged_output import DirectoryOutput, StagedOutput, bounds_of
-from jinx_pipeline.runlog.work_dir import published
+from jinx_pipeline.runlog.work_dir import published, remove_parts
 from jinx_pipeline.store.mirror import fetched, object_store, patiently
 from jinx_pipeline.worker.work import Tasks
 
@@ -25,6 +26,14 @@ _MANIFEST = "jinx.json"
 
 class RemoteDirectory(DirectoryOutput):
     """A directory of shards at a URL, or shards that are appended to one."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._read: list[Path] = []
+
+    def committed(self, kind: Kind, block: int) -> None:
+        """Keep the parts until `remove_parts` removes many at once: a request for each costs more than their room."""
+        self._read += self._used.pop((kind, block), ())
 
     def pack_tasks(self) -> Tasks:
         """A task for each shard."""
@@ -86,6 +95,7 @@ class RemoteDirectory(DirectoryOutput):
     def remove_parts(self) -> None:
         """Remove the parts whose samples are in shards, and shards of the output that was replaced."""
         super().remove_parts()
+        remove_parts(self._read)
         url = self._export.path
         listed = patiently(lambda: object_store().list(url, recursive=False))
         named = {shard["name"] for shard in json.loads(fetched(self._manifest_path).read_bytes())["shards"]}

@@ -31,7 +31,7 @@ fn join(
     let live: Vec<usize> = (0..shards.count()).filter(|i| shards.samples(*i) > 0).collect();
     let (mut types, mut has_validity) = (Vec::new(), false);
     for i in &live {
-        let Some(info) = shards.shard(*i)?.column_info(path, kind) else { return Ok(None) };
+        let Some(info) = shards.next_shard(*i)?.column_info(path, kind) else { return Ok(None) };
         let Some(dtype) = ColumnType::from_name(&info.dtype) else { return Ok(None) };
         types.push(dtype);
         has_validity |= info.validity.is_some();

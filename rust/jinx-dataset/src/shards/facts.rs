@@ -45,7 +45,7 @@ impl Facts {
         known(&self.inherited, || {
             let mut all: Option<Inherited> = None;
             for i in 0..shards.count() {
-                let inherited_here = Inherited::of(shards.shard(i)?.footer());
+                let inherited_here = Inherited::of(shards.next_shard(i)?.footer());
                 match &mut all {
                     None => all = Some(inherited_here),
                     Some(all) => all.unite(inherited_here),
@@ -99,7 +99,7 @@ fn known<T>(fact: &OnceLock<T>, find: impl FnOnce() -> Result<T>) -> Result<&T> 
 fn indexed_everywhere(shards: &Shards) -> Result<Vec<Indexed>> {
     let mut all: Option<Vec<Indexed>> = None;
     for i in (0..shards.count()).filter(|i| shards.samples(*i) > 0) {
-        let columns = &shards.shard(i)?.footer().columns;
+        let columns = &shards.next_shard(i)?.footer().columns;
         match &mut all {
             None => {
                 all = Some(columns.iter().map(|column| (column.path.clone(), column.kind.clone())).collect())

@@ -18,6 +18,7 @@ pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -
             rows.entry(at).or_default().push(position - shards.range(at).start);
         }
     }
+    shards.expect_open(rows.keys().copied());
     let far = rows.iter().filter_map(|(at, rows)| shards.shard(*at).ok().map(|shard| shard.plan(rows)));
     let plans: Vec<RangePlan<'_>> = far.collect();
     // The requests of all shards are on their way before the answer to one is read.

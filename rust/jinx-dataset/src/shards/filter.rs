@@ -31,7 +31,7 @@ pub fn indexed_kind(shards: &Shards, path: &[String]) -> Result<Option<ValueKind
     let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
     let mut kinds = Vec::new();
     for at in (0..shards.count()).filter(|at| shards.samples(*at) > 0) {
-        match shards.shard(at)?.column_info(&path, ColumnKind::Value) {
+        match shards.next_shard(at)?.column_info(&path, ColumnKind::Value) {
             Some(info) if info.dtype == "utf8" => kinds.push("str"),
             Some(info) => kinds.push(&info.dtype),
             None => return Ok(None),
@@ -74,6 +74,7 @@ impl<'s> ShardFilter<'s> {
             let at = self.shards.place(next);
             let rows_here = self.shards.range(at);
             let end = rows_here.end.min(positions.end);
+            self.shards.next_shard(at)?;
             let len = usize::try_from(end - next).unwrap_or_default();
             let selected = self.select(at, Block::Range { start: next - rows_here.start, len })?;
             add_selected(&mut chosen, next..end, &selected);

@@ -45,7 +45,7 @@ pub fn footer(shards: &Shards, i: usize) -> Result<String> {
 pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
     let mut sum = Vec::new();
     for i in 0..shards.count() {
-        let shard = shards.shard(i)?;
+        let shard = shards.next_shard(i)?;
         merge(&mut sum, shard.footer().fields.clone());
         merge(&mut sum, shard.own_columns().iter().map(field_of).collect());
     }
@@ -57,7 +57,7 @@ pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
 pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let (mut names, mut seen) = (Vec::new(), HashSet::new());
     for i in 0..shards.count() {
-        let shard = shards.shard(i)?;
+        let shard = shards.next_shard(i)?;
         for field in &shard.footer().fields {
             if let [Some(name)] = &field.path[..]
                 && seen.insert(name.clone())

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Open all shards of a directory with at most this many, so that replacing the directory does not affect its readers.
+/// At URLs, so many are opened at the same time.
 const OPENED_AT_ONCE: usize = 16;
 
-/// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access.
+/// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access; at URLs,
+/// all of them are, because nothing keeps a replaced object readable, and its id tells that it was replaced.
 #[derive(Debug)]
 pub struct Shards {
     entries: Vec<Arc<ShardEntry>>,
@@ -53,7 +55,7 @@ impl Shards {
         let entries: Vec<_> = paths.into_iter().map(entry).collect();
         let has_far = entries.iter().any(|entry| entry.is_far);
         let mut shards = Self { entries, starts: vec![0], has_far };
-        shards.expect_open();
+        shards.expect_open((0..shards.count()).filter(|i| shards.entries[*i].expected.is_none()));
         let mut total = 0u64;
         let mut other_splits = BTreeSet::new();
         let mut is_found = split.is_none() || shards.entries.len() <= 1;
@@ -81,11 +83,11 @@ impl Shards {
         Ok(shards)
     }
 
-    /// Begins to open the shards that are opened next, if they are at URLs.
-    fn expect_open(&self) {
-        let is_few = self.count() <= OPENED_AT_ONCE;
-        let opened = self.entries.iter().filter(|entry| is_few || entry.expected.is_none());
-        let urls: Vec<&str> = opened.take(OPENED_AT_ONCE).filter_map(|entry| url_of(&entry.path)).collect();
+    /// Begins to open shards that are at URLs, so that the caller, who opens one after the other, does not wait for each.
+    pub fn expect_open(&self, shards: impl Iterator<Item = usize>) {
+        let closed = shards.filter(|i| self.entries[*i].shard.get().is_none());
+        let urls: Vec<&str> =
+            closed.filter_map(|i| url_of(&self.entries[i].path)).take(OPENED_AT_ONCE).collect();
         if urls.len() > 1
             && let Some(store) = self.entries.first().and_then(|entry| entry.options.store.as_ref())
         {
@@ -93,10 +95,22 @@ impl Shards {
         }
     }
 
-    /// Opens all shards unless there are many. If one cannot be opened, access to its samples reports the error.
+    /// Shard `i` for a caller that visits all of them in order.
+    ///
+    /// # Errors
+    /// Those of [`Self::shard`].
+    pub fn next_shard(&self, i: usize) -> Result<&Shard> {
+        if self.has_far && i.is_multiple_of(OPENED_AT_ONCE) {
+            self.expect_open(i..self.count().min(i + OPENED_AT_ONCE));
+        }
+        self.shard(i)
+    }
+
+    /// Opens all shards on this machine unless there are many. If one cannot be opened, access to its samples reports
+    /// the error.
     fn open_few(&self) {
         let few = if self.count() <= OPENED_AT_ONCE { self.count() } else { 0 };
-        for i in 0..few {
+        for i in (0..few).filter(|i| !self.entries[*i].is_far) {
             let _ = self.shard(i);
         }
     }
