@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from jinx import _core
 from jinx._convert.formats import FORMATS, format_of
+from jinx.errors import JinxError, UnsupportedError
 
 MANIFEST = "jinx.json"
 _INDEX_OF_MDS = "index.json"
@@ -36,9 +37,17 @@ def files_in(directory: str, format: str | None = None) -> list[tuple[str, str]]
 
     Raises:
         ValueError: There are files of several formats, or JINX files outside the directory's top level.
+        UnsupportedError: Some files are saved views, and others are not.
         FileNotFoundError: No file has a known format.
         OSError: A directory cannot be listed.
     """
+    files = _files_of_one_format(directory, format)
+    if files and files[0][1] == "jinx" and not has_manifest(directory):
+        refuse_views_among(directory, [path for path, _ in files])
+    return files
+
+
+def _files_of_one_format(directory: str, format: str | None) -> list[tuple[str, str]]:
     if format in {None, "jinx"} and has_manifest(directory):
         return _shards(directory)
     files = _walk(directory)
@@ -65,13 +74,39 @@ def refuse_mixed(directory: str) -> None:
     """Refuse a directory of JINX files that also holds data which would not be read.
 
     Raises:
-        ValueError: See `files_in`.
+        ValueError: See `files_in`. Views among the files are found when they are opened.
     """
     if has_manifest(directory):
         return
     files = _walk(directory)
     if any(kind == "jinx" for _, kind in files):
-        files_in(directory)
+        _files_of_one_format(directory, None)
+
+
+def refuse_views_among(place: str, files: Sequence[str]) -> None:
+    """Refuse saved views among files that are not, since a view may show the samples of the other files once more.
+
+    Args:
+        place: The directory or pattern that stands for the files.
+        files: JINX files.
+
+    Raises:
+        UnsupportedError: Some files are saved views, and others are not.
+    """
+    of_views = [_is_view(path) for path in files]
+    if len(set(of_views)) > 1:
+        view, other = (os.path.basename(files[of_views.index(kind)]) for kind in (True, False))  # noqa: PTH119
+        raise UnsupportedError(
+            f"{place}: {view} is a saved view, which shows samples of other files, and {other} is not; name the files "
+            "that are meant, or move the view to another directory"
+        )
+
+
+def _is_view(path: str) -> bool:
+    try:
+        return _core.view_footer(path) is not None
+    except (JinxError, OSError):
+        return False  # an error when it is opened
 
 
 def _shards(directory: str) -> list[tuple[str, str]]:

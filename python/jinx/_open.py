@@ -11,7 +11,7 @@ from jinx import _core
 from jinx._arguments import encodable, size_number
 from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
-from jinx._directories import refuse_mixed
+from jinx._directories import has_manifest, refuse_mixed, refuse_views_among
 from jinx._suggest import hint
 from jinx._urls import is_readable, is_url, resolved, storage_options
 from jinx.errors import CorruptFileError, MismatchError, UnsupportedError
@@ -135,6 +135,9 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
     location = _location(path, split)
     try:
         return Dataset(location=location, split=split, **options)
+    except UnsupportedError:
+        _refuse_views_among(path, location)
+        raise
     except CorruptFileError as error:
         damaged = "" if error.path is None else os.fsdecode(error.path)
         opened = [location] if isinstance(location, str) else location
@@ -143,6 +146,22 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
             # An interrupted writer leaves rows without a footer, or an empty file: the first error reports this.
             explain_foreign(damaged, except_for=("a JSON Lines file", "an empty file"))
         raise
+
+
+def _refuse_views_among(path: Source | Sequence[Source], location: str | list[str]) -> None:
+    """Name a view and another file, if a directory or pattern stands for both.
+
+    Raises:
+        UnsupportedError: See `refuse_views_among`.
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        return
+    place = os.fsdecode(path)
+    if isinstance(location, str):
+        if not os.path.isdir(location) or has_manifest(location):  # noqa: PTH112 - str in
+            return
+        location = [file for file, _, _ in _core.resolve(location)]
+    refuse_views_among(place, location)
 
 
 def _location(path: Source | Sequence[Source], split: str | None) -> str | list[str]:

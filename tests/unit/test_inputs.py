@@ -384,6 +384,26 @@ def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path, capsys):
     assert len(jinx.open(mixed)) == 1
 
 
+@pytest.mark.parametrize("place", ["data", "data/*.jinx"])
+def test_a_view_next_to_what_it_shows_is_refused_by_name(tmp_path, capsys, place):
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in "ab":
+        jinx.convert([{"n": n} for n in range(5)], data / f"{name}.jinx")
+    jinx.open(data / "a.jinx").filter("n > 2").save(data / "good.jinx")
+    named = r"data\S*: good.jinx is a saved view, which shows samples of other files, and a.jinx is not; name the files"
+    for read in (jinx.open, lambda path: list(jinx.stream(path)), lambda path: jinx.convert(path, tmp_path / "x.jinx")):
+        with pytest.raises(jinx.UnsupportedError, match=named):
+            read(tmp_path / place)
+    for command in ("convert", "concat", "shuffle"):
+        assert run([command, str(tmp_path / place), str(tmp_path / "out.jinx")]) == 1
+        assert "good.jinx is a saved view" in capsys.readouterr().err
+    assert not (tmp_path / "out.jinx").exists()
+    assert jinx.convert([data / "a.jinx", data / "good.jinx"], tmp_path / "both.jinx").samples == 7
+    assert jinx.convert(data / "g*.jinx", tmp_path / "good.jinx").samples == 2
+    assert jinx.convert(data / "[ab].jinx", tmp_path / "ab.jinx").samples == len(jinx.open(data / "[ab].jinx")) == 10
+
+
 def test_what_may_lie_in_a_directory_of_jinx_files(tmp_path):
     data = tmp_path / "data"
     (data / ".hidden").mkdir(parents=True)

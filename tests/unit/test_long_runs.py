@@ -86,6 +86,19 @@ def test_resume_refuses_other_inputs_and_options(tmp_path, long_input):
         jinx.convert(long_input, tmp_path / "a.jinx", resume=True)
 
 
+def test_resume_refuses_an_input_that_another_one_of_its_size_and_time_has_replaced(tmp_path, long_input):
+    status = long_input.stat()
+    interrupt(long_input, tmp_path / "out")
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(long_input.read_bytes().replace(b"x", b"y"))
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(long_input)
+    found = long_input.stat()
+    assert (found.st_size, found.st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    with pytest.raises(jinx.MismatchError, match="interrupted run"):
+        jinx.convert(long_input, tmp_path / "out", shard_size="100kB", resume=True)
+
+
 def test_broken_rows_are_listed(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"n":0}\n{"n":\n{"n":2}\n[3]\n{"n":4}\n', "utf-8")

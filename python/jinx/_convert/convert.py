@@ -454,9 +454,10 @@ def _resume_key(inputs: Inputs, settings: Settings, extra_options: Mapping[str, 
 
     free = {"threads", "overwrite", "resume", "rejects"}
     status = [os.stat(file) for file in inputs.files]  # noqa: PTH116
+    # The system sets the status change time (ctime), also where a file gets the size and time of another one.
     files = [
-        [os.path.abspath(file), file_status.st_size, file_status.st_mtime_ns]  # noqa: PTH100
-        for file, file_status in zip(inputs.files, status, strict=True)
+        [os.path.abspath(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns]  # noqa: PTH100
+        for file, found in zip(inputs.files, status, strict=True)
     ]
     asked = {
         name: value

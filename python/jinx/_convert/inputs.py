@@ -7,7 +7,7 @@ from typing import Any
 
 from jinx import _core
 from jinx._convert.formats import NAMES, format_of
-from jinx._directories import files_in
+from jinx._directories import files_in, refuse_views_among
 from jinx._open import expand_pattern, missing, natural_key
 from jinx._urls import is_readable, is_url, resolved
 from jinx.errors import UnsupportedError
@@ -115,7 +115,9 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
     matches = expand_pattern(path)
     if not matches:
         raise missing(path)
-    return [entry for match in matches for entry in _inputs_of(match, format)]
+    found = [entry for match in matches for entry in _inputs_of(match, format)]
+    refuse_views_among(path, [file for file, kind in found if kind == "jinx" and file in matches])
+    return found
 
 
 def _input_at(url: str, format: str | None) -> tuple[str, str]:

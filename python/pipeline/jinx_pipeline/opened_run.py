@@ -24,6 +24,7 @@ from jinx_pipeline.runlog.media_check import forget_replaced_media
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
+from jinx_pipeline.worker.freed_memory import give_freed_memory_back
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class OpenedRun:
 
     def publish(self) -> list[Published]:
         """Do the missing work, and publish the outputs that are missing or lack rows."""
+        # The input may just have been converted, and its operators measured.
+        give_freed_memory_back()
         publications = publications_of(self.recipe, self.ledger)
         publications.begin()
         forget_replaced_media(self.ledger)

@@ -94,11 +94,13 @@ def refuse_equal_outputs(recipe: Recipe) -> None:
     written: dict[Path, Output] = {}
     for output in recipe.all_outputs:
         path = mirrored("" if output.export is None else output.export.path).absolute()
-        if path in written:
-            other = written[path].name
+        # Two names may lead to one directory.
+        place = path.parent.resolve() / path.name
+        if place in written:
+            other = written[place].name
             message = f"another output{f', {other},' if other else ''} writes to {path} too; choose another path"
             raise RecipeError([(output.place, message)])
-        written[path] = output
+        written[place] = output
 
 
 def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engine: Engine) -> Plan:

@@ -212,6 +212,16 @@ def test_a_recipe_with_branches_is_exported(data, tmp_path):
     assert not (tmp_path / "two.jinx.work").exists()
 
 
+@pytest.mark.parametrize("other", ["link/two.jinx", "real/../real/two.jinx"])
+def test_two_names_of_one_output_are_refused(data, tmp_path, other):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    exports = [Export(str(tmp_path / name)) for name in ("real/two.jinx", other)]
+    with pytest.raises(RecipeError, match=r"another output writes to .*two\.jinx too"):
+        jp.Run(kept_and_dropped(data).with_exports(exports))()
+    assert not list((tmp_path / "real").iterdir())
+
+
 def test_a_log_with_a_node_that_the_plan_does_not_have_is_refused(data, tmp_path):
     run = GraphRun(chain(data), tmp_path / "work")
     assert not run.run(stop_after=1)

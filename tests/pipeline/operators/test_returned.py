@@ -103,6 +103,11 @@ def test_names_of_columns_are_strings(tmp_path):
             operator(SAMPLES)
 
 
+def test_names_of_columns_have_a_utf8_form():
+    with pytest.raises(ValueError, match=r"the column '\\udce9' has lone surrogates, and no UTF-8 form"):
+        jp.ScriptOp(function=lambda sample: {**sample, "\udce9": 1})(SAMPLES)
+
+
 @pytest.mark.parametrize("name", sorted(PRIVATE))
 def test_names_that_a_run_uses_itself_are_refused(tmp_path, name):
     """The values of such a column were taken for ours, and the column was lost."""

@@ -136,6 +136,15 @@ def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path):
         describe(read_recipe(tmp_path / "recipe.yaml"))
 
 
+def test_a_directory_with_a_view_of_its_own_files_is_refused(tmp_path):
+    (tmp_path / "in").mkdir()
+    jinx.convert([{"text": "a"}, {"text": "b"}], tmp_path / "in" / "a.jinx")
+    jinx.open(tmp_path / "in" / "a.jinx")[:1].save(tmp_path / "in" / "good.jinx")
+    what = jp.Dataset.load(tmp_path / "in").process("text_length_filter")
+    with pytest.raises(jinx.UnsupportedError, match=r"in: good.jinx is a saved view, .*, and a.jinx is not"):
+        what.export(tmp_path / "out.jinx")
+
+
 def test_a_pipe_is_no_input(tmp_path):
     """It would be waited for without an end."""
     os.mkfifo(tmp_path / "in.jsonl")

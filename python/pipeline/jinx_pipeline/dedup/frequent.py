@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.exchange.numbers import numbers_of
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -37,7 +39,7 @@ def all_keys(signatures: pa.Table) -> pa.Table:
 def frequent_keys(tables: Iterable[pa.Table], more_than: int) -> "npt.NDArray[np.uint64]":
     """The sorted keys that occur more than `more_than` times in tables of `all_keys`."""
     keys, counts = np.unique(
-        np.concatenate([np.empty(0, np.uint64), *(table.column(KEYS).to_numpy() for table in tables)]),
+        np.concatenate([np.empty(0, np.uint64), *(numbers_of(table, KEYS) for table in tables)]),
         return_counts=True,
     )
     return keys[counts > more_than]

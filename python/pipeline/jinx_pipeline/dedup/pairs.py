@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from jinx_pipeline import kernels
 from jinx_pipeline.exchange.key_file import POSITION
+from jinx_pipeline.exchange.numbers import numbers_of, table_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,7 +26,7 @@ def gathered(parts: Iterable[tuple[int, pa.Table]], extra: Sequence[str] = ()) -
     columns: dict[str, list[npt.NDArray[Any]]] = {}
     for start, table in parts:
         for name in (*(name for name in table.column_names if name not in extra), *extra):
-            values = table.column(name).to_numpy()
+            values = numbers_of(table, name)
             columns.setdefault(name, []).append(values.astype(np.int64) + start if name == POSITION else values)
     return {name: np.concatenate(values) for name, values in columns.items()}
 
@@ -50,7 +51,7 @@ def equal_pairs(parts: Iterable[tuple[int, pa.Table]], ranks: str = "") -> pa.Ta
     pairs = {"later": places[later], "first": places[first]}
     if sample_ranks is not None:
         pairs |= {"later_rank": sample_ranks[later], "first_rank": sample_ranks[first]}
-    return pa.table(pairs)
+    return table_of(pairs)
 
 
 def equal_groups(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
@@ -63,7 +64,7 @@ def equal_groups(parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
     places = keys.pop(POSITION)
     order, firsts = _first_of_equals(list(keys.values()), places)
     by_first = np.lexsort((places[order], places[firsts]))
-    return pa.table({"place": places[order][by_first], "first": places[firsts][by_first]})
+    return table_of({"place": places[order][by_first], "first": places[firsts][by_first]})
 
 
 def _first_of_equals(keys: "Sequence[npt.NDArray[Any]]", places: "Positions") -> "tuple[Positions, Positions]":
@@ -91,16 +92,16 @@ def clustered(count: int, tables: Sequence[pa.Table]) -> pa.Table:
     is_member = np.zeros(count, np.bool_)
     for table in tables:
         for name in ("later", "first"):
-            is_member[table.column(name).to_numpy()] = True
+            is_member[numbers_of(table, name)] = True
     members = np.flatnonzero(is_member)
     del is_member
     clusters = kernels.Clusters(len(members))
     for table in tables:
-        later, first = (np.searchsorted(members, table.column(name).to_numpy()) for name in ("later", "first"))
+        later, first = (np.searchsorted(members, numbers_of(table, name)) for name in ("later", "first"))
         clusters.join_equal(np.concatenate([first, first]).astype(np.uint64), np.concatenate([first, later]))
     firsts = _by_rank(clusters.roots(), members, tables)
     is_later = firsts != np.arange(len(members))
-    return pa.table({"later": members[is_later], "first": members[firsts[is_later]]})
+    return table_of({"later": members[is_later], "first": members[firsts[is_later]]})
 
 
 def _by_rank(roots: "Positions", members: "Positions", tables: Sequence[pa.Table]) -> "Positions":
@@ -110,7 +111,7 @@ def _by_rank(roots: "Positions", members: "Positions", tables: Sequence[pa.Table
     ranks = np.zeros(len(members), np.int64)
     for table in tables:
         for name in ("later", "first"):
-            ranks[np.searchsorted(members, table.column(name).to_numpy())] = table.column(f"{name}_rank").to_numpy()
+            ranks[np.searchsorted(members, numbers_of(table, name))] = numbers_of(table, f"{name}_rank")
     # In descending order of rank: the last write wins, and it has the lowest rank.
     order = np.argsort(ranks, kind="stable")[::-1]
     firsts = np.empty(len(members), np.int64)

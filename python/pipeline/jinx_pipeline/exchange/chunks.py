@@ -6,6 +6,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.exchange.numbers import numbers_of
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -63,7 +65,7 @@ def by_range(tables: Sequence[pa.Table], column: str, count: int) -> Iterator[tu
     Yields:
         The start and end of a range, and the rows of all tables in it, table by table.
     """
-    places = [table.column(column).combine_chunks().to_numpy() for table in tables]
+    places = [numbers_of(table, column) for table in tables]
     starts = [0] * len(tables)
     for first, stop in chunk_bounds(count):
         ends = [int(np.searchsorted(positions, stop)) for positions in places]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jinx._arguments import encodable
 from jinx_pipeline.operators.api.sample_source import PRIVATE
 
 if TYPE_CHECKING:
@@ -32,14 +33,16 @@ def check_count(title: str, values: Any, count: int) -> None:
 
 
 def check_column(name: Any, values: Any, count: int) -> None:
-    """Refuse a column with a name that is not a string, or without a value for each sample.
+    """Refuse a column with a name that is not a string or has no UTF-8 form, or without a value for each sample.
 
     Raises:
         ReturnedError: The number of values differs.
         TypeError: The name or the values are of another type.
+        ValueError: The name has lone surrogates.
     """
     if not isinstance(name, str):
         raise TypeError(f"a column is named {name!r}, of type {type(name).__name__}; names of columns are strings")
+    encodable("the column", name)
     check_count(f"the column {name!r}", values, count)
 
 

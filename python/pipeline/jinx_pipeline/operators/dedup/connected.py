@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from jinx_pipeline.dedup.pairs import clustered
 from jinx_pipeline.exchange.chunks import Chunks, by_range
+from jinx_pipeline.exchange.numbers import numbers_of
 from jinx_pipeline.operators.api.keyed import Decision, Keys, Partitioned
 from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
 
@@ -38,7 +39,7 @@ class ConnectedDeduplicator(Deduplicator, Partitioned):
             decision = self.decided(tables, folder)
         originals = np.full(sum(table.num_rows for table in tables), -1, dtype=np.int64)
         for table in decision.repeats:
-            originals[table.column("later").to_numpy()] = table.column("first").to_numpy()
+            originals[numbers_of(table, "later")] = numbers_of(table, "first")
         return originals < 0, originals
 
 
@@ -46,5 +47,5 @@ def _kept_positions(repeats: Sequence[pa.Table], count: int) -> "Iterator[npt.ND
     """The positions of samples that are not duplicates."""
     for first, stop, pairs in by_range(repeats, "later", count):
         is_kept = np.ones(stop - first, np.bool_)
-        is_kept[pairs.column("later").to_numpy() - first] = False
+        is_kept[numbers_of(pairs, "later") - first] = False
         yield np.flatnonzero(is_kept) + first

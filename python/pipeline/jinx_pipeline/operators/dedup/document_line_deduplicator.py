@@ -12,6 +12,7 @@ from jinx_pipeline import kernels
 from jinx_pipeline.dedup.frequent import KEYS, all_keys, frequent_keys, key_lists
 from jinx_pipeline.exchange.chunks import all_positions
 from jinx_pipeline.exchange.hashing import mixed
+from jinx_pipeline.exchange.numbers import numbers_of
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.hash_keys import by_hash
@@ -85,7 +86,7 @@ class DocumentLineDeduplicator(PartDeduplicator, Partitioned):
         return pa.table({KEYS: frequent_keys((table for _, table in keys.read(look)), self.frequency_threshold)})
 
     def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
-        frequent = np.sort(np.concatenate([table[KEYS].to_numpy() for table in looks]))
+        frequent = np.sort(np.concatenate([numbers_of(table, KEYS) for table in looks]))
         return Decision(all_positions(len(keys)), keys=frequent)
 
     def edit(self, batch: Batch, keys: "npt.NDArray[np.uint64]", ctx: Context) -> Mapping[str, Any]:
