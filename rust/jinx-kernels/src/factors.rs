@@ -30,7 +30,7 @@ pub fn descend(
 ) -> Result<()> {
     let rows = left.len() / 2;
     if right.len() != columns.saturating_mul(2)
-        || left.len() % 2 != 0
+        || !left.len().is_multiple_of(2)
         || matrix.len() != rows.saturating_mul(columns)
     {
         return Err(Error::invalid(format!(
