@@ -21,9 +21,52 @@ _FIVE = """\
 Five filters that decode images take {ratio:.2f} times the time of one (target: at most {shared}).
 `image_near_deduplicator` on {hashes:,} given hashes: {hashing} (target: at most {seconds} s)."""
 _HOW_COMPARED = """\
-Images are JPEG (grey, CMYK, turned by EXIF), PNG (palette, alpha, 16 bits), WebP and GIF. Not compared: operators for
-which theirs needs packages that are not in its environment (`image_deduplicator`, `image_subplot_filter`), a network or
-random numbers (`image_blur_mapper`, augmenters), and `pii_redaction_mapper`, whose kinds differ."""
+Images are JPEG (grey, CMYK, turned by EXIF), PNG (palette, alpha, 16 bits), WebP and GIF."""
+# Of the operators on media, traces, personal data and LaTeX, those whose results are compared neither here nor on the
+# page of videos and sounds.
+_NOT_COMPARED = {
+    "Its random numbers are others than theirs; tests check that the same seed gives the same result": [
+        "audio_add_gaussian_noise_mapper",
+        "image_blur_mapper",
+        "nlpaug_en_mapper",
+        "nlpcda_zh_mapper",
+    ],
+    "It makes media, encoded with other settings than theirs; tests decode them and compare them with what was drawn": [
+        "audio_ffmpeg_wrapped_mapper",
+        "image_face_blur_mapper",
+        "video_face_blur_mapper",
+        "video_ffmpeg_wrapped_mapper",
+        "video_remove_watermark_mapper",
+        "video_resize_aspect_ratio_mapper",
+        "video_resize_resolution_mapper",
+        "video_undistort_mapper",
+    ],
+    "It makes clips or frames; theirs repeats the frame at each cut, or needs the program FFmpeg; tests read the "
+    "number in each frame": [
+        "video_extract_frames_mapper",
+        "video_split_by_duration_mapper",
+        "video_split_by_key_frame_mapper",
+        "video_split_by_scene_mapper",
+    ],
+    "Theirs needs a package that is not in its environment (`torchcodec`, `imagededup`, `dlib`)": [
+        "audio_duration_filter",
+        "image_deduplicator",
+        "video_face_ratio_filter",
+    ],
+    "It needs a network; tests have a server of their own": [
+        "download_file_mapper",
+        "s3_download_file_mapper",
+        "s3_upload_file_mapper",
+    ],
+    "Its results are other ones on purpose, as its documentation says": [
+        "pii_redaction_mapper",
+        "video_deduplicator",
+    ],
+    "Its parameter is code or an archive of the user; tests state the result": [
+        "image_ohem_selector",
+        "latex_merge_tex_mapper",
+    ],
+}
 
 
 def page(results: dict[str, Any]) -> str:
@@ -42,6 +85,8 @@ def page(results: dict[str, Any]) -> str:
         "## Results next to Data-Juicer's",
         _HOW_COMPARED,
         _table(results["compared"]),
+        "Not compared here or in [Operators on videos and sounds](operators-videos.md):",
+        _not_compared(),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -55,6 +100,12 @@ def _table(outcomes: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def _not_compared() -> str:
+    rows = ["| operators | why |", "|---|---|"]
+    rows += [f"| {', '.join(f'`{name}`' for name in names)} | {why}. |" for why, names in _NOT_COMPARED.items()]
+    return "\n".join(rows)
+
+
 def main() -> None:
     """Command line; ends with an error where a difference has no reason."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -65,7 +116,9 @@ def main() -> None:
     options = parser.parse_args()
     started, load = time.monotonic(), os.getloadavg()[0]
     results = measure.run(options.samples, options.photographs, options.hashes)
-    theirs = versions(python_of("datajuicer"), ("py-data-juicer", "numpy", "datasets", "pillow"))
+    theirs = versions(
+        python_of(measure.ENVIRONMENT), ("py-data-juicer", "numpy", "datasets", "pillow", "opencv-python-headless")
+    )
     results["about"] = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),

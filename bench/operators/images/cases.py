@@ -11,7 +11,7 @@ class Case:
 
     Attributes:
         operator: Its name.
-        samples: The samples that it gets: `images`, `traces`, `papers` or `pages`.
+        samples: The samples that it gets: `images`, `traces`, `facts`, `papers` or `pages`.
         parameters: Those that differ from the defaults.
         names: Of the results, the statistics, columns or facts (`meta.NAME`) that are compared.
         reasons: What theirs does where results differ, with a function that says whether it explains a difference, from
@@ -36,6 +36,11 @@ def _has_turned(sample: dict[str, Any], theirs: Any, ours: Any) -> bool:
     return any(path.endswith("turned") for path in sample["images"])
 
 
+def _is_deep(sample: dict[str, Any], theirs: Any, ours: Any) -> bool:
+    del theirs, ours
+    return any(path.endswith("deep") for path in sample["images"])
+
+
 def _is_anthropic(sample: dict[str, Any], theirs: Any, ours: Any) -> bool:
     del theirs, ours
     return any(isinstance(message["content"], list) for message in sample["messages"])
@@ -55,6 +60,7 @@ _TURNED = (
     "Theirs turns images as their EXIF data says, for which it decodes them; ours reads the header.",
     _has_turned,
 )
+_DEEP = ("Theirs does not scale pixels of 16 bits to 8.", _is_deep)
 _ANTHROPIC = (
     "Theirs does not see tool calls and results that are content blocks, as in Anthropic's form.",
     _is_anthropic,
@@ -64,6 +70,16 @@ CASES = (
     Case("image_size_filter", "images", {"min_size": "1KB", "max_size": "20KB"}, ("image_sizes", "kept")),
     Case("image_shape_filter", "images", {"min_width": 200}, ("image_width", "image_height", "kept"), (_TURNED,)),
     Case("image_aspect_ratio_filter", "images", {}, ("aspect_ratios", "kept"), (_TURNED,)),
+    Case("image_face_count_filter", "images", {}, ("face_counts", "kept"), (_TURNED,)),
+    Case("image_face_ratio_filter", "images", {}, ("face_ratios", "kept"), (_TURNED,)),
+    Case("image_subplot_filter", "images", {}, ("horizontal_peak_count", "vertical_peak_count", "kept"), (_DEEP,)),
+    Case("agent_tool_type_mapper", "facts", {}, ("meta.primary_tool_type", "meta.dominant_tool_types")),
+    Case(
+        "agent_bad_case_signal_mapper",
+        "facts",
+        {"max_total_tokens": 5000, "max_latency_ms": 60_000},
+        ("meta.agent_bad_case_signals", "meta.agent_bad_case_tier"),
+    ),
     Case(
         "agent_dialog_normalize_mapper",
         "traces",

@@ -15,6 +15,7 @@ from bench.environments import ROOT, python_of
 from bench.operators.images import samples as made_samples
 from bench.operators.images.cases import CASES, Case, taken
 
+ENVIRONMENT = "datajuicer-media"  # with OpenCV
 HEADERS = ["image_shape_filter", "image_aspect_ratio_filter"]
 _TURNS = 3
 
@@ -49,11 +50,12 @@ def run(count: int, photographs: int, hashes: int) -> dict[str, Any]:
             "traces": made_samples.traces(count),
             "papers": made_samples.papers(count),
             "pages": made_samples.pages(count),
+            "facts": made_samples.facts(count),
         }
         photos = made_samples.image_samples(made_samples.image_files(folder / "photographs", photographs, plain=True))
         job, answer = folder / "job.json", folder / "answer.json"
         job.write_text(json.dumps({"samples": given, "timed": HEADERS, "photographs": photos}))
-        command = [python_of("datajuicer"), "-m", "bench.operators.images.theirs", job, answer]
+        command = [python_of(ENVIRONMENT), "-m", "bench.operators.images.theirs", job, answer]
         done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr[-1000:])

@@ -119,3 +119,24 @@ def pages(count: int) -> list[dict[str, Any]]:
         table = f"<table>{head}{rows}</table>" if number % 5 else ""
         samples.append({"text": f"<html><p>Text</p>{table}</html>", "number": number})
     return samples
+
+
+def facts(count: int) -> list[dict[str, Any]]:
+    """Traces with facts that earlier operators have found."""
+    rng = random.Random(13)
+    samples: list[dict[str, Any]] = []
+    for number in range(count):
+        fails, successes = rng.choice((0, 0, 0, 1, 3)), rng.randint(0, 5)
+        known: dict[str, Any] = {
+            "agent_tool_types": rng.choices(("search", "read", " write ", "", "run"), k=rng.randint(0, 9)),
+            "tool_fail_count": fails,
+            "tool_success_count": successes,
+            "tool_success_ratio": successes / (fails + successes) if fails + successes else None,
+            "total_tokens": rng.randint(1, 9999),
+            "agent_total_cost_time_ms": rng.choice((None, 120, 90_000)),
+            "agent_trace_coherence": {"score": rng.randint(1, 5)},
+            "dialog_topic_shift": {"score": rng.randint(1, 5), "skipped": number % 5 == 0},
+        }
+        query, response = "why " * rng.randint(1, 60), "yes " * rng.randint(0, 9)
+        samples.append({"query": query, "response": response, "__dj__meta__": known, "number": number})
+    return samples

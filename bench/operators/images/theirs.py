@@ -29,7 +29,7 @@ def _of_one(operator: Any, case: Case, sample: dict[str, Any]) -> Any:
             columns = operator.process_batched({name: [value] for name, value in sample.items()})
             count = len(columns["caption"])
             return [taken({name: columns[name][at] for name in columns}, case.names) for at in range(count)]
-        return taken(_plain(operator.process_single({**sample, "__dj__meta__": {}})), case.names)
+        return taken(_plain(operator.process_single({"__dj__meta__": {}, **sample})), case.names)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs and the result
         return f"error: {type(error).__name__}: {error}"
 

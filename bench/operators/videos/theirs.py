@@ -30,10 +30,10 @@ MAPPERS = {
 ROUNDS = 10
 
 
-def statistics(operator: Any, path: str) -> Any:
-    """The statistics of a video, or what went wrong."""
+def statistics(operator: Any, path: str, column: str = "videos") -> Any:
+    """The statistics of a medium, or what went wrong."""
     try:
-        found = operator.compute_stats_single({"videos": [path], STATS: {}})[STATS]
+        found = operator.compute_stats_single({column: [path], STATS: {}})[STATS]
     except Exception as error:  # noqa: BLE001 - whatever it is, it is theirs and the result
         return f"error: {type(error).__name__}"
     return {name: [float(value) for value in values] for name, values in found.items()}
@@ -81,6 +81,11 @@ def main() -> None:
             chosen = {**parameters, place: made, "legacy_split_by_text_token": False}
             operator = OPERATORS.modules[name](**chosen, num_proc=1)
             times[name] = timed(lambda operator=operator: mapped(operator, large), 2)
+
+    size = OPERATORS.modules["audio_size_filter"](num_proc=1)
+    results["audio_size_filter"] = {
+        path.name: statistics(size, str(path), "audios") for path in (directory / "sounds").iterdir()
+    }
 
     def noise(path: Path) -> float:
         # Its own way to load audio needs torchcodec.

@@ -6,6 +6,7 @@
 pub mod characters;
 pub mod clusters;
 pub mod emails_and_ips;
+pub mod factors;
 pub mod hash;
 pub mod language_model;
 pub mod language_model_training;

@@ -1,6 +1,7 @@
 //! The extension module `jinx_pipeline._kernels`. It only converts between Python and `jinx-kernels`.
 #![deny(unsafe_code)]
 
+mod factors;
 mod kernels;
 mod language_models;
 
@@ -9,6 +10,8 @@ use pyo3::prelude::*;
 // Not tested without the GIL yet.
 #[pymodule(gil_used = true)]
 mod _kernels {
+    #[pymodule_export]
+    use crate::factors::descend_factors;
     #[pymodule_export]
     use crate::kernels::{
         Clusters, NgramIndex, band_keys, character_repetition, count_characters, count_listed_words,

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 import jinx
+import jinx_pipeline as jp
 from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.recipe.read import read_recipe
+from jinx_pipeline.recipe.shipped import shipped_or_file
 from pipeline.disks import disk_of, enlarge
 from pipeline.execute.media_runs import COMMANDS, exit_code_of, rows_of
 
@@ -68,6 +71,59 @@ def test_bad_videos_and_a_refused_row_are_left_out_alone(tmp_path, monkeypatch):
     assert [sample["videos"][0] for sample in jinx.open("clips.jinx").to_list()] == [
         row[4] for row in rows_in_order(rows)
     ]
+
+
+# Python loads this before anything else, in workers too.
+HOSTILE_DECODER = """
+import os, signal, time
+import av
+
+original = av.open
+
+def opened(file, *arguments, **options):
+    if not {"w"} & {*arguments, options.get("mode")}:
+        content = file.read()
+        file.seek(0)
+        if b"this one dies" in content:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if b"this one hangs" in content:
+            time.sleep(3600)
+    return original(file, *arguments, **options)
+
+av.open = opened
+"""
+
+
+def marked(mark):
+    """A good video with a box that no decoder reads."""
+    return good((30,)) + (8 + len(mark)).to_bytes(4, "big") + b"free" + mark
+
+
+@pytest.mark.slow
+def test_a_decoder_that_dies_or_hangs_costs_its_video_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hostile").mkdir()
+    (tmp_path / "hostile" / "sitecustomize.py").write_text(HOSTILE_DECODER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hostile"))
+    videos_of = [good((30,)), marked(b"this one dies"), good((20, 40)), marked(b"this one hangs"), marked(b"harmless")]
+    with jinx.Writer("in.jinx") as writer:
+        writer.write_many({"id": n, "videos": [video]} for n, video in enumerate(videos_of))
+    result = jp.Run(read_recipe(str(shipped_or_file("video-clips")), workers=2, row_seconds=10, max_bad_rows=2))()
+    assert sorted(bad.row for bad in result.bad_rows) == [1, 3]
+    reasons = {bad.row: bad.error for bad in result.bad_rows}
+    assert "the worker died" in reasons[1]
+    assert "10" in reasons[3]
+    scenes = [(source, round(start, 2), round(end, 2)) for source, _, start, end, *_ in rows_of("clips.db")]
+    assert scenes == [
+        ("0", 0, 1.2),
+        ("0", 1.2, 2.4),
+        ("2", 0, 0.8),
+        ("2", 0.8, 1.6),
+        ("2", 1.6, 2.4),
+        ("4", 0, 1.2),
+        ("4", 1.2, 2.4),
+    ]
+    assert len(jinx.open("clips.jinx")) == len(scenes)
 
 
 def rows_in_order(rows):

@@ -121,9 +121,7 @@ GOOD = {
     "wikipedia": lambda seed: sentences(seed, 6),
 }
 # In test_shipped_media.py.
-OF_MEDIA = ["agent-traces", "image-text", "llava-pretrain"]
-# In test_shipped_videos.py.
-OF_VIDEOS = ["audio-music", "audio-speech", "general-video"]
+OF_MEDIA = ["agent-traces", "audio-music", "audio-speech", "general-video", "image-text", "llava-pretrain"]
 # In execute/test_media_recipes.py.
 OF_CLIPS = ["audio-clips", "video-clips", "video-pack"]
 # In tests/pipeline/llm/test_page.py and test_shipped_models.py.
@@ -135,7 +133,7 @@ def test_every_recipe_is_listed():
     done = CliRunner().invoke(pipeline, ["run"])
     assert done.exit_code == 0
     listed = [line.split()[0] for line in done.output.splitlines()]
-    assert listed == sorted([*GOOD, *OF_MEDIA, *OF_VIDEOS, *OF_CLIPS, *WITH_MODELS]) == list(shipped())
+    assert listed == sorted([*GOOD, *OF_MEDIA, *OF_CLIPS, *WITH_MODELS]) == list(shipped())
 
 
 def test_a_shipped_recipe_wants_an_input():

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jinx_pipeline.kernels import descend_factors
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -51,30 +53,8 @@ def _factors(matrix: "Floats", iterations: int) -> "tuple[Floats, Floats]":
     scale = np.sqrt(matrix.mean() / _PARTS)
     right = np.abs(scale * random.standard_normal((_PARTS, columns)).astype(np.float32))
     left = np.abs(scale * random.standard_normal((rows, _PARTS)).astype(np.float32)).T.copy()
-    first = 0.0
-    for number in range(iterations):
-        # Two products with vectors are twice as fast as one with a flat matrix, for which BLAS copies the large one.
-        change = _descend(left, right @ right.T, [matrix @ row for row in right])
-        change += _descend(right, left @ left.T, [row @ matrix for row in left])
-        if number == 0:
-            first = change
-        if change <= _TOLERANCE * first:
-            break
-    return left.T, right
-
-
-def _descend(factor: "Floats", gram: "Floats", products: "list[Floats]") -> float:
-    """Improve a factor, of shape (2, n), in place, one row after the other; returns by how much it was off."""
-    change = 0.0
-    for row, weights, product, square in zip(factor, gram, products, gram.diagonal(), strict=True):
-        gradient = weights @ factor
-        gradient -= product
-        # Where a number is zero already, it cannot become smaller.
-        change += float(np.abs(np.minimum(gradient, 0, out=gradient.copy(), where=row == 0)).sum())
-        if square != 0:
-            gradient /= square
-            np.maximum(row - gradient, 0, out=row)
-    return change
+    found, other = descend_factors(matrix, left, right, iterations, _TOLERANCE)
+    return found.T, other
 
 
 def _power(activation: "Floats", spectrum: "Floats") -> float:

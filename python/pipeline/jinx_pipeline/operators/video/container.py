@@ -2,11 +2,12 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import IO, Any
 
 from jinx_pipeline.operators.video.display_rotation import display_rotation
+from jinx_pipeline.operators.video.mp4_facts import plain_facts
+from jinx_pipeline.operators.video.video_facts import VideoFacts
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
 
@@ -15,45 +16,9 @@ MAX_PIXELS = 178_956_970
 
 # A playlist must not make FFmpeg open other files or URLs.
 _SAFE = {"protocol_whitelist": "none"}
+_MAGIC_BYTES = 8
 # FFmpeg decodes the first frames of a file unless it has no decoder and may not look ahead.
 _HEADERS_ONLY = {**_SAFE, "codec_whitelist": "none", "probesize": "32", "analyzeduration": "0"}
-
-
-@dataclass(frozen=True, slots=True)
-class VideoFacts:
-    """What the header of a video says.
-
-    Attributes:
-        width: The width as stored, in pixels.
-        height: The height as stored, in pixels.
-        rotation: The degrees by which it is turned counterclockwise for display: 0, 90, 180 or 270. It is read of MP4
-            and QuickTime files, and 0 for others.
-        pixel_ratio: The ratio of width to height of a pixel.
-        seconds: The duration of the picture.
-        rate: The average number of frames per second; None: unknown.
-        frames: The number of frames; 0: unknown.
-        codec: The codec of the picture, as FFmpeg calls it.
-    """
-
-    width: int
-    height: int
-    rotation: int
-    pixel_ratio: Fraction
-    seconds: float
-    rate: Fraction | None
-    frames: int
-    codec: str
-
-    @property
-    def shown_size(self) -> tuple[int, int]:
-        """Width and height as the video is shown: after its rotation."""
-        return (self.height, self.width) if self.rotation % 180 else (self.width, self.height)
-
-    @property
-    def shown_ratio(self) -> float:
-        """The ratio of width to height as the video is shown: after its rotation, with the shape of its pixels."""
-        ratio = Fraction(self.width, self.height) * self.pixel_ratio
-        return float(1 / ratio if self.rotation % 180 else ratio)
 
 
 def facts_of(medium: Media, operator: str) -> VideoFacts:
@@ -69,6 +34,9 @@ def facts_of(medium: Media, operator: str) -> VideoFacts:
 
     def read(medium: Media) -> VideoFacts:
         with medium.stream() as file:
+            facts = plain_facts(file)
+            if facts is not None:
+                return facts
             for options in (_HEADERS_ONLY, _SAFE):
                 file.seek(0)
                 with _container(medium, file, operator, options) as container:
@@ -120,12 +88,20 @@ def duration_of(container: Any) -> float:
 def _container(medium: Media, file: IO[bytes], operator: str, options: dict[str, str]) -> Generator[Any]:
     av = require("av", extra="video", what=operator)
     try:
-        with av.open(file, options=options, metadata_errors="replace") as container:
+        with av.open(file, format=_format(file), options=options, metadata_errors="replace") as container:
             if not container.streams.video:
                 raise MediaError(f"{medium!r} has no video stream")
             yield container
     except av.FFmpegError as error:
         raise MediaError(f"{medium!r} is not a video that FFmpeg can read: {error.strerror}") from error
+
+
+def _format(file: IO[bytes]) -> str | None:
+    """The format that the first bytes of a file tell for sure, so that FFmpeg need not try its demuxers."""
+    place = file.tell()
+    start = file.read(_MAGIC_BYTES)
+    file.seek(place)
+    return "mov" if start[4:8] == b"ftyp" else "matroska" if start[:4] == b"\x1aE\xdf\xa3" else None
 
 
 def _facts(container: Any, stream: Any, file: IO[bytes]) -> VideoFacts:

@@ -2,23 +2,14 @@
 
 import math
 import struct
-from collections.abc import Iterator
-from typing import IO, NamedTuple
+from typing import IO
 
-_HEADER = struct.Struct(">I4s")
-_LARGE_HEADER = struct.Struct(">Q")
-# The transformation matrix of a track, nine numbers, is at this place of its header, by the version of the header.
-_MATRIX_OFFSETS = {0: 40, 1: 52}
+from jinx_pipeline.operators.video.mp4_boxes import Box, boxes_of, movie_box
+
+MATRIX_OFFSETS = {0: 40, 1: 52}
+"""Where the transformation matrix of a track, nine numbers, is in the box `tkhd`, by the version of the box."""
 _TURN = 360
 _QUARTER = 90
-# More boxes in one box are a damaged or hostile file.
-_MAX_BOXES = 1000
-
-
-class _Box(NamedTuple):
-    kind: bytes
-    start: int
-    stop: int
 
 
 def display_rotation(file: IO[bytes]) -> int:
@@ -27,59 +18,36 @@ def display_rotation(file: IO[bytes]) -> int:
     Args:
         file: The video. Only the headers of its boxes are read.
     """
-    size = file.seek(0, 2)
-    file.seek(4)
-    if file.read(4) != b"ftyp":
+    movie = movie_box(file)
+    if movie is None:
         return 0
-    for moov in _boxes(file, 0, size, b"moov"):
-        for track in _boxes(file, moov.start, moov.stop, b"trak"):
-            if _is_picture(file, track):
-                return next((_rotation(file, head) for head in _boxes(file, track.start, track.stop, b"tkhd")), 0)
+    for track in boxes_of(file, movie, b"trak"):
+        if _is_picture(file, track):
+            return next((_rotation(file, head) for head in boxes_of(file, track, b"tkhd")), 0)
     return 0
 
 
-def _boxes(file: IO[bytes], start: int, stop: int, kind: bytes) -> Iterator[_Box]:
-    """The boxes of a kind between two places."""
-    for _ in range(_MAX_BOXES):
-        if start + _HEADER.size > stop:
-            return
-        file.seek(start)
-        header = file.read(_HEADER.size)
-        if len(header) < _HEADER.size:
-            return
-        size, name = _HEADER.unpack(header)
-        content = start + _HEADER.size
-        if size == 1:  # the size follows, as 64 bits
-            large = file.read(_LARGE_HEADER.size)
-            if len(large) < _LARGE_HEADER.size:
-                return
-            size = _LARGE_HEADER.unpack(large)[0]
-            content += _LARGE_HEADER.size
-        end = stop if size == 0 else start + size
-        if not content <= end <= stop:
-            return
-        if name == kind:
-            yield _Box(name, content, end)
-        start = end
+def rotation_of(a: int, b: int) -> int:
+    """The degrees of the first two numbers of a transformation matrix."""
+    return round(-math.degrees(math.atan2(b, a)) / _QUARTER) * _QUARTER % _TURN
 
 
-def _is_picture(file: IO[bytes], track: _Box) -> bool:
-    for media in _boxes(file, track.start, track.stop, b"mdia"):
-        for handler in _boxes(file, media.start, media.stop, b"hdlr"):
+def _is_picture(file: IO[bytes], track: Box) -> bool:
+    for media in boxes_of(file, track, b"mdia"):
+        for handler in boxes_of(file, media, b"hdlr"):
             file.seek(handler.start + 8)
             return file.read(4) == b"vide"
     return False
 
 
-def _rotation(file: IO[bytes], head: _Box) -> int:
+def _rotation(file: IO[bytes], head: Box) -> int:
     file.seek(head.start)
     version = file.read(1)
-    offset = _MATRIX_OFFSETS.get(version[0] if version else -1)
+    offset = MATRIX_OFFSETS.get(version[0] if version else -1)
     if offset is None:
         return 0
     file.seek(head.start + offset)
     matrix = file.read(8)
     if len(matrix) < 8:  # noqa: PLR2004 - two numbers
         return 0
-    a, b = struct.unpack(">ii", matrix)
-    return round(-math.degrees(math.atan2(b, a)) / _QUARTER) * _QUARTER % _TURN
+    return rotation_of(*struct.unpack(">ii", matrix))

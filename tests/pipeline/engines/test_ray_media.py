@@ -1,0 +1,62 @@
+"""The shipped recipes for media on Ray: the bytes of the local engine, also after an actor was killed."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.engines.ray.worker_actors import RayWorkers
+from jinx_pipeline.recipe.read import read_recipe
+from pipeline.made import digest, lines_of, log_of
+from pipeline.recipe.media_samples import MADE, write_job
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.usefixtures("cluster"), pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_ray_gives_the_bytes_of_the_local_engine(tmp_path, monkeypatch, name):
+    local, cluster = tmp_path / "local", tmp_path / "ray"
+    local.mkdir()
+    cluster.mkdir()
+    write_job(local, name)
+    for file in local.iterdir():
+        (cluster / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(local)
+    jp.Run(read_recipe("recipe.yaml", workers=1))()
+    made: list[RayWorkers] = []
+    killed: list[int] = []
+    make = RayWorkers.__init__
+    monkeypatch.setattr(RayWorkers, "__init__", lambda self, *a, **more: (made.append(self), make(self, *a, **more))[0])
+    done = threading.Event()
+
+    def kill_one():
+        while not done.is_set() and not killed:
+            time.sleep(0.02)
+            working = list(made[0].pids().values()) if made else []
+            if working and lines_of(log_of(cluster / "out.jinx.work")) > 2:
+                os.kill(working[0], signal.SIGKILL)
+                killed.append(working[0])
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    monkeypatch.chdir(cluster)
+    killer.start()
+    try:
+        jp.Run(read_recipe("recipe.yaml", engine="ray", workers=2))()
+    finally:
+        done.set()
+        killer.join(10)
+    assert killed
+    assert digest(cluster / "out.jinx") == digest(local / "out.jinx")
