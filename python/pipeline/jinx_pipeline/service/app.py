@@ -1,7 +1,6 @@
 """The application: the REST interface under `/v1`, and behind a secret path the page of jobs and the viewer."""
 
 import hmac
-from hashlib import sha256
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final
@@ -15,6 +14,7 @@ from starlette.routing import Mount, Route
 
 from jinx._view.app import POLICY, TYPES
 from jinx._view.guard import App, BodyTooLargeError, Guard, Receive, Scope, Send, answer
+from jinx._view.token import secret_path
 from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.operations import PROBLEM_TYPE, problem
 from jinx_pipeline.service.rest import Rest
@@ -70,11 +70,6 @@ class ServiceGuard(Guard):
         body = Problem(HTTPStatus(status).phrase, status, _CODES.get(status, "not_found"), message)
         extra = ((b"www-authenticate", b"Bearer"),) if status == HTTPStatus.UNAUTHORIZED else ()
         await answer(send, status, msgspec.json.encode(body), PROBLEM_TYPE, extra)
-
-
-def secret_path(token: str) -> str:
-    """The secret path of the page, which does not tell the token."""
-    return hmac.new(token.encode(), b"page", sha256).hexdigest()[:32]
 
 
 def with_mcp(app: App, mcp: App) -> App:
