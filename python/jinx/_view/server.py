@@ -1,6 +1,7 @@
 """Runs the viewer: a socket, a secret address, and an end when nobody has used it for long."""
 
 import asyncio
+import json
 import os
 import secrets
 import socket
@@ -21,6 +22,8 @@ LOCAL = "127.0.0.1"
 LOCAL_NAMES = frozenset({LOCAL, "localhost", "::1", "[::1]"})
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - only with a token
 _SECRET_BYTES = 16
+# An address may hold several long expressions.
+MAX_HEAD_BYTES = 256 << 10
 _HEADER_SECONDS = 30.0
 _KEEP_ALIVE_SECONDS = 30
 _STARTING_SECONDS = 30.0
@@ -34,6 +37,14 @@ class TimedProtocol(H11Protocol):
         """Start the clock with the connection."""
         super().connection_made(transport)
         self.loop.call_later(_HEADER_SECONDS, self._close_if_silent)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP, or has too long an address, in the form of all other errors."""
+        facts = {"title": "Bad Request", "status": 400, "code": "bad_request", "detail": msg, "error": msg}
+        body = json.dumps(facts).encode()
+        head = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/problem+json\r\n"
+        self.transport.write(b"%scontent-length: %d\r\n\r\n%s" % (head, len(body), body))
+        self.transport.close()
 
     def _close_if_silent(self) -> None:
         if self.cycle is None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -86,6 +97,7 @@ class ViewServer:
             timeout_graceful_shutdown=1,
             # Beyond these, also a connection is refused; the guard refuses requests before.
             limit_concurrency=4 * MAX_REQUESTS,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         self._server = uvicorn.Server(config)
         self._host = _in_url(names[0] if names else own[0])

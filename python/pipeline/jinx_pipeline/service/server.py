@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from jinx._view.guard import MAX_REQUESTS, App
-from jinx._view.server import LOCAL, LOCAL_NAMES, TimedProtocol, bound, serve_in_thread
+from jinx._view.server import LOCAL, LOCAL_NAMES, MAX_HEAD_BYTES, TimedProtocol, bound, serve_in_thread
 from jinx._view.token import secret_path
 from jinx_pipeline.service.app import MCP_PATH, Service, ServiceGuard, with_mcp
 from jinx_pipeline.service.workplace import Workplace
@@ -59,6 +59,7 @@ class Server:
             date_header=False,
             timeout_graceful_shutdown=1,
             limit_concurrency=4 * MAX_REQUESTS,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         self._server = uvicorn.Server(config)
 
