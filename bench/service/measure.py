@@ -86,7 +86,7 @@ def measure(seconds: float, clients: int, samples: int) -> dict[str, Any]:
         server = Server(place, TOKEN)
         thread = server.start()
         try:
-            steps = ["whitespace_normalization_mapper", {"word_repetition_filter": {"rep_len": 3}}] * 4
+            steps = ["whitespace_normalization_mapper", {"word_repetition_filter": {"rep_len": 3}}] * 400
             recipe = {"dataset": "data/in.jinx", "process": steps, "export": {"path": "results/out.jinx"}}
             plan = place.plans.make(recipe, samples=0)
             paths = ["/v1/operators/text_length_filter", "/v1/jobs?count=1"]
