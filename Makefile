@@ -215,8 +215,8 @@ bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, ta
 bench-view: develop $(STAMPS)/test ## the viewer on ten million samples, in Chromium: minutes, and a page
 	$(PY) -m bench.view --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-service: develop $(STAMPS)/test ## the service's reads while a job uses both cores: half a minute
-	$(PY) -m bench.service $(BENCH_ARGS)
+bench-service: develop $(STAMPS)/test ## the service's reads while a job uses all cores: half a minute, and a page
+	$(PY) -m bench.service --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-pipeline: develop $(STAMPS)/test ## the pipeline next to Data-Juicer: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.pipeline --save $(BENCH_OUT) $(BENCH_ARGS)

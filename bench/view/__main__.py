@@ -30,11 +30,16 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--directory", type=Path, help="Where to write; a temporary directory if not given.")
+    parser.add_argument(
+        "--data", type=Path, help="A dataset that an earlier run has left; it is made if it does not exist."
+    )
     parser.add_argument("--save", type=save_directory, help="The directory for view.md and view.json.")
     given = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
-        data = write(Path(directory) / "data", given.samples)
+        data = given.data or Path(directory) / "data"
+        if not data.exists():
+            write(data, given.samples)
         samples, searched = len(jinx.open(data)), rows_bytes(data)
         records = []
         for _ in range(given.rounds):

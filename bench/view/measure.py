@@ -6,10 +6,11 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 from urllib.request import urlopen
 
@@ -39,8 +40,10 @@ def measure(data: Path) -> dict[str, float]:
         try:
             url = (viewer.stdout.readline() if viewer.stdout else "").strip()
             found: dict[str, float] = {}
-            found |= _in_browser(url, started)
-            found |= _at_server(url, viewer.pid)
+            with Largest(viewer.pid) as memory:
+                found |= _in_browser(url, started)
+                found |= _at_server(url)
+            found["memory"] = memory.bytes
         finally:
             viewer.terminate()
     return found
@@ -77,24 +80,28 @@ def _jump(page: Any, share: float) -> float:
         "share => { const list = document.getElementById('list'); list.scrollTop = share * list.scrollHeight; }", share
     )
     started = time.monotonic()
-    page.wait_for_timeout(20)
     _until(
         page,
-        "() => [...document.querySelectorAll('.card:not([hidden])')].every(c => c.querySelector('.id'))"
-        " && document.querySelectorAll('.card:not([hidden]) .picture.loaded').length >= 12",
+        """share => {
+          const cards = [...document.querySelectorAll('.card:not([hidden])')];
+          const near = share * document.querySelector('#status .total strong').textContent.replaceAll(',', '');
+          const isThere = c => c.querySelector('.id') && Math.abs(c.dataset.index - near) < 0.01 * near + 500;
+          return cards.length && cards.every(isThere) && cards.filter(c => c.querySelector('.loaded')).length >= 12;
+        }""",
+        share,
     )
     return time.monotonic() - started
 
 
-def _until(page: Any, condition: str) -> None:
+def _until(page: Any, condition: str, argument: Any = None) -> None:
     limit = time.monotonic() + 120
-    while not page.evaluate(condition):
+    while not page.evaluate(condition, argument):
         if time.monotonic() > limit:
             raise TimeoutError(condition)
         page.wait_for_timeout(10)
 
 
-def _at_server(url: str, process: int) -> dict[str, float]:
+def _at_server(url: str) -> dict[str, float]:
     columns = quote(json.dumps(["score", "aesthetic", "width", "source"]))
     while not _ask(f"{url}0/charts?columns={columns}")["complete"]:
         time.sleep(0.1)
@@ -104,11 +111,10 @@ def _at_server(url: str, process: int) -> dict[str, float]:
             _timed(lambda b=b: _ask(f"{url}0/charts?columns={columns}&brush={b}")) for b in brushes
         )
     }
-    # The charts of all columns, since making one takes memory for a while.
+    # The charts of all columns.
     names = quote(json.dumps([chart["name"] for chart in _ask(f"{url}about")["datasets"][0]["charts"]]))
     while not _ask(f"{url}0/charts?columns={names}")["complete"]:
         time.sleep(0.1)
-    found["memory"] = _resident(process)
     found["sort"] = _timed(lambda: _ask(f"{url}0/rows?sort=-aesthetic&count=60"))
     # Any word that is rare: all rows are read.
     started = time.monotonic()
@@ -133,6 +139,28 @@ def _timed(act: Callable[[], Any]) -> float:
 def _ask(address: str) -> Any:
     with urlopen(address, timeout=600) as answer:  # noqa: S310 - the viewer's own address
         return json.loads(answer.read())
+
+
+class Largest:
+    """Looks at the memory of a process every few milliseconds, also while charts, orders and searches are made."""
+
+    def __init__(self, process: int) -> None:
+        self.bytes = 0.0
+        self._process = process
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.005):
+            self.bytes = max(self.bytes, _resident(self._process))
 
 
 def _resident(process: int) -> float:

@@ -10,8 +10,9 @@ _MEGABYTE = 1e6
 _ABOUT = """\
 {samples:,} samples with pictures, in {shards} shards of which eight differ and the others are further names of these.
 The page cache holds them. "Enter to 24 pictures" counts from the start of the command, without what the browser takes
-to start. A jump moves the scroll bar to any place. A brush counts four linked charts anew. Memory is that of the server
-without what it maps. Medians of {rounds} rounds."""
+to start. A jump moves the scroll bar to any place. A brush counts four linked charts anew. Memory is the most
+that the server had at any time without what it maps, while charts, orders and searches were made.
+Medians of {rounds} rounds."""
 
 Show = Callable[[float], str]
 

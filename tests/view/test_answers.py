@@ -4,6 +4,7 @@ import itertools
 import json
 import socket
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -209,3 +210,32 @@ def test_answers_are_sent_at_once() -> None:
     with bound("127.0.0.1", 0) as listener:
         # Only then asyncio sets TCP_NODELAY; without it every answer of a kept connection took 40 ms longer.
         assert listener.proto == socket.IPPROTO_TCP
+
+
+def test_a_column_as_an_arrow_stream(served: Served) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+
+    def read(name: str, **asked: str) -> Any:
+        with urlopen(f"{served.url}0/columns/{name}?{urlencode(asked)}", timeout=60) as answer:
+            assert answer.headers["content-type"] == "application/vnd.apache.arrow.stream"
+            return pyarrow.ipc.open_stream(answer.read()).read_all()
+
+    everything = read("score")
+    assert everything["sample"].to_pylist() == list(range(10_000))
+    assert everything["score"].to_pylist() == [s["score"] for s in served.samples]
+    kept = expected(served, lambda s: s["score"] > 0.5 and "boat" in s["caption"])
+    for name, value in (
+        ("source", lambda s: s["source"]),
+        ("is_safe", lambda s: s["is_safe"]),
+        ("meta.page", lambda s: s["meta"]["page"]),
+        ("len(messages)", lambda s: len(s["messages"])),
+        ("width", lambda s: s["width"]),
+    ):
+        found = read(name, where="score > 0.5", find="boat")
+        assert found["sample"].to_pylist() == kept
+        assert found[name].to_pylist() == [value(served.samples[i]) for i in kept]
+    assert read("source", where="score > 2").num_rows == 0
+    for name, status in (("messages", 422), ("none", 422), ("", 422), ("score?where=1%2B", 422)):
+        with pytest.raises(HTTPError) as caught:
+            urlopen(f"{served.url}0/columns/{name}", timeout=60)
+        assert caught.value.code == status

@@ -222,6 +222,19 @@ def test_requests_that_are_not_the_pages_are_refused(hostile: str) -> None:
     assert ask(hostile) == 200
 
 
+def test_what_is_no_request_is_answered_like_other_errors(hostile: str) -> None:
+    parts = urlsplit(hostile)
+    for text in (b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"GET /" + b"x" * (300 << 10)):
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as client:
+            client.sendall(text)
+            answer = http.client.HTTPResponse(client)
+            answer.begin()
+            assert (answer.status, answer.headers["content-type"]) == (400, "application/problem+json")
+            assert json.loads(answer.read())["detail"]
+    # Long expressions in scripts of four bytes a character fit.
+    assert ask(hostile, address=f"0/rows?where={'%F0%90%8D%88' * 12_000}") in {404, 422}
+
+
 def test_the_pages_policy_allows_nothing_foreign(hostile: str) -> None:
     parts = urlsplit(hostile)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)

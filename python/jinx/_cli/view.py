@@ -42,6 +42,15 @@ _TAG_KEYS = 9
 @click.option(
     "--port", type=click.IntRange(0, _LARGEST_PORT), default=0, help="The port; a free one if it is not given."
 )
+@click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
+@click.option(
+    "--host-name", "host_names", multiple=True, help="A name by which browsers address it, such as a proxy's."
+)
+@click.option(
+    "--token-file",
+    type=click.Path(),
+    help="Make the secret of the address from this file, which is made if it does not exist.",
+)
 @click.option("--open/--no-open", "opens", default=None, help="Open the browser; by default where there is a display.")
 @click.option("--idle", type=Duration(), default="8h", show_default=True, help="End after so long without a request.")
 def view(
@@ -59,13 +68,17 @@ def view(
     report: str | None,
     tokenizer: str | None,
     port: int,
+    host: str,
+    host_names: tuple[str, ...],
+    token_file: str | None,
     opens: bool | None,
     idle: float,
 ) -> None:
     """Look at the samples of each PATH in the browser: pictures, conversations, charts, filters.
 
-    Prints the address of the page, which has a secret in it and works on this machine only. PATH is anything that
-    jinx.open reads. Nothing is sent elsewhere, and no code in the data runs. Ctrl-C ends the viewer.
+    Prints the address of the page, which has a secret in it and works on this machine only, unless you open another
+    interface with --host and --token-file. PATH is anything that jinx.open reads. Nothing is sent elsewhere, and no
+    code in the data runs. Ctrl-C ends the viewer.
     """
     from jinx._optional import require
 
@@ -79,9 +92,13 @@ def view(
     from jinx._urls import is_url
     from jinx._view.app import Viewer
     from jinx._view.packs import ShownPlan, tokens_by
-    from jinx._view.server import ViewServer, ssh_line
+    from jinx._view.server import LOCAL_NAMES, ViewServer, ssh_line
     from jinx._view.shown import ShownDataset
+    from jinx._view.token import read_token, secret_path
 
+    if host not in LOCAL_NAMES and token_file is None:
+        raise click.UsageError(f"--host {host} is open to other machines; name a token: --token-file FILE")
+    secret = None if token_file is None else secret_path(read_token(Path(token_file)))
     start = {"where": where, "find": find, "sort": sort, "columns": ",".join(names(columns) or [])}
     given = {name: text for name, text in start.items() if text}
     if len(paths) > 1 and (notes or plan):
@@ -106,7 +123,7 @@ def view(
         report=None if report is None else Path(report).read_bytes(),
         tokens=None if tokenizer is None else tokens_by(TextTokenizer(tokenizer)),
     )
-    server = ViewServer(viewer, port=port, idle_seconds=idle)
+    server = ViewServer(viewer, host=host, names=host_names, port=port, secret=secret, idle_seconds=idle)
     click.echo(server.url)
     forward = ssh_line(server.port)
     if forward is not None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from jinx import __version__
@@ -102,6 +102,7 @@ class Viewer:
             Route("/{dataset:int}/tokens/{sample:int}", _answering(self.tokens)),
             Route("/{dataset:int}/rows", _answering(self.rows)),
             Route("/{dataset:int}/charts", _answering(self.charts)),
+            Route("/{dataset:int}/columns/{name:path}", _answering(self.column)),
             Route("/{dataset:int}/place", _answering(self.place)),
             Route("/{dataset:int}/python", _answering(self.python)),
             Route("/{dataset:int}/sample/{sample:int}", _answering(self.sample)),
@@ -205,6 +206,13 @@ class Viewer:
         names = [name for name in _list(asked.get("columns", "[]")) if isinstance(name, str)][:_MAX_COLUMNS]
         return JSONResponse(self._dataset(request).chart_counts(Query.parse(asked), names))
 
+    def column(self, request: Request) -> Response:
+        """A column of the samples that the query keeps, as an Arrow stream; for programs."""
+        from jinx._view.arrow_column import ARROW_STREAM
+
+        parts = self._dataset(request).arrow_column(Query.parse(request.query_params), request.path_params["name"])
+        return StreamingResponse(parts, media_type=ARROW_STREAM)
+
     def place(self, request: Request) -> Response:
         """Where a sample is in the order of the page."""
         asked = request.query_params
@@ -248,6 +256,8 @@ def _answering(answer: Callable[[Request], Response]) -> Callable[[Request], Res
             return problem(str(error.args[0] if error.args else error), 404)
         except (JinxError, ValueError, TypeError) as error:
             return problem(str(error), 422)
+        except ImportError as error:
+            return problem(str(error), 501)
         except OSError as error:
             return problem(f"{error.strerror}: {error.filename}" if error.strerror else str(error), 500)
 

@@ -1,7 +1,10 @@
 """The viewer in a notebook: a server in a thread of the kernel, and a frame that shows its page."""
 
+import json
 import os
 from html import escape
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -58,5 +61,19 @@ def view(dataset: Reader, *, where: str, sort: str, height: int, proxy: bool | N
     server = ViewServer(Viewer([shown], {}, is_framed=True), idle_seconds=_IDLE_SECONDS, any_host=has_proxy)
     server.start()
     query = urlencode({name: text for name, text in (("where", where), ("sort", sort)) if text})
-    prefix = f"{os.environ.get(_HUB, '').rstrip('/')}/proxy/{server.port}/" if has_proxy else None
+    prefix = f"{_base_url().rstrip('/')}/proxy/{server.port}/" if has_proxy else None
     return NotebookView(server, f"?{query}" if query else "", height, prefix)
+
+
+def _base_url() -> str:
+    """The path under which the notebook's server has its pages: what the hub says, or the server itself."""
+    hub = os.environ.get(_HUB)
+    if hub:
+        return hub
+    try:
+        # Every server leaves a file about itself, which is named by the process that has started this kernel.
+        folder = Path(import_module("jupyter_core.paths").jupyter_runtime_dir())
+        about = (folder / f"jpserver-{os.environ['JPY_PARENT_PID']}.json").read_text("utf-8")
+        return str(json.loads(about)["base_url"])
+    except (ImportError, OSError, ValueError, KeyError, TypeError):
+        return "/"

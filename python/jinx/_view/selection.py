@@ -120,6 +120,14 @@ class Selections:
             return self._brushed(coded, kept), False
         return self._cached(key, lambda: self._brushed(coded, kept)), True
 
+    def wait(self, query: Query) -> None:
+        """Wait until the search for the word of a query is done."""
+        _, others = self._divided(query)
+        self._found(others)
+        search = self._search
+        if query.find and search is not None:
+            search[1].done.wait()
+
     def counts(self, query: Query, names: list[str]) -> tuple[list[Any], int, bool]:
         """For each column the samples of each code under the other choices; how many are kept; if that is final."""
         coded, others = self._divided(query)

@@ -1,12 +1,14 @@
 """Runs the viewer: a socket, a secret address, and an end when nobody has used it for long."""
 
 import asyncio
+import json
 import os
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -16,11 +18,15 @@ from jinx._view.app import Viewer
 from jinx._view.guard import MAX_REQUESTS, Guard
 
 LOCAL = "127.0.0.1"
-LOCAL_NAMES = frozenset({LOCAL, "localhost", "[::1]"})
+# As options and Host headers write them.
+LOCAL_NAMES = frozenset({LOCAL, "localhost", "::1", "[::1]"})
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - only with a token
 _SECRET_BYTES = 16
+# An address may hold several long expressions.
+MAX_HEAD_BYTES = 256 << 10
 _HEADER_SECONDS = 30.0
 _KEEP_ALIVE_SECONDS = 30
-_STARTING_SECONDS = 10.0
+_STARTING_SECONDS = 30.0
 _CHECK_SECONDS = 1.0
 
 
@@ -31,6 +37,14 @@ class TimedProtocol(H11Protocol):
         """Start the clock with the connection."""
         super().connection_made(transport)
         self.loop.call_later(_HEADER_SECONDS, self._close_if_silent)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP, or has too long an address, in the form of all other errors."""
+        facts = {"title": "Bad Request", "status": 400, "code": "bad_request", "detail": msg, "error": msg}
+        body = json.dumps(facts).encode()
+        head = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/problem+json\r\n"
+        self.transport.write(b"%scontent-length: %d\r\n\r\n%s" % (head, len(body), body))
+        self.transport.close()
 
     def _close_if_silent(self) -> None:
         if self.cycle is None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -43,6 +57,7 @@ class ViewServer:
     Args:
         viewer: The application.
         host: The interface to listen on.
+        names: Other names by which browsers may address the server.
         port: The port; 0 takes a free one.
         secret: The first part of the address; a random one by default.
         idle_seconds: The server ends after so long without a request.
@@ -54,6 +69,7 @@ class ViewServer:
         viewer: Viewer,
         *,
         host: str = LOCAL,
+        names: Sequence[str] = (),
         port: int = 0,
         secret: str | None = None,
         idle_seconds: float | None = None,
@@ -65,7 +81,9 @@ class ViewServer:
         self._touched = time.monotonic()
         self._socket = bound(host, port)
         self.port: int = self._socket.getsockname()[1]
-        hosts = None if any_host else LOCAL_NAMES | {host}
+        # A server that listens everywhere is addressed by the names of its machine.
+        own = machine_names() if host in _EVERYWHERE else (host,)
+        hosts = None if any_host else LOCAL_NAMES | {_in_url(name).lower() for name in (*own, *names)}
         config = uvicorn.Config(
             Guard(viewer.application(), self.secret, hosts, self._touch),
             http=TimedProtocol,
@@ -79,9 +97,10 @@ class ViewServer:
             timeout_graceful_shutdown=1,
             # Beyond these, also a connection is refused; the guard refuses requests before.
             limit_concurrency=4 * MAX_REQUESTS,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         self._server = uvicorn.Server(config)
-        self._host = host
+        self._host = _in_url(names[0] if names else own[0])
 
     @property
     def url(self) -> str:
@@ -98,12 +117,7 @@ class ViewServer:
 
     def start(self) -> threading.Thread:
         """Serve in a thread, and return when the server answers."""
-        thread = threading.Thread(target=self.run, name="jinx view", daemon=True)
-        thread.start()
-        limit = time.monotonic() + _STARTING_SECONDS
-        while not self._server.started and thread.is_alive() and time.monotonic() < limit:
-            time.sleep(0.01)
-        return thread
+        return serve_in_thread(self.run, self._server, "jinx view")
 
     def stop(self) -> None:
         """End the server; open requests have a second."""
@@ -124,6 +138,16 @@ class ViewServer:
                 self.stop()
 
 
+def serve_in_thread(run: Callable[[], None], server: uvicorn.Server, name: str) -> threading.Thread:
+    """Run a server in a thread, and return when it answers or has failed."""
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    limit = time.monotonic() + _STARTING_SECONDS
+    while not server.started and thread.is_alive() and time.monotonic() < limit:
+        time.sleep(0.01)
+    return thread
+
+
 def bound(host: str, port: int) -> socket.socket:
     """A listening socket.
 
@@ -136,10 +160,26 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        # Browsers and clients that are told the address may connect at once.
+        listener.listen()
     except OSError as error:
         listener.close()
         raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
     return listener
+
+
+def machine_names() -> tuple[str, ...]:
+    """The names and addresses of this machine, the one that others most likely know first."""
+    host = socket.gethostname()
+    with suppress(OSError):
+        found = [str(address[0]) for *_, address in socket.getaddrinfo(host, None)]
+        return tuple(dict.fromkeys((host, socket.getfqdn(), *found)))
+    return (host,)
+
+
+def _in_url(host: str) -> str:
+    """A host as addresses and Host headers write it."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def ssh_line(port: int, environment: Callable[[str], str | None] = os.environ.get) -> str | None:

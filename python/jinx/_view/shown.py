@@ -15,7 +15,7 @@ from jinx._view.selection import Selections
 from jinx.errors import JinxError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 MAX_PAGE = 240
@@ -146,6 +146,19 @@ class ShownDataset:
                 }
             )
         return {"charts": charts, "kept": kept, "complete": is_complete and is_ready, "waiting": not is_ready}
+
+    def arrow_column(self, query: Query, name: str) -> "Iterator[bytes]":
+        """A column of the samples that a query keeps, in their stored order, as the parts of an Arrow stream.
+
+        Raises:
+            InvalidError: The column has no chart.
+            ImportError: pyarrow is not installed.
+        """
+        from jinx._view.arrow_column import arrow_column
+
+        self.selections.wait(query)
+        kept, _ = self.selections.kept(query)
+        return arrow_column(self._stored, name, self.charts.columns.get(name), kept)
 
 
 def path_of(text: str) -> Path:

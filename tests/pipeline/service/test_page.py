@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -81,6 +82,21 @@ def test_the_unit_and_the_container_start_the_server():
     assert re.search(r"^FROM python:3\.\d+-slim$", dockerfile, re.MULTILINE)
     assert re.search(r"^USER (?!root)", dockerfile, re.MULTILINE)
     assert "--no-cache-dir" in dockerfile
+
+
+def test_linters_find_nothing_in_the_container_file():
+    pytest.importorskip("dockerfile_doctor")
+    # A release that is not out yet cannot be pinned, and labels are for those who publish images.
+    command = [sys.executable, "-m", "dockerfile_doctor", "--no-color", "--ignore", "DD028,DD046"]
+    done = subprocess.run([*command, str(EXAMPLES / "Dockerfile")], capture_output=True, text=True, check=False)
+    assert "DD0" not in done.stdout, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    docker = shutil.which("docker")
+    # Only BuildKit can check without an engine.
+    if docker is not None and not subprocess.call([docker, "buildx", "version"], stdout=-3, stderr=-3):
+        command = [docker, "buildx", "build", "--check", str(EXAMPLES)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_variants_of_the_page_can_be_read(tmp_path):

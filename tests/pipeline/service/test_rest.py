@@ -59,7 +59,11 @@ def test_a_session_from_search_to_result(serve, tmp_path):
     assert status == 200
     assert b"results/good.jinx" in report
     assert str(tmp_path).encode() not in report
-    assert client.raw("GET", f"/v1/plans/{plan['id']}/graph")[2].startswith(b"<svg")
+    assert b"/tmp" not in report  # nor what is left of a path that the graph has cut
+    graph = client.raw("GET", f"/v1/plans/{plan['id']}/graph")[2].decode()
+    assert graph.startswith("<svg")
+    assert ">data/in.jinx<" in graph
+    assert "/tmp" not in graph
     assert client.get("/jobs")["total"] == 1
 
 

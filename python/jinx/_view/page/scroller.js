@@ -117,7 +117,9 @@ export class Scroller {
     const now = performance.now();
     const place = this.viewport.scrollTop;
     const move = place - this.lastScroll;
-    this.speed = Math.abs(move) / Math.max(1, now - this.lastTime);
+    // A jump after a rest is a wish to be there; only a move that goes on passes by.
+    const isJump = now - this.lastTime > QUIET_MS;
+    this.speed = isJump ? 0 : Math.abs(move) / Math.max(1, now - this.lastTime);
     [this.lastScroll, this.lastTime] = [place, now];
     if (this.fullHeight <= MAX_HEIGHT) {
       this.top = place;

@@ -66,12 +66,13 @@ def serve(
     import os
 
     from jinx._sizes import parse_size
-    from jinx._view.server import LOCAL
+    from jinx._view.server import LOCAL_NAMES
+    from jinx._view.token import read_token
     from jinx_pipeline.service.jobs import JobLimits
-    from jinx_pipeline.service.server import Server, read_token
+    from jinx_pipeline.service.server import Server
     from jinx_pipeline.service.workplace import Workplace
 
-    if host not in {LOCAL, "localhost", "::1"} and token_file is None:
+    if host not in LOCAL_NAMES and token_file is None:
         raise click.UsageError(f"--host {host} is open to other machines; name a token: --token-file FILE")
     limits = JobLimits(
         running=running,

@@ -1,6 +1,6 @@
 """A recipe as a picture: boxes for sources, operators and outputs, and arrows for the rows between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -62,6 +62,10 @@ class Picture:
 
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
+
+    def with_text(self, change: Callable[[str], str]) -> "Picture":
+        """The picture with other texts in its boxes; before they are shortened, so that all of a path is seen."""
+        return replace(self, boxes=tuple(replace(box, lines=tuple(map(change, box.lines))) for box in self.boxes))
 
 
 def picture_of(recipe: Recipe, result: RunResult | None = None) -> Picture:
@@ -246,10 +250,10 @@ def shortened(picture: Picture, characters: int) -> Picture:
         picture: The picture.
         characters: The maximum length of a line.
     """
+    return picture.with_text(lambda text: cut(text, characters))
 
-    def cut(text: str) -> str:
-        half = (characters - 1) // 2
-        return text if len(text) <= characters else f"{text[:half]}…{text[-half:]}"
 
-    boxes = tuple(replace(box, lines=tuple(map(cut, box.lines))) for box in picture.boxes)
-    return Picture(boxes, picture.arrows)
+def cut(text: str, characters: int) -> str:
+    """A line of at most so many characters, of which the middle is left out."""
+    half = (characters - 1) // 2
+    return text if len(text) <= characters else f"{text[:half]}…{text[-half:]}"

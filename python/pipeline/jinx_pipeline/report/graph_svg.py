@@ -9,14 +9,14 @@ from typing import Final
 from jinx_pipeline.report.graph_picture import Arrow, Box, BoxKind, Picture, shortened
 
 # All lengths are in pixels. Text is measured by its number of characters.
-_CHARACTER: Final = 7.4
+_CHARACTER: Final = 8.0
 _LINE: Final = 18.0
 _PADDING: Final = 10.0
 _BETWEEN_BOXES: Final = 28.0
 _BETWEEN_LAYERS: Final = 68.0
 _LABEL: Final = 15.0
 _MARGIN: Final = 12.0
-_MAX_CHARACTERS: Final = 34
+MAX_CHARACTERS: Final = 34
 # Capital letters are wider than others.
 _CAPITAL: Final = 1.25
 _SWEEPS: Final = 8
@@ -62,7 +62,7 @@ class _Place:
 
 def svg(picture: Picture) -> str:
     """The picture as an SVG element with the class `graph`; `STYLE` has its style."""
-    picture = shortened(picture, _MAX_CHARACTERS)
+    picture = shortened(picture, MAX_CHARACTERS)
     layers, routes = _layers(picture)
     _order(layers)
     width, height = _set_places(layers)

@@ -1,7 +1,6 @@
 """The application: the REST interface under `/v1`, and behind a secret path the page of jobs and the viewer."""
 
 import hmac
-from hashlib import sha256
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final
@@ -15,6 +14,7 @@ from starlette.routing import Mount, Route
 
 from jinx._view.app import POLICY, TYPES
 from jinx._view.guard import App, BodyTooLargeError, Guard, Receive, Scope, Send, answer
+from jinx._view.token import secret_path
 from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.operations import PROBLEM_TYPE, problem
 from jinx_pipeline.service.rest import Rest
@@ -72,11 +72,6 @@ class ServiceGuard(Guard):
         await answer(send, status, msgspec.json.encode(body), PROBLEM_TYPE, extra)
 
 
-def secret_path(token: str) -> str:
-    """The secret path of the page, which does not tell the token."""
-    return hmac.new(token.encode(), b"page", sha256).hexdigest()[:32]
-
-
 def with_mcp(app: App, mcp: App) -> App:
     """An application that also speaks MCP, with the lifespan of the latter."""
 
@@ -120,7 +115,8 @@ class Service:
         name = request.path_params.get("name", "index.html")
         if name not in self._page:
             return problem(not_found("there is no such file"))
-        headers = {"content-security-policy": POLICY.format(ancestors="'none'")}
+        # The report of a job is shown in a frame.
+        headers = {"content-security-policy": POLICY.format(ancestors="'none'") + "; frame-src 'self'"}
         return Response(self._page[name], headers=headers, media_type=TYPES[name.rpartition(".")[2]])
 
     def close(self) -> None:

@@ -87,7 +87,7 @@ class Plans:
             raise ServiceError(507, "too_many_plans", f"there are {_MAX_PLANS:,} plans; remove old ones")
         given = recipe_data(recipe)
         operators = [step.operator.name for step in checked.steps]
-        graph = self._roots.hidden(document(picture_of(checked)))
+        graph = document(picture_of(checked).with_text(self._roots.hidden))
         dry_run = self._dry_run(placed.data, samples) if samples else None
         plan = Plan(plan_id, given, placed.data, placed.reads, placed.writes, operators, graph, dry_run)
         publish_text(path, json.dumps(plan.__dict__))

@@ -1,8 +1,9 @@
 """The REST interface: operators, datasets, plans and jobs."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import cached_property
+from html import escape
 from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
@@ -11,6 +12,8 @@ from starlette.routing import Route
 from jinx._view.media import whole
 from jinx._view.query import Query
 from jinx._view.shown import path_of
+from jinx_pipeline.report.graph_picture import cut
+from jinx_pipeline.report.graph_svg import MAX_CHARACTERS
 from jinx_pipeline.service import answers
 from jinx_pipeline.service.errors import ServiceError, not_found
 from jinx_pipeline.service.events import position_of, stream
@@ -221,7 +224,25 @@ class Rest:
             text = (job.directory / "report.html").read_text("utf-8")
         except FileNotFoundError:
             raise not_found(f"{job.id} has no report") from None
-        return Response(self._place.roots.hidden(text), headers=_REPORT, media_type="text/html")
+        return Response(self._hidden(text, job), headers=_REPORT, media_type="text/html")
+
+    def _hidden(self, report: str, job: JobFiles) -> str:
+        """A report in which paths of this machine are names for clients, also those that its graph has cut."""
+        roots = self._place.roots
+        for path in _strings(self._place.plans.get(job.order.plan).data):
+            if roots.hidden(path) != path:
+                name = cut(roots.hidden(path), MAX_CHARACTERS)
+                report = report.replace(escape(cut(path, MAX_CHARACTERS)), escape(name))
+        return roots.hidden(report)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All strings in lists and dicts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for member in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(member)
 
 
 def _plan_answer(plan: Plan) -> PlanAnswer:

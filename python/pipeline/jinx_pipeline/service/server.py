@@ -1,29 +1,21 @@
 """Runs the service: a socket, the application, and the jobs."""
 
 import asyncio
-import os
-import secrets
 import threading
-import time
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from jinx._view.guard import MAX_REQUESTS, App
-from jinx._view.server import LOCAL, LOCAL_NAMES, TimedProtocol, bound
-from jinx_pipeline.service.app import MCP_PATH, Service, ServiceGuard, secret_path, with_mcp
+from jinx._view.server import LOCAL, LOCAL_NAMES, MAX_HEAD_BYTES, TimedProtocol, bound, serve_in_thread
+from jinx._view.token import secret_path
+from jinx_pipeline.service.app import MCP_PATH, Service, ServiceGuard, with_mcp
 from jinx_pipeline.service.workplace import Workplace
 
 if TYPE_CHECKING:
     import socket
 
     from mcp.server import MCPServer
-
-_STARTING_SECONDS: Final = 30.0
-_TOKEN_BYTES: Final = 32
-_LEAST_TOKEN: Final = 16
 
 
 class Server:
@@ -54,8 +46,6 @@ class Server:
         if mcp is not None:
             app = with_mcp(app, _mcp_application(mcp))
         self._socket: socket.socket = bound(host, port)
-        # Clients that are told the address may connect at once.
-        self._socket.listen()
         self.port: int = self._socket.getsockname()[1]
         hosts = LOCAL_NAMES | {host, *(name.lower() for name in names)}
         config = uvicorn.Config(
@@ -69,6 +59,7 @@ class Server:
             date_header=False,
             timeout_graceful_shutdown=1,
             limit_concurrency=4 * MAX_REQUESTS,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         self._server = uvicorn.Server(config)
 
@@ -94,12 +85,7 @@ class Server:
 
     def start(self) -> threading.Thread:
         """Serve in a thread, and return when the server answers."""
-        thread = threading.Thread(target=self.run, name="jinx-pipeline serve", daemon=True)
-        thread.start()
-        limit = time.monotonic() + _STARTING_SECONDS
-        while not self._server.started and thread.is_alive() and time.monotonic() < limit:
-            time.sleep(0.01)
-        return thread
+        return serve_in_thread(self.run, self._server, "jinx-pipeline serve")
 
     def stop(self) -> None:
         """End the server; open requests have a second."""
@@ -112,21 +98,3 @@ def _mcp_application(mcp: "MCPServer") -> App:
     # The guard has compared the host already.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return mcp.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)  # pyright: ignore[reportReturnType] - ASGI
-
-
-def read_token(path: Path) -> str:
-    """The token in a file, which is made if it does not exist.
-
-    Raises:
-        ValueError: The token is too short, or others may read the file.
-    """
-    with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
-    if path.stat().st_mode & 0o077:
-        raise ValueError(f"{path}: others may read it; run: chmod 600 {path}")
-    token = path.read_text("ascii").strip()
-    if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
-        raise ValueError(f"{path}: a token has at least {_LEAST_TOKEN} characters and no spaces")
-    return token

@@ -25,16 +25,16 @@ class RowsQuery(Request):
 
     start: Count = 0
     count: Page = 60
-    where: Annotated[str, Meta(max_length=20_000, description="An expression, as for `jinx cat --where`.")] = ""
-    find: Annotated[str, Meta(max_length=20_000, description="A word that a string of the sample has.")] = ""
+    where: Annotated[str, Meta(max_length=4000, description="An expression, as for `jinx cat --where`.")] = ""
+    find: Annotated[str, Meta(max_length=4000, description="A word that a string of the sample has.")] = ""
     sort: Annotated[str, Meta(max_length=1000, description="A column, or `-column`.")] = ""
 
 
 class StatsQuery(Request):
     """Which statistics to compute."""
 
-    columns: Annotated[str, Meta(max_length=20_000, description="Columns, separated by commas.")] = ""
-    where: Annotated[str, Meta(max_length=20_000)] = ""
+    columns: Annotated[str, Meta(max_length=4000, description="Columns, separated by commas.")] = ""
+    where: Annotated[str, Meta(max_length=4000)] = ""
 
 
 class MediaQuery(Request):

@@ -8,6 +8,7 @@ let chosen = decodeURIComponent(location.hash.slice(1)) || null;
 /** @type {EventSource | null} */
 let events = null;
 let logOffset = 0;
+let ended = -1;
 let isReading = false;
 
 /** @param {string} id */
@@ -48,26 +49,53 @@ function share(job) {
   return job.progress && job.progress.rows ? job.progress.done / job.progress.rows : 0;
 }
 
-/** @param {any} job */
+const count = new Intl.NumberFormat("en-US").format;
+
+/** What a job has done, and how long it took. @param {any} job */
 function words(job) {
-  if (job.error) return `${job.state}: ${job.error}`;
-  if (job.result) return `${job.state}: ${job.result.rows_out} of ${job.result.rows_in} samples`;
-  return job.progress ? `${job.state}: ${Math.round(100 * share(job))} %, ${job.progress.kept} kept` : job.state;
+  const parts = [];
+  if (job.result) parts.push(`${count(job.result.rows_out)} of ${count(job.result.rows_in)} samples kept`);
+  else if (job.progress && !ENDED.has(job.state)) {
+    const { rows, done, kept, failed } = job.progress;
+    parts.push(`${Math.round(100 * share(job))} %`, `${count(done)} of ${count(rows)} samples`, `${count(kept)} kept`);
+    if (failed) parts.push(`${count(failed)} failed`);
+  } else if (job.error) parts.push(job.error.split("\n")[0].slice(0, 120));
+  if (job.started) parts.push(duration((job.ended ?? Date.now() / 1000) - job.started));
+  else parts.push(`since ${new Date(1000 * job.created).toLocaleString("en-GB")}`);
+  if (job.starts > 1) parts.push(`started ${job.starts} times`);
+  return parts.join(" · ");
+}
+
+/** @param {number} seconds */
+function duration(seconds) {
+  if (seconds < 60) return `${Math.max(0, seconds).toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 async function look() {
   try {
     const { jobs } = await ask("v1/jobs?count=100");
     element("no-jobs").hidden = jobs.length > 0;
+    // Drawn anew each second: a key press must not lose its place.
+    const focused = element("jobs").contains(document.activeElement) ? document.activeElement?.getAttribute("data-id") : null;
     element("jobs").replaceChildren(
       ...jobs.map((/** @type {any} */ job) => {
-        const button = made("button", `${job.writes.join(", ")} (${words(job)})`, { "aria-current": String(job.id === chosen) });
-        button.addEventListener("click", () => choose(job.id));
+        const button = made("button", "", { type: "button", "aria-current": String(job.id === chosen), "data-id": job.id });
+        button.append(made("span", job.writes.join(", "), { class: "name" }), made("span", job.state, { class: `state ${job.state}` }), made("span", words(job), { class: "words" }));
+        button.addEventListener("click", () => choose(job.id).catch(complain));
         const item = document.createElement("li");
         item.append(button);
         return item;
       }),
     );
+    if (focused) /** @type {HTMLElement | null} */ (document.querySelector(`#jobs [data-id="${CSS.escape(focused)}"]`))?.focus();
+    // An ended job may have made a dataset.
+    const now = jobs.filter((/** @type {any} */ one) => ENDED.has(one.state)).length;
+    if (now !== ended) {
+      ended = now;
+      await listDatasets();
+    }
     const job = jobs.find((/** @type {any} */ one) => one.id === chosen);
     if (job) await show(job);
     complain(null);
@@ -80,21 +108,33 @@ async function look() {
 /** @param {any} job */
 async function show(job) {
   element("job").hidden = false;
-  element("title").textContent = job.id;
-  element("facts").textContent = words(job);
-  /** @type {HTMLProgressElement} */ (element("progress")).value = share(job);
+  element("no-choice").hidden = true;
+  element("title").textContent = job.writes.join(", ") || job.id;
+  element("title").title = job.id;
+  element("state").textContent = job.state;
+  element("state").className = `state ${job.state}`;
+  element("facts").textContent = `${job.reads.join(", ")} · ${words({ ...job, error: null })}`;
+  element("job-error").hidden = !job.error;
+  element("job-error").textContent = job.error ?? "";
+  const bar = /** @type {HTMLProgressElement} */ (element("progress"));
+  bar.value = share(job);
+  bar.hidden = job.state === "failed" || job.state === "cancelled";
   const links = [];
   if (job.state === "succeeded" || (job.state === "failed" && job.result)) {
-    links.push(made("a", "Report", { href: `v1/jobs/${encodeURIComponent(job.id)}/report`, target: "_blank" }));
-  }
+    const address = `v1/jobs/${encodeURIComponent(job.id)}/report`;
+    links.push(made("a", "Report", { href: address, target: "_blank" }));
+    const report = /** @type {HTMLIFrameElement} */ (element("report"));
+    if (report.getAttribute("src") !== address) report.src = address;
+    element("report-part").hidden = false;
+  } else element("report-part").hidden = true;
   if (!ENDED.has(job.state)) {
-    const cancel = made("button", "Cancel");
+    const cancel = made("button", "Cancel", { type: "button", class: "button" });
     cancel.addEventListener("click", () =>
       ask(`v1/jobs/${encodeURIComponent(job.id)}/cancel`, { method: "POST" }).catch(complain),
     );
     links.push(cancel);
   }
-  element("links").replaceChildren(...links);
+  if (links.map((link) => link.textContent).join() !== element("links").textContent) element("links").replaceChildren(...links);
   await readLog(job.id);
 }
 
@@ -105,7 +145,12 @@ async function readLog(id) {
   try {
     const { text, next } = await ask(`v1/jobs/${encodeURIComponent(id)}/log?offset=${logOffset}`);
     if (id !== chosen) return;
-    if (text) element("log").append(text);
+    if (text) {
+      const log = element("log");
+      const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
+      log.append(text);
+      if (isAtEnd) log.scrollTop = log.scrollHeight;
+    }
     logOffset = next;
   } finally {
     isReading = false;
@@ -143,6 +188,5 @@ async function listDatasets() {
   );
 }
 
-listDatasets().catch(complain);
 if (chosen) choose(chosen).catch(complain);
 look();

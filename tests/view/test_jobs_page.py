@@ -1,0 +1,89 @@
+"""The page of jobs of `jinx-pipeline serve`, in Chromium: all that it shows comes without a reload."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service_client import LONG, TOKEN, Client, made_roots, recipe
+from view_data import until
+
+pytest.importorskip("jinx_pipeline")
+pytest.importorskip("msgspec", reason="the extra `service`")
+
+SLOW = "import time\n\n\ndef process_single(sample):\n    time.sleep(0.02)\n    return sample\n"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Any]:
+    from jinx_pipeline.service.jobs import JobLimits
+    from jinx_pipeline.service.server import Server
+    from jinx_pipeline.service.workplace import Workplace
+
+    data, results = made_roots(tmp_path)
+    (data / "slow.py").write_text(SLOW)
+    limits, allow = JobLimits(workers=1), ("python_file_mapper",)
+    place = Workplace.open(tmp_path / "state", {"data": data}, {"results": results}, limits=limits, allow=allow)
+    server = Server(place, TOKEN)
+    thread = server.start()
+    yield server
+    server.stop()
+    thread.join(60)
+
+
+@pytest.mark.timeout(240)
+def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: Path) -> None:
+    client = Client(service.url)
+    page.goto(service.page)
+    page.get_by_text("No job yet").wait_for()
+    page.evaluate("window.same = true")
+    slow = {"python_file_mapper": {"file_path": "data/slow.py"}}
+    job = client.start(recipe("good.jinx", slow, LONG))
+    page.locator("#jobs button", has_text="results/good.jinx").click()
+    until(page, "() => document.querySelector('#state').textContent === 'running'", seconds=120)
+    until(page, "() => /\\d+ % · .* of 300 samples/.test(document.querySelector('#facts').textContent)", seconds=120)
+    until(page, "() => document.querySelector('#graph').naturalWidth > 100")
+    assert page.get_by_role("button", name="Cancel").is_visible()
+    ended = client.ended(job)
+    until(page, "() => document.querySelector('#state').textContent === 'succeeded'")
+    kept = ended["result"]["rows_out"]
+    assert f"{kept} of 300 samples kept" in page.locator("#facts").inner_text()
+    report = page.frame_locator("#report")
+    report.get_by_text("samples written").wait_for()
+    assert "/tmp" not in report.locator("body").inner_text()
+    page.get_by_role("link", name="results/good.jinx").wait_for()
+    assert page.get_by_role("button", name="Cancel").count() == 0
+    # A job that fails says why, and one that is cancelled ends.
+    (tmp_path / "results" / "taken.jinx").write_text("in the way")
+    page.locator("#jobs button").first.focus()
+    failing = client.plan(recipe("taken2.jinx", LONG))
+    (tmp_path / "results" / "taken2.jinx").write_text("in the way")
+    client.ended(client.ask("POST", "/jobs", {"plan": failing})[1]["id"])
+    page.locator("#jobs button", has_text="results/taken2.jinx").click()
+    page.locator("#job-error:not([hidden])", has_text="results/taken2.jinx").wait_for()
+    client.start(recipe("never.jinx", slow))
+    page.locator("#jobs button", has_text="results/never.jinx").click()
+    page.get_by_role("button", name="Cancel").click()
+    until(page, "() => document.querySelector('#state').textContent === 'cancelled'", seconds=120)
+    assert page.evaluate("window.same")
+    # The dataset opens in the viewer.
+    page.get_by_role("link", name="results/good.jinx").click()
+    until(page, "n => document.querySelector('#status .total strong')?.textContent === String(n)", kept)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_page_of_jobs_is_accessible(browser: Any, service: Any, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    client = Client(service.url)
+    job = client.start(recipe("good.jinx", LONG))
+    client.ended(job)
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(f"{service.page}#{job}")
+    page.locator("#report-part:not([hidden])").wait_for()
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "iframes": False}
+    found = axe.Axe().run(page, options=options)
+    assert found.violations_count == 0, found.generate_report()
+    context.close()
