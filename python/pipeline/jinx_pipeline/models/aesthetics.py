@@ -1,14 +1,14 @@
 """Aesthetics scores of pictures by LAION's predictors: a vision tower of CLIP and a small head."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jinx_pipeline.models.files import Expected
 from jinx_pipeline.models.pictures import Pictures, rows_of_pictures
 from jinx_pipeline.models.pretrained import ModelFilesError, Pretrained, load_pretrained
+from jinx_pipeline.models.stored_weights import stored_weights
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.model import Model, weights_in
+from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media
 
@@ -54,9 +54,7 @@ def aesthetics(
 def _head(model: Model, *, is_rectified: bool) -> Any:
     """The layers after the embedding, of the weights `predictor` or `layers.0`, `layers.2`, ..."""
     torch = require("torch", extra="model", what="A model")
-    weights: dict[str, Any] = {}
-    for file in weights_in(model.directory or Path(model.path)):
-        weights |= _stored(file, torch)
+    weights = stored_weights(model, ("predictor.", "layers."))
     names = [name.removesuffix(".weight") for name in weights if name.endswith(".weight")]
     layers: list[Any] = []
     for name in sorted(names, key=_number):
@@ -67,20 +65,6 @@ def _head(model: Model, *, is_rectified: bool) -> Any:
     if not layers:
         raise ModelFilesError(f"{model.path} has no weights of a head: predictor or layers.0")
     return torch.nn.Sequential(*(layers[:-1] if is_rectified else layers))
-
-
-def _stored(file: Path, torch: Any) -> dict[str, Any]:
-    """The weights of the head in a file."""
-    if file.suffix == ".safetensors":
-        safetensors = require("safetensors", extra="model", what="A model")
-        with safetensors.safe_open(str(file), framework="pt") as stored:
-            return {name: stored.get_tensor(name) for name in stored.keys() if _is_of_head(name)}  # noqa: SIM118 - no dict
-    found = torch.load(file, map_location="cpu", weights_only=True)
-    return {name: value for name, value in found.items() if _is_of_head(name)}
-
-
-def _is_of_head(name: str) -> bool:
-    return name.startswith(("predictor.", "layers."))
 
 
 def _number(name: str) -> int:

@@ -148,7 +148,7 @@ class Model:
 
     @property
     def directory(self) -> Path | None:
-        """The directory of its files on this machine; None: it has none, or none that is here."""
+        """The directory of its files on this machine, or its only file; None: it has none, or none that is here."""
         return _directory_of(self.path, self.revision) if self.kind in LOCAL_KINDS else None
 
     @property
@@ -217,7 +217,9 @@ def takes_model(kind: Any) -> bool:
 
 
 def weights_in(directory: Path) -> list[Path]:
-    """The files with the weights of a model: in `safetensors`, or else in other formats."""
+    """The files with the weights of a model: in `safetensors`, or else in other formats; or its only file."""
+    if directory.is_file():
+        return [directory]
     for suffixes in ({".safetensors"}, {".bin", ".pt", ".pth", ".onnx"}):
         if found := sorted(file for file in directory.rglob("*") if file.suffix in suffixes):
             return found
@@ -227,7 +229,7 @@ def weights_in(directory: Path) -> list[Path]:
 def _directory_of(path: str, revision: str | None) -> Path | None:
     """The directory of a path, or of a name in the local cache of Hugging Face."""
     directory = Path(path)
-    if directory.is_dir():
+    if directory.is_dir() or (directory.suffix == ".onnx" and directory.is_file()):
         return directory
     return _cached(path, revision)
 

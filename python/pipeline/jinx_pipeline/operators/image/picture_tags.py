@@ -1,6 +1,6 @@
 """The base class of mappers that tag images or videos with a CLIP model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from jinx_pipeline.models.clip import CLIP, DEFAULT_CLIP, Clip
@@ -13,6 +13,7 @@ from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import ParameterError, Range, Words
+from jinx_pipeline.sample.media import Media
 from jinx_pipeline.sample.roles import Role
 
 
@@ -65,12 +66,14 @@ class PictureTagMapper(Mapper):
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         ctx.begins(0)  # a model has no time limit for a row
-        clip = Clip(self.hf_clip, ctx)
         samples = [list(media) for media in batch.media(self.role)]
-        found = iter(clip.pictures([medium for media in samples for medium in media], self.pictures))
-        vectors = tag_vectors(clip, self.tags, self.prompt)
-        tags = [
-            [tags_of(next(found), vectors, self.tags, min_score=self.min_score, max_tags=self.max_tags) for _ in media]
-            for media in samples
-        ]
+        found = iter(self.found([medium for media in samples for medium in media], ctx))
+        tags = [[next(found) for _ in media] for media in samples]
         return with_metadata(batch.samples(), [{self.field_name: one} for one in tags])
+
+    def found(self, media: Sequence[Media], ctx: Context) -> list[list[str]]:
+        """The tags of each medium, the best first."""
+        clip = Clip(self.hf_clip, ctx)
+        pictures = clip.pictures(media, self.pictures)
+        vectors = tag_vectors(clip, self.tags, self.prompt)
+        return [tags_of(one, vectors, self.tags, min_score=self.min_score, max_tags=self.max_tags) for one in pictures]

@@ -13,6 +13,7 @@ from jinx_pipeline.operators.api.filter import Stats
 from jinx_pipeline.operators.api.media_filter import ListFilter
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.parameters import Range
+from jinx_pipeline.operators.text.padded import PaddedTexts
 from jinx_pipeline.sample.media import Media
 from jinx_pipeline.sample.roles import Role
 from jinx_pipeline.sample.tokens import chunks, without_tokens
@@ -29,7 +30,7 @@ class Pair(NamedTuple):
     media: Sequence[Media]
 
 
-class MediaTextFilter(ListFilter):
+class MediaTextFilter(PaddedTexts, ListFilter):
     """Keeps samples by a score of each chunk of the text with the media of its tokens.
 
     A text without tokens is compared with all media. A chunk with several pictures has the average, the largest or the
@@ -57,10 +58,6 @@ class MediaTextFilter(ListFilter):
     @property
     def reads(self) -> tuple[str, ...]:
         return ("text", self.role)
-
-    @property
-    def depends_on_batch(self) -> bool:
-        return True  # texts are padded to the longest of a batch, which changes the rounding of sums
 
     @property
     def pictures(self) -> Pictures:

@@ -10,9 +10,10 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.parameters import ParameterError, Range
+from jinx_pipeline.operators.text.padded import PaddedTexts
 
 
-class LanguageModelFilter(Filter):
+class LanguageModelFilter(PaddedTexts, Filter):
     """Keeps samples by the loss of a causal language model on a response, perhaps after a query.
 
     A sample with a list `messages` has the last message as its response, and those before it as its query.
@@ -34,10 +35,6 @@ class LanguageModelFilter(Filter):
     pure = False  # rounding differs between devices
 
     @property
-    def depends_on_batch(self) -> bool:
-        return True  # texts are padded to the longest of a batch, which changes the rounding of sums
-
-    @property
     def reads(self) -> tuple[str, ...]:
         named = [*columns_in(self.query_template), *columns_in(self.response_template)]
         return tuple(dict.fromkeys([*(["text"] if self.response_template is None else []), *named]))
@@ -55,9 +52,10 @@ class LanguageModelFilter(Filter):
     def scored(self, batch: Batch) -> list[Scored]:
         """The query and the response of each sample."""
         texts = batch.text.to_pylist() if "text" in self.reads else [""] * len(batch)
-        return [self._of(sample, text) for sample, text in zip(batch.samples(), texts, strict=True)]
+        return [self.of_sample(sample, text) for sample, text in zip(batch.samples(), texts, strict=True)]
 
-    def _of(self, sample: Mapping[str, Any], text: str) -> Scored:
+    def of_sample(self, sample: Mapping[str, Any], text: str) -> Scored:
+        """The query and the response of a sample with a text."""
         messages = sample.get("messages")
         if isinstance(messages, Sequence) and messages:
             contents = [str(message["content"]) for message in messages]

@@ -11,9 +11,10 @@ from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import NotEmpty
+from jinx_pipeline.operators.text.padded import PaddedTexts
 
 
-class QueryClassMapper(Mapper):
+class QueryClassMapper(PaddedTexts, Mapper):
     """Adds to `__dj__meta__` the most likely class of each query, and its probability.
 
     Attributes:
@@ -31,10 +32,6 @@ class QueryClassMapper(Mapper):
 
     batch_size = 256
     pure = False  # rounding differs between devices
-
-    @property
-    def depends_on_batch(self) -> bool:
-        return True  # texts are padded to the longest of a batch, which changes the rounding of sums
 
     @property
     def reads(self) -> tuple[str, ...]:

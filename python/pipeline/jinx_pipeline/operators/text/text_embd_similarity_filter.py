@@ -11,10 +11,11 @@ from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.parameters import NotEmpty, ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.text.language_model_scores import columns_in, filled
+from jinx_pipeline.operators.text.padded import PaddedTexts
 
 
 @register("text_embd_similarity_filter", modality="text")
-class TextEmbdSimilarityFilter(Filter):
+class TextEmbdSimilarityFilter(PaddedTexts, Filter):
     """Keeps texts by the mean cosine of their embeddings and those of a validation set.
 
         create("text_embd_similarity_filter", api_or_hf_model="/models/embedding", valid_dataset=[{"text": "a recipe"}])
@@ -42,10 +43,6 @@ class TextEmbdSimilarityFilter(Filter):
     pure = False  # rounding differs between devices
     stats = {"text_embd_similarity": "float64"}
     bounds = {"text_embd_similarity": ("min_score", "max_score")}
-
-    @property
-    def depends_on_batch(self) -> bool:
-        return True  # texts are padded to the longest of a batch, which changes the rounding of sums
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import NotEmpty
 from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.text.padded import PaddedTexts
 
 
 @register("text_embedding_mapper", modality="text")
-class TextEmbeddingMapper(Mapper):
+class TextEmbeddingMapper(PaddedTexts, Mapper):
     """Adds a column with the embedding of the text: a vector of the length 1.
 
         create("text_embedding_mapper", hf_model="/models/embedding")
@@ -34,10 +35,6 @@ class TextEmbeddingMapper(Mapper):
 
     batch_size = 256
     pure = False  # rounding differs between devices
-
-    @property
-    def depends_on_batch(self) -> bool:
-        return True  # texts are padded to the longest of a batch, which changes the rounding of sums
 
     @property
     def writes(self) -> tuple[str, ...]:

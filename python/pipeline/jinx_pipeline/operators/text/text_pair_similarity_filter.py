@@ -11,10 +11,11 @@ from jinx_pipeline.operators.api.media_filter import ListFilter
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.text.padded import PaddedTexts
 
 
 @register("text_pair_similarity_filter", modality="text")
-class TextPairSimilarityFilter(ListFilter):
+class TextPairSimilarityFilter(PaddedTexts, ListFilter):
     """Keeps samples whose text is similar to a second one for a CLIP model: the cosine of their embeddings.
 
     A sample in which one of them is missing or empty has no value.
@@ -44,10 +45,6 @@ class TextPairSimilarityFilter(ListFilter):
     @property
     def reads(self) -> tuple[str, ...]:
         return ("text", self.text_key_second)
-
-    @property
-    def depends_on_batch(self) -> bool:
-        return True  # texts are padded to the longest of a batch, which changes the rounding of sums
 
     def resolve(self) -> None:
         refuse_other_models(self, hf_clip=CLIP_OF_TEXTS)

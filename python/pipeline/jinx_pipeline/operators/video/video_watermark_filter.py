@@ -1,50 +1,17 @@
 """Filters videos with watermarks: the operator `video_watermark_filter`."""
 
-from collections.abc import Sequence
-from math import inf
-from typing import TYPE_CHECKING, Annotated
-
-from jinx_pipeline.models.classifier import CLASSIFIER, probabilities
-from jinx_pipeline.models.files import refuse_other_models
-from jinx_pipeline.models.pictures import Pictures
-from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.model import Kinds, Model
-from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.image.watermark_scores import WatermarkFilter
 from jinx_pipeline.operators.video.frame_scores import FrameScoreFilter
-from jinx_pipeline.sample.media import Media
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 
 @register("video_watermark_filter", modality="video")
-class VideoWatermarkFilter(FrameScoreFilter):
+class VideoWatermarkFilter(WatermarkFilter, FrameScoreFilter):
     """Keeps samples by the probability that frames of their videos have a watermark, which a classifier gives.
 
         create("video_watermark_filter", hf_watermark_model="/models/watermark", prob_threshold=0.5)
 
     Needs transformers, torch and PyAV (the extras `model` and `video`).
-
-    Attributes:
-        hf_watermark_model: The directory of a model that classifies images with its processor, its name in the local
-            cache, or in the recipe's `models`. The probability is that of its class `watermark`, or of the second of
-            two.
-        prob_threshold: The largest probability.
     """
 
-    hf_watermark_model: Annotated[Model, Kinds("transformers")] = Model(path="amrul-hzz/watermark_detector")
-    prob_threshold: Annotated[float, Range(0, 1)] = 0.8
-
     stats = {"video_watermark_prob": "list<float64>"}
-    thresholds = ("any_or_all", "prob_threshold")
-
-    def resolve(self) -> None:
-        refuse_other_models(self, hf_watermark_model=CLASSIFIER)
-
-    def bound(self, name: str) -> tuple[float, float]:
-        return (-inf, self.prob_threshold)
-
-    def scores(self, media: Sequence[Media], pictures: Pictures, ctx: Context) -> "Sequence[npt.NDArray[np.float32]]":
-        return probabilities(self.hf_watermark_model, media, pictures, ctx, label="watermark")

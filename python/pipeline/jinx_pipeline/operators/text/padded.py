@@ -1,0 +1,11 @@
+"""What operators have in common whose texts a model takes in padded batches."""
+
+from jinx_pipeline.operators.api.operator import Operator
+
+
+class PaddedTexts(Operator):
+    """Runs a model on texts that are padded to the longest of a batch, which changes the rounding of sums."""
+
+    @property
+    def depends_on_batch(self) -> bool:
+        return True
