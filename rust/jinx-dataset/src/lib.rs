@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bases;
+pub mod blocks_ahead;
 pub mod browse;
 mod column_data;
 mod column_rows;
