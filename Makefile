@@ -33,6 +33,7 @@ PY := $(BIN)/python
 STAMPS := .venv/.stamps
 # mosaicml-streaming wants an older numpy, so it has an environment of its own.
 STREAMING := .venv-streaming
+MOTO := .venv-moto
 # uv if it could be installed, otherwise pip.
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
@@ -41,7 +42,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo demo-media test test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos test-service bench-service bench-remote soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo demo-media test test-moto test-remote test-remote-short test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos test-service bench-service bench-remote soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,13 +100,31 @@ demo: develop ## generate a dataset, convert it, open it, train on it, run a pip
 demo-media: develop $(STAMPS)/test ## make videos and recordings, cut, measure, list and pack them
 	$(PY) examples/demo_media.py
 
-test: lint test-rust docs test-streaming test-python test-view test-cluster ## every check
+test: lint test-rust docs test-streaming test-python test-remote-short test-view test-cluster ## every check
 
 test-rust: need-cargo
 	cargo test --quiet --locked $(CRATES)
 
 test-python: need-cargo $(STAMPS)/test develop
 	$(PY) -m pytest -n 2 --dist loadfile -m "not cluster" --ignore tests/view $(PYTEST_ARGS)
+
+# A bucket in place of files: what tests open with `jinx.open` is read from a server in the same process.
+READING := $(addprefix tests/unit/test_,$(addsuffix .py,take dataset sample columns filter views where with_columns pickle threads loader packed_loader order \
+  decode empty typed_columns counts meta torch streams_and_samples column_types))
+
+test-remote: need-cargo $(STAMPS)/test develop ## the tests of reading, through a bucket: ten minutes
+	$(PY) -m pytest -n 2 --dist loadfile --timeout 180 --remote $(PYTEST_ARGS) $(READING)
+
+test-remote-short: need-cargo $(STAMPS)/test develop
+	$(PY) -m pytest -q -n 2 --dist loadfile --timeout 180 --remote $(PYTEST_ARGS) $(wordlist 1,4,$(READING))
+
+$(MOTO)/.stamp: requirements/moto.txt | $(PY)
+	test -x $(MOTO)/bin/python || $(PYTHON) -m venv $(MOTO)
+	$(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(MOTO)/bin/python,$(MOTO)/bin/python -m pip install --quiet) -r $<
+	@touch $@
+
+test-moto: $(MOTO)/.stamp $(STAMPS)/test develop ## an S3 server that is not ours, in an environment of its own
+	JINX_MOTO_PYTHON=$(CURDIR)/$(MOTO)/bin/python $(PY) -m pytest -q $(PYTEST_ARGS) tests/unit/test_moto.py
 
 # The distribution's browser; where there is none, it is installed by the system's packages if that is allowed.
 test-view: need-cargo $(STAMPS)/test develop ## the viewer in Chromium, which the system's packages install: two minutes

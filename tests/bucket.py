@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -94,6 +95,8 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     bucket: Bucket
+    # Of the headers that hold what writers say about objects.
+    metadata_prefix = "x-amz-meta-"
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing."""
@@ -214,10 +217,11 @@ class Handler(BaseHTTPRequestHandler):
             if self.query.get("delimiter") and "/" in rest:
                 prefixes.add(prefix + rest.split("/")[0] + "/")
                 continue
-            size, tag = self.path_of(key).stat().st_size, self.tag_of(key)
+            status, tag = self.path_of(key).stat(), self.tag_of(key)
+            modified = datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             entries.append(
-                f"<Contents><Key>{escape(key)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
-                f"<ETag>{escape(tag)}</ETag><Size>{size}</Size></Contents>"
+                f"<Contents><Key>{escape(key)}</Key><LastModified>{modified}</LastModified>"
+                f"<ETag>{escape(tag)}</ETag><Size>{status.st_size}</Size></Contents>"
             )
         common = "".join(f"<CommonPrefixes><Prefix>{escape(found)}</Prefix></CommonPrefixes>" for found in prefixes)
         body = f"<ListBucketResult><IsTruncated>false</IsTruncated>{''.join(entries)}{common}</ListBucketResult>"
@@ -241,7 +245,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(request, 200, ETag=tag)
 
     def _metadata(self) -> dict[str, str]:
-        return {name: value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
+        return {name: value for name, value in self.headers.items() if name.lower().startswith(self.metadata_prefix)}
 
     def _store(self, key: str, body: bytes, metadata: dict[str, str]) -> None:
         path = self.path_of(key)
@@ -336,11 +340,11 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def served(directory: Path) -> Iterator[Bucket]:
+def served(directory: Path, handler: type[Handler] = Handler) -> Iterator[Bucket]:
     """A server over a directory, in a thread of this process: a reader that held Python's lock would block it."""
     bucket = Bucket(directory, name=f"bucket-{next(_NUMBERS)}")
-    handler = type("BucketHandler", (Handler,), {"bucket": bucket})
-    server = _Server(("127.0.0.1", 0), handler)
+    own = type("BucketHandler", (handler,), {"bucket": bucket})
+    server = _Server(("127.0.0.1", 0), own)
     bucket.address = f"127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

@@ -74,7 +74,8 @@ class Bench:
 
     def _in_process(self, name: str, module: str, *arguments: str) -> str:
         environment = {
-            **os.environ,
+            # Where this is set, each process would compile what it imports.
+            **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
             "PYTHONPATH": os.pathsep.join([str(_REPOSITORY / "python"), str(_REPOSITORY)]),
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
             "S3_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",

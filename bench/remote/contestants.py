@@ -69,6 +69,8 @@ def jinx(case: str, directory: Path, _: int, cache: Path) -> Callable[[], Sizes]
         return jinx.open(f"s3://{BUCKET}/media.jinx", cache=cache, **options)
 
     if case in {OPEN, FIRST}:
+        # Python's own imports are not what is measured.
+        len(jinx.open(directory / "media.jinx")[0]["image"])
         return lambda: iter([len(opened()[0]["image"]) if case == FIRST else len(opened())])
     return _epochs(case, opened())
 

@@ -22,7 +22,8 @@ _ABOUT = """\
 {samples:,} samples of 48 kB that do not compress ({size:,.0f} MB). The store is a process of this machine: {first:.0f}
 ms to the first byte, {slow:.0f} ms for one request of a hundred, {speed:.0f} MB/s for each connection, no TLS. `raw` is
 a plain HTTP client that fetches our files by 16 requests of 8 MiB at a time. Each pass is a process of its own that
-begins with an empty cache; the second epoch follows the first one, with its cache. Nobody has worker processes. Ours
+begins with an empty cache; the second epoch follows the first one, with its cache. Opening is timed after a local file
+was opened, so without Python's imports. Nobody has worker processes. Ours
 shuffles by blocks (`Loader(shuffle="blocks")`). The contestants take turns, and medians count; a ratio is the median of
 those of the rounds. Rates count the bytes of images (`raw`: of files)."""
 

@@ -109,8 +109,16 @@ class Batches:
     """Samples at given indices, batch by batch; `threads` threads read `depth` batches ahead."""
 
     def __new__(
-        cls, reader: Reader, source: Iterable[Sequence[int]], columns: Sequence[str] | None, threads: int, depth: int
-    ) -> Self: ...
+        cls,
+        reader: Reader,
+        source: Iterable[Sequence[int]],
+        columns: Sequence[str] | None,
+        threads: int,
+        depth: int,
+        blocks: tuple[Sequence[int], int, int, int, int] | None = None,
+    ) -> Self:
+        """`blocks`: the starts of blocks, samples of a block, blocks that are mixed, samples read before, ranks."""
+
     def __iter__(self) -> Self: ...
     def __next__(self) -> list[tuple[int, Any]]:
         """For each sample of the next batch its index, and the sample or the error of reading it."""

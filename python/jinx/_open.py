@@ -15,7 +15,7 @@ from jinx._directories import has_manifest, refuse_mixed, refuse_views_among
 from jinx._suggest import hint
 from jinx._urls import is_readable, is_url, resolved, storage_options
 from jinx.errors import CorruptFileError, MismatchError, UnsupportedError
-from jinx.mds._directories import find_directories, open_directories
+from jinx.mds._directories import INDEX, find_directories, open_directories
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
@@ -50,7 +50,7 @@ def open(
     Args:
         path: A `.jinx` file, a directory of shards, a pattern such as `"shard-*.jinx"`, or a list of these. A plain
             `.jsonl` file works too; one scan builds its index. So does an MDS directory (one with `index.json`).
-            A `.jinx` file or a directory of shards may be at a URL: `s3://`, `gs://`, `az://`, `https://`.
+            A `.jinx` file, a directory of shards or an MDS directory may be at a URL: `s3://`, `gs://`, `az://`, `https://`.
         lazy: Samples are mappings whose values are decoded on access; False gives plain dicts.
         io: `"mmap"` maps the files into memory, `"pread"` never does, `"auto"` maps local files.
         verify: The data to compare with checksums when they are read. `"full"`: rows, values and columns, so that
@@ -108,12 +108,36 @@ def open(
         options = storage_options(storage, cache=cache, cache_size=cache_size)
         if options:
             kept["storage"] = options
+        if _is_index_at_url(path):
+            path = os.fsdecode(path).rpartition("/")[0]  # pyright: ignore[reportArgumentType]
         dataset = _open(path, split, **kept, markers=markers)
-        if dataset._is_saved_view():
+        if _is_mds_at_url(path, dataset):
+            # With the options of MDS directories.
+            dataset = open_directories(
+                Dataset,
+                [root_path for root in dataset._roots()[0] for root_path in root.paths],
+                io=io,
+                lazy=lazy,
+                verify=verify,
+                image_bytes=decode is False,
+                allow_unsafe_types=allow_unsafe_types,
+                max_value_bytes=max_value_bytes,
+                storage=options,
+            )
+        elif dataset._is_saved_view():
             dataset = _view(dataset, lambda: _open(path, split, **kept, markers=markers), base, kept)
     if columns is not None:
         dataset = dataset.select_columns(columns)
     return dataset.decode(decode) if decode else dataset
+
+
+def _is_mds_at_url(path: Any, dataset: Dataset) -> bool:
+    is_directory = isinstance(path, str) and is_readable(path) and not path.endswith((".jinx", *PLAIN))
+    return is_directory and any(root.kind == "mds" for root in dataset._roots()[0])
+
+
+def _is_index_at_url(path: Any) -> bool:
+    return isinstance(path, str) and is_readable(path) and path.endswith(f"/{INDEX}")
 
 
 def _view(file: Dataset, again: Callable[[], Dataset], base: "Bases", options: dict[str, Any]) -> Dataset:
@@ -125,7 +149,8 @@ def _view(file: Dataset, again: Callable[[], Dataset], base: "Bases", options: d
         try:
             return open_view(file, base, options)
         except MismatchError:
-            if read_view(file._shard_paths[0])["id"] == file._identities()[0][1]:
+            opened = file._shard_paths[0]
+            if is_url(opened) or read_view(opened)["id"] == file._identities()[0][1]:
                 raise
             file = again()
     return open_view(file, base, options)

@@ -7,6 +7,7 @@ import pytest
 from streaming import Stream, StreamingDataLoader, StreamingDataset
 from streaming.base.shuffle import algos
 
+import bucket
 import jinx.mds
 from drop_in.shards import COLUMNS, SMALL, differences, full, small, write, write_small
 from jinx.mds import MDSReader
@@ -22,9 +23,14 @@ def unbatched(samples: list[Any]) -> dict[str, list[Any]]:
 class Runs:
     """The same work with both readers, each in a cache directory of its own."""
 
-    def __init__(self, tmp_path: Path) -> None:
+    def __init__(self, tmp_path: Path, store: bucket.Bucket | None) -> None:
         self.tmp_path = tmp_path
+        self.store = store
         self.number = 0
+
+    def at(self, path: Path) -> str:
+        """What to give as `remote`: the path, or with `--remote` its URL in a bucket."""
+        return str(path) if self.store is None else self.store.url(str(path)[1:])
 
     def fresh(self) -> str:
         self.number += 1
@@ -40,8 +46,8 @@ class Runs:
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Runs:
-    return Runs(tmp_path)
+def runs(tmp_path: Path, through_a_bucket: bucket.Bucket | None) -> Runs:
+    return Runs(tmp_path, through_a_bucket)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +69,7 @@ def test_shuffling(runs: Runs, remote: Path, algorithm: str, form: str) -> None:
     def work(local: str) -> list[Any]:
         dataset = StreamingDataset(
             local=local,
-            remote=str(remote / form),
+            remote=runs.at(remote / form),
             shuffle=True,
             shuffle_algo=algorithm,
             shuffle_seed=3,
@@ -83,8 +89,8 @@ def test_shuffling(runs: Runs, remote: Path, algorithm: str, form: str) -> None:
 def test_batching_of_streams_with_proportions(runs: Runs, remote: Path, method: str) -> None:
     def work(local: str) -> list[Any]:
         streams = [
-            Stream(remote=str(remote / "raw"), local=f"{local}/a", proportion=0.75),
-            Stream(remote=str(remote / "zstd"), local=f"{local}/b", proportion=0.25),
+            Stream(remote=runs.at(remote / "raw"), local=f"{local}/a", proportion=0.75),
+            Stream(remote=runs.at(remote / "zstd"), local=f"{local}/b", proportion=0.25),
         ]
         dataset = StreamingDataset(
             streams=streams, shuffle=True, batching_method=method, batch_size=8, epoch_size=160, shuffle_seed=1
@@ -99,7 +105,7 @@ def test_batching_of_streams_with_proportions(runs: Runs, remote: Path, method: 
 @pytest.mark.parametrize("share", [{"repeat": 2}, {"choose": 30}, {"proportion": 0.5}])
 def test_shares_of_streams(runs: Runs, remote: Path, share: dict[str, Any]) -> None:
     def work(local: str) -> list[Any]:
-        streams = [Stream(remote=str(remote / name), local=f"{local}/{name}", **share) for name in ("raw", "zstd")]
+        streams = [Stream(remote=runs.at(remote / name), local=f"{local}/{name}", **share) for name in ("raw", "zstd")]
         return epoch(StreamingDataset(streams=streams, shuffle=True, batch_size=4, shuffle_seed=2))
 
     ours, theirs = runs.both(work)
@@ -114,7 +120,7 @@ def test_every_encoding(runs: Runs, tmp_path: Path, compression: str | None) -> 
 
     def work(local: str) -> list[Any]:
         options: dict[str, Any] = {"shuffle": True, "batch_size": 4, "allow_unsafe_types": True}
-        return epoch(StreamingDataset(local=local, remote=str(directory), **options), workers=1, size=4)
+        return epoch(StreamingDataset(local=local, remote=runs.at(directory), **options), workers=1, size=4)
 
     ours, theirs = runs.both(work)
     assert len(ours) == 24
@@ -125,7 +131,12 @@ def test_every_encoding(runs: Runs, tmp_path: Path, compression: str | None) -> 
 @pytest.mark.parametrize("form", ["raw", "zstd"])
 def test_workers_and_resuming_in_an_epoch(runs: Runs, remote: Path, workers: int, resumed: int, form: str) -> None:
     def work(local: str) -> tuple[list[Any], list[Any]]:
-        options: dict[str, Any] = {"remote": str(remote / form), "shuffle": True, "shuffle_seed": 9, "batch_size": 8}
+        options: dict[str, Any] = {
+            "remote": runs.at(remote / form),
+            "shuffle": True,
+            "shuffle_seed": 9,
+            "batch_size": 8,
+        }
         options["num_canonical_nodes"] = 1
         dataset = StreamingDataset(local=local, **options)
         loader = StreamingDataLoader(dataset, batch_size=8, num_workers=workers, collate_fn=unbatched)
@@ -149,7 +160,7 @@ def test_cache_limit_in_several_processes(runs: Runs, remote: Path) -> None:
     def work(local: str) -> list[Any]:
         dataset = StreamingDataset(
             local=local,
-            remote=str(remote / "zstd"),
+            remote=runs.at(remote / "zstd"),
             cache_limit=20_000,
             shuffle=True,
             shuffle_algo="py1s",
@@ -177,7 +188,7 @@ def test_hashes_splits_and_keep_zip(runs: Runs, tmp_path: Path, keep_zip: bool) 
         for split in ("train", "val"):
             dataset = StreamingDataset(
                 local=local,
-                remote=str(tmp_path / "split"),
+                remote=runs.at(tmp_path / "split"),
                 split=split,
                 validate_hash="xxh64",
                 keep_zip=keep_zip,
@@ -201,7 +212,7 @@ def test_a_wrong_hash_stops_both(runs: Runs, tmp_path: Path) -> None:
 
     def work(local: str) -> str:
         dataset = StreamingDataset(
-            local=local, remote=str(directory), validate_hash="sha1", batch_size=1, shuffle=False
+            local=local, remote=runs.at(directory), validate_hash="sha1", batch_size=1, shuffle=False
         )
         with pytest.raises(ValueError, match="Checksum failure") as caught:
             dataset[0]
@@ -217,9 +228,9 @@ def test_pickles_are_refused_by_both(runs: Runs, tmp_path: Path) -> None:
 
     def work(local: str) -> list[Any]:
         with pytest.raises(ValueError, match="Column thing contains an unsafe type"):
-            StreamingDataset(local=local + "-refused", remote=str(directory), batch_size=1, shuffle=False)
+            StreamingDataset(local=local + "-refused", remote=runs.at(directory), batch_size=1, shuffle=False)
         dataset = StreamingDataset(
-            local=local, remote=str(directory), batch_size=1, shuffle=False, allow_unsafe_types=True
+            local=local, remote=runs.at(directory), batch_size=1, shuffle=False, allow_unsafe_types=True
         )
         return [dataset[i] for i in range(5)]
 
@@ -235,7 +246,7 @@ def test_merged_partitions(runs: Runs, tmp_path: Path) -> None:
     merge_index(str(tmp_path / "parts"))
 
     def work(local: str) -> list[Any]:
-        dataset = StreamingDataset(local=local, remote=str(tmp_path / "parts"), batch_size=1, shuffle=False)
+        dataset = StreamingDataset(local=local, remote=runs.at(tmp_path / "parts"), batch_size=1, shuffle=False)
         return [dataset[i] for i in range(dataset.num_samples)]
 
     ours, theirs = runs.both(work)

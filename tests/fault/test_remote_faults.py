@@ -1,6 +1,7 @@
 """Each fault of a store ends in the right bytes or in one named error, in bounded time, and shows no secret."""
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -275,3 +276,60 @@ def test_an_object_that_is_replaced_while_it_is_read(tmp_path, store, monkeypatc
     with pytest.raises((MismatchError, CorruptFileError)):
         dataset[90]["image"]
     assert jinx.open(store.url("a.jinx"))[90]["image"] == image(1090)
+
+
+def test_a_store_that_asks_for_a_pause_gets_it(store):
+    dataset = jinx.open(store.url("a.jinx"), storage=OPTIONS)
+    times: list[float] = []
+
+    def busy(handler: bucket.Handler, request: bucket.Request) -> bool:
+        if not request.key.endswith(".binx"):
+            return False
+        times.append(time.monotonic())
+        if len(times) > 1:
+            return False
+        handler.refuse(request, 429, "SlowDown", Retry_After="2")
+        return True
+
+    store.faults.append(busy)
+    assert dataset[3]["image"] == image(3)
+    # Without the pause, a request is repeated after a tenth of a second.
+    assert len(times) == 2
+    assert times[1] - times[0] >= 2
+
+
+def test_a_pause_is_no_longer_than_the_user_wants_to_wait(store):
+    dataset = jinx.open(store.url("a.jinx"), storage={**OPTIONS, "retry_time": 1})
+    store.faults.append(only(refused_for_a_day, 1))
+    assert dataset[3]["image"] == image(3)
+
+
+def refused_for_a_day(handler: bucket.Handler, request: bucket.Request) -> bool:
+    handler.refuse(request, 503, "SlowDown", Retry_After="86400")
+    return True
+
+
+def test_a_short_range_that_takes_long_is_asked_for_again(store):
+    """The first request for it is answered only when the second one has arrived."""
+    dataset = jinx.open(store.url("a.jinx"), storage={**OPTIONS, "stall_time": 40})
+    for i in range(60):
+        assert dataset[i]["image"] == image(i)
+    before = dataset.io_stats()["hedges"]
+    second = threading.Event()
+    asked: list[str | None] = []
+
+    def held(handler: bucket.Handler, request: bucket.Request) -> bool:
+        if not request.key.endswith(".binx"):
+            return False
+        asked.append(handler.headers.get("Range"))
+        if len(asked) == 1:
+            second.wait(30)
+        else:
+            second.set()
+        return False
+
+    store.faults.append(held)
+    assert dataset[100]["image"] == image(100)
+    assert second.is_set()
+    assert asked == [asked[0]] * 2
+    assert dataset.io_stats()["hedges"] == before + 1

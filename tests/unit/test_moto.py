@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import jinx
+import samples
+from jinx._cli.program import run
 from jinx._object_store import ObjectStore
 from jinx.errors import MismatchError
 
@@ -64,3 +67,26 @@ def test_single_objects(tmp_path: Path) -> None:
     assert [found.url for found in objects.list(f"{BUCKET}/state")] == [url, f"{BUCKET}/state/long"]
     objects.delete(url, f"{BUCKET}/state/long", f"{BUCKET}/state/nothing")
     assert objects.list(f"{BUCKET}/state") == []
+
+
+def test_datasets(tmp_path: Path) -> None:
+    """Writing, reading, views, verifying, moving and removing against a server that is not ours."""
+    url = f"{BUCKET}/data/a.jinx"
+    with jinx.Writer(url) as writer:
+        writer.write_many(samples.sample(i) for i in range(50))
+    dataset = jinx.open(url)
+    expected = [samples.plain(samples.sample(i)) for i in range(50)]
+    assert samples.plain(list(dataset)) == expected
+    assert jinx.verify(url) == []
+    dataset.filter("n > 40").save(f"{BUCKET}/data/view.jinx")
+    assert samples.plain(list(jinx.open(f"{BUCKET}/data/view.jinx"))) == expected[41:]
+    jinx.convert(dataset, f"{BUCKET}/shards", shard_size=3_000)
+    assert samples.plain(list(jinx.open(f"{BUCKET}/shards"))) == expected
+    assert run(["mv", f"{BUCKET}/shards", f"{BUCKET}/moved"]) == 0
+    assert jinx.verify(f"{BUCKET}/moved") == []
+    with jinx.Writer(url, overwrite=True) as writer:
+        writer.write({"n": 1})
+    assert run(["clean", f"{BUCKET}/data", "--older-than", "0"]) == 0
+    assert samples.plain(list(jinx.open(url))) == [{"n": 1}]
+    assert run(["rm", url, f"{BUCKET}/data/view.jinx", f"{BUCKET}/moved"]) == 0
+    assert not [found.url for found in ObjectStore().list(BUCKET) if "/state/" not in found.url]

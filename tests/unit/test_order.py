@@ -69,6 +69,7 @@ def test_shuffled_file_is_what_copying_in_that_order_writes(source, tmp_path, me
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copied", "out.binx", "out.jinx"]
 
 
+@pytest.mark.local
 def test_same_seed_gives_same_order_in_any_form(source, tmp_path):
     dataset = jinx.open(source)
     jinx.shuffle(source, tmp_path / "a.jinx", seed=2**64 - 1)
@@ -290,6 +291,7 @@ def test_a_directory_that_is_read_gets_no_new_file(source, tmp_path):
     assert len(jinx.open(tmp_path / "in")) == len(jinx.open(source))
 
 
+@pytest.mark.local
 @pytest.mark.parametrize("memory", ["1GB", TWO_PASSES])
 @pytest.mark.parametrize("kind", ["jsonl", "mds", "view", "part", "twice", "own columns"])
 def test_any_input_that_opens(source, tmp_path, memory, kind):
@@ -328,6 +330,7 @@ def test_where_and_empty_results(source, tmp_path):
     assert len(jinx.open(tmp_path / "b.jinx")) == 0
 
 
+@pytest.mark.local
 def test_outputs_that_cannot_be(source, tmp_path, monkeypatch):
     before = files(source)
     with pytest.raises(FileExistsError, match="overwrite"):

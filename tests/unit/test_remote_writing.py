@@ -179,3 +179,25 @@ def test_an_interrupted_copy_goes_on(store, local, tmp_path):
     again = {request.key for request in store.requests if request.method == "PUT" and request.status == 200}
     assert not again & {name for name in arrived if name.endswith(".jinx")}
     assert plain(jinx.open(store.url("shards"))) == plain(jinx.open(local))
+
+
+def test_other_formats_in_a_bucket_are_converted(store, local, tmp_path, chat_parquet):
+    (store.directory / "in" / "deep").mkdir(parents=True)
+    for name in ("part-10", "part-2", "deep/part-1", "other"):
+        shutil.copy(chat_parquet, store.directory / "in" / f"{name}.parquet")
+    expected = plain(jinx.open(jinx.convert(chat_parquet, tmp_path / "one.jinx").path))
+    done = jinx.convert(store.url("in/part-*.parquet"), tmp_path / "parts.jinx")
+    assert plain(jinx.open(done.path)) == expected * 2
+    assert jinx.convert(store.url("in/**/part-?.parquet"), tmp_path / "some.jinx").samples == 2 * len(expected)
+    assert jinx.convert(store.url("in"), store.url("all.jinx")).samples == 4 * len(expected)
+    for nothing in ("in/part-[!0-9].parquet", "none.parquet"):
+        with pytest.raises(FileNotFoundError, match="no such file"):
+            jinx.convert(store.url(nothing), tmp_path / "none.jinx")
+    # Directories that are datasets are read in place.
+    jinx.convert(local, store.url("shards"), shard_size=2_000)
+    assert plain(jinx.open(jinx.convert(store.url("shards"), tmp_path / "back.jinx").path)) == plain(jinx.open(local))
+    jinx.convert(chat_parquet, tmp_path / "mds", output_format="mds")
+    shutil.copytree(tmp_path / "mds", store.directory / "mds")
+    done = jinx.convert(store.url("mds"), store.url("from-mds.jinx"))
+    assert done.samples == len(expected)
+    assert jinx.open(done.path)[1]["id"] == jinx.open(tmp_path / "mds")[1]["id"]

@@ -13,9 +13,9 @@ _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what has th
 def mv(paths: tuple[str, ...], overwrite: bool) -> None:
     """Move or rename datasets: a .jinx file with its sidecar, or a directory of shards.
 
-    TO is the new name, or a directory to move into. A sidecar is kept if another file next to it also needs it. A moved
-    view still finds its datasets. When you move a dataset that views show, move the views with it, or run `jinx
-    rebase`.
+    TO is the new name, or a directory to move into. Both may be URLs, such as s3://bucket/train.jinx: then the dataset
+    is copied and removed. A sidecar is kept if another file next to it also needs it. A moved view still finds its
+    datasets. When you move a dataset that views show, move the views with it, or run `jinx rebase`.
     """
     from jinx._files.move import move
 
@@ -46,18 +46,19 @@ def cp(paths: tuple[str, ...], overwrite: bool) -> None:
         copied |= _absolute(source, target)
 
 
-@click.command(epilog=examples("jinx rm old.jinx", "jinx rm shards/ other.jinx"))
+@click.command(epilog=examples("jinx rm old.jinx", "jinx rm shards/ s3://bucket/other.jinx"))
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 def rm(paths: tuple[str, ...]) -> None:
-    """Remove datasets: a .jinx file with its sidecar, or a directory that holds only shards.
+    """Remove datasets, also at URLs: a .jinx file with its sidecar, or a directory that holds only shards.
 
     A sidecar is kept if another file next to it also needs it. Saved views of the dataset are not looked for; they can
     no longer be opened.
     """
     from jinx._files.move import Parts, remove
+    from jinx._urls import is_readable
 
-    for parts in [Parts.of(path) for path in paths]:
-        remove(parts.path)
+    for path in [path if is_readable(path) else Parts.of(path).path for path in paths]:
+        remove(path)
 
 
 def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:

@@ -65,17 +65,40 @@ def repair(path: str, out: str | None, dry_run: bool, as_json: bool) -> None:
         click.echo(f"  lost: {_loss(loss)}")
 
 
-@click.command(epilog=examples("jinx clean .", "jinx clean shards/"))
+@click.command(epilog=examples("jinx clean .", "jinx clean s3://bucket/shards --older-than 48"))
 @click.argument("directory", type=PATH, default=".")
-def clean(directory: str) -> None:
-    """Remove leftover temporary files from DIRECTORY; files that a running process writes are kept."""
-    from jinx import _core
+@click.option(
+    "--older-than", type=float, default=24, metavar="HOURS", help="URLs: keep younger objects.", show_default=True
+)
+def clean(directory: str, older_than: float) -> None:
+    """Remove leftover temporary files from DIRECTORY; files that a running process writes are kept.
 
+    DIRECTORY may be a URL: then objects are removed that no dataset there needs, if they are old enough. Younger ones
+    may belong to an upload under way, or have readers.
+    """
+    from jinx import _core
+    from jinx._urls import is_readable
+
+    if is_readable(directory):
+        _clean_at_url(directory, older_than)
+        return
     removed = _core.clean(directory)
     for path in removed:
         click.echo(f"removed {path}")
     if not removed:
         click.echo(f"{directory}: nothing to clean")
+
+
+def _clean_at_url(url: str, hours: float) -> None:
+    from jinx._files.at_urls import clean as clean_at_url
+
+    found = clean_at_url(url, older_than=hours * 3600)
+    for name in found.removed:
+        click.echo(f"removed {name}")
+    for name in found.kept:
+        click.echo(f"kept {name}: nothing needs it, but it is younger than {hours:g} hours")
+    if not found.removed and not found.kept:
+        click.echo(f"{url}: nothing to clean")
 
 
 def _loss(loss: dict[str, Any]) -> str:

@@ -53,15 +53,26 @@ def paths_of(source: Path | Iterable[Path]) -> list[str]:
 
 
 def in_place(source: Any) -> Any:
-    """A source of `.jinx` files at URLs as a dataset, which is read in place; any other source as it is."""
+    """A source of datasets at URLs as a dataset, which is read in place; any other source as it is."""
     if not is_paths(source):
         return source
     urls = paths_of(source)
-    if not all(is_readable(url) and url.endswith(".jinx") and "*" not in url for url in urls):
+    are_files = all(is_readable(url) and url.endswith(".jinx") and "*" not in url for url in urls)
+    if not are_files and not (len(urls) == 1 and _is_directory_at_url(urls[0])):
         return source
     from jinx._open import open
 
     return open(urls[0] if len(urls) == 1 else urls)
+
+
+def _is_directory_at_url(url: str) -> bool:
+    """Whether there is a directory of shards, or of MDS shards."""
+    if not is_readable(url) or format_of(url) is not None or set("*?[") & set(url):
+        return False
+    from jinx._object_store import ObjectStore
+
+    store = ObjectStore()
+    return any(store.exists(f"{url.rstrip('/')}/{name}") for name in ("jinx.json", "index.json"))
 
 
 def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:

@@ -5,6 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from jinx._convert.store_files import SCHEMES, StoreFiles
 from jinx._optional import require
 from jinx._scratch import scratch_directory
 from jinx._urls import is_url
@@ -72,11 +73,16 @@ def url_facts(url: str) -> list[tuple[str, dict[str, str]]]:
 
 def _files_at(url: str) -> tuple[Any, list[str]]:
     """The file system of a URL, and the files at the URL."""
-    core = require("fsspec.core", extra="remote", what=f"reading {url}")
-    try:
-        files, remotes = _found(core, url)
-    except ImportError as error:
-        raise ImportError(f"{url}: {error}") from error
+    if url.partition("://")[0].lower() in SCHEMES:
+        files: Any = StoreFiles()
+        remotes = _found(files, url)
+    else:
+        core = require("fsspec.core", extra="remote", what=f"reading {url}")
+        try:
+            files, path = core.url_to_fs(url)
+            remotes = _found(files, path)
+        except ImportError as error:
+            raise ImportError(f"{url}: {error}") from error
     if not remotes:
         raise FileNotFoundError(f"{url}: no such file")
     return files, remotes
@@ -95,15 +101,14 @@ def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
     return copies
 
 
-def _found(core: Any, url: str) -> tuple[Any, list[str]]:
+def _found(files: Any, path: str) -> list[str]:
     from jinx._convert.formats import format_of
     from jinx._open import natural_key
 
-    files, path = core.url_to_fs(url)
     if set("*?[") & set(path):
         matches: list[str] = [name for name in files.glob(path) if files.isfile(name)]
     elif files.isdir(path):
         matches = [name for name in files.find(path) if format_of(name) is not None]
     else:
         matches = [path] if files.exists(path) else []
-    return files, sorted(matches, key=natural_key)
+    return sorted(matches, key=natural_key)

@@ -314,7 +314,8 @@ class Dataset(Searching):
         No sample is copied: the files stay where they are. `jinx.convert` turns a saved view into a separate dataset.
 
         Args:
-            path: A name that ends in `.jinx` is one file, any other name a directory of shards.
+            path: A name that ends in `.jinx` is one file, any other name a directory of shards. It may be a URL: then
+                the files that it shows are at URLs too, and those in the same bucket are found from there.
             overwrite: Replace an existing view, in one step when the new one is complete.
             shard_size: Close shards of a directory at about this size: `"512MB"` or bytes; by default 1 GB.
 

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from jinx import _core
 from jinx._arguments import encodable, whole_number
@@ -108,14 +108,30 @@ def shuffle(dataset: D, seed: int | None, *, blocks: bool = False) -> D:
     else:
         seed = operator.index(seed)
     generator = np.random.Generator(np.random.PCG64(seed))
-    order = block_order(dataset, generator) if blocks else generator.permutation(len(dataset))
+    order = block_order(dataset, generator).positions if blocks else generator.permutation(len(dataset))
     shuffled = at(dataset, order)
     shuffled.__dict__["_seed"] = seed
     return shuffled
 
 
-def block_order(dataset: Reader, generator: "np.random.Generator") -> "npt.NDArray[np.int64]":
-    """Blocks of consecutive samples in random order, with the samples of some blocks at a time mixed."""
+class BlockOrder(NamedTuple):
+    """Blocks of consecutive samples in random order, with the samples of some blocks at a time mixed.
+
+    Attributes:
+        positions: All samples; int64 of shape (n,).
+        starts: The first sample of each block; int64 of shape (blocks,).
+        size: Samples of a block.
+        mixed: Blocks whose samples are mixed.
+    """
+
+    positions: "npt.NDArray[np.int64]"
+    starts: "npt.NDArray[np.int64]"
+    size: int
+    mixed: int
+
+
+def block_order(dataset: Reader, generator: "np.random.Generator") -> BlockOrder:
+    """A random order that reads neighbours together."""
     import numpy as np
 
     from jinx._dataset.stored_bytes import stored_bytes
@@ -127,7 +143,7 @@ def block_order(dataset: Reader, generator: "np.random.Generator") -> "npt.NDArr
     order = order[order < count]
     for first in range(0, count, size * _MIXED_BLOCKS):
         generator.shuffle(order[first : first + size * _MIXED_BLOCKS])
-    return order
+    return BlockOrder(order, starts, size, _MIXED_BLOCKS)
 
 
 def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:

@@ -30,7 +30,7 @@ def file_sizes(dataset: Reader, root: _core.Rows) -> list[tuple[int, int]]:
     if root.kind == "mds":
         from jinx.mds._summary import bytes_of, listed_shards
 
-        return [(bytes_of(shards), 0) for shards in listed_shards(root)]
+        return [(bytes_of(shards), 0) for shards in listed_shards(dataset, root)]
     files = dataset._derive(rows=root.whole(), indices=None, columns=None, decoders=None)
     footers: list[dict[str, Any]] = [json.loads(files._footer(i)) for i in range(len(root.paths))]
     return [(int(footer["bytes"]), int(footer["sidecar_bytes"])) for footer in footers]

@@ -106,6 +106,9 @@ def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[st
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
         ValueError: The new name is that of a dataset that the view shows.
     """
+    if is_readable(source) or is_readable(target):
+        _move_over_network(source, target, overwrite=overwrite)
+        return
     parts, target = _checked(source, target, overwrite=overwrite)
     new_bases = _bases_at(parts, target, moved)
     if parts.is_directory:
@@ -147,6 +150,29 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         set_bases(target, new_bases)
 
 
+def _move_over_network(source: str, target: str, *, overwrite: bool) -> None:
+    """Copy a dataset from a URL, to one, or between two, and remove it where it was.
+
+    Raises:
+        MismatchError: The dataset was changed while it was copied; it is not removed.
+    """
+    if source.rstrip("/") == target.rstrip("/"):
+        raise ValueError(f"{target}: this is the dataset itself")
+    if not is_readable(source):
+        _copy_over_network(source, target, overwrite=overwrite)
+        remove(source)
+        return
+    from jinx._files.at_urls import RemoteParts
+    from jinx._object_store import ObjectStore
+
+    store = ObjectStore()
+    before = RemoteParts.of(source, store)
+    _copy_over_network(source, target, overwrite=overwrite)
+    if RemoteParts.of(source, store) != before:
+        raise MismatchError(f"{source}: the dataset was changed while it was copied, so that it is not removed")
+    before.remove(store)
+
+
 def _copy_over_network(source: str, target: str, *, overwrite: bool) -> None:
     """Copy a dataset from a URL, to one, or between two.
 
@@ -178,6 +204,11 @@ def remove(path: str) -> None:
         FileNotFoundError: There is no such dataset.
         OSError: Another process is writing it.
     """
+    if is_readable(path):
+        from jinx._files.at_urls import remove as remove_at_url
+
+        remove_at_url(path)
+        return
     parts = Parts.of(path)
     if parts.is_directory and os.path.islink(parts.path):
         os.unlink(parts.path)

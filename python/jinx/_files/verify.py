@@ -9,6 +9,7 @@ from jinx._directories import has_manifest
 from jinx._open import PLAIN, expand_pattern, look, missing
 from jinx._outputs import output_name
 from jinx._results import Problem, RepairResult
+from jinx._urls import is_readable, is_url, resolved
 from jinx.mds._directories import find_directories
 
 
@@ -25,7 +26,7 @@ def verify(
 
     Args:
         path: A `.jinx` file, a directory of shards (compared with its manifest too), an MDS directory (compared with
-            the hashes in its index), or a pattern.
+            the hashes in its index), a URL of one of these, or a pattern.
         progress: Called with the bytes checked so far and the total bytes; it may raise an error to stop.
         max_value_bytes: A longer value is a problem, as for `jinx.open`; by default 2 GiB (JINX).
 
@@ -37,24 +38,35 @@ def verify(
         FileNotFoundError: The file does not exist.
     """
     name = os.fsdecode(path)
-    names = [name] if look(name) is not None else expand_pattern(name)
+    if is_url(name):
+        name = resolved(name)
+    names = [name] if is_readable(name) or look(name) is not None else expand_pattern(name)
     if not names:
         raise missing(name)
     return [problem for file in names for problem in _verify_one(file, progress, max_value_bytes)]
 
 
 def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None) -> list[Problem]:
+    if is_readable(name):
+        problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
+        return problems or _problems_of_bases(name, progress, max_value_bytes)
     if name.lower().endswith(PLAIN) and _core.sniff(name)[0] == "an empty file":
         return []  # an empty file is valid JSON lines
     directories = find_directories(name)
     if directories is None:
         problems = [Problem(**facts) for facts in _core.verify(name, progress, max_value_bytes)]
         if not problems and (_is_directory(name) or _core.sniff(name)[0] == "a JINX file"):
-            from jinx._views.verify import base_problems
-
-            return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
+            return _problems_of_bases(name, progress, max_value_bytes)
         return problems
     return [Problem(**facts) for directory in directories for facts in _core.mds_verify(directory, progress)]
+
+
+def _problems_of_bases(
+    name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None
+) -> list[Problem]:
+    from jinx._views.verify import base_problems
+
+    return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
 
 
 def _is_directory(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import posixpath
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NotRequired, TypedDict
@@ -118,12 +119,29 @@ def _files(root: _core.Rows) -> list[_File]:
 
 def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
     if is_url(path):
-        return {"entry": {"location": path, "kind": kind, "id": id_, "num_samples": samples}, "line_offsets": None}
+        beside = _beside(path, view) if is_url(view) else {}
+        return {
+            "entry": {**beside, "location": path, "kind": kind, "id": id_, "num_samples": samples},
+            "line_offsets": None,
+        }
+    if is_url(view):
+        raise ValueError(
+            f"{view}: a view at a URL shows datasets at URLs, and {path} is on this machine; copy that first: jinx cp"
+        )
     near, hint = places(path, view)
     for place in (near, hint):
         encodable("the path of a dataset that a view shows,", place)
     entry: Base = {"path": near, "hint": hint, "kind": kind, "id": id_, "num_samples": samples}
     return {"entry": entry, "line_offsets": None}
+
+
+def _beside(url: str, view: str) -> Base:
+    """The place of a base in the same bucket as a view, where readers of the view find it."""
+    (root, _, key), (view_root, _, view_key) = (place.partition("://")[2].partition("/") for place in (url, view))
+    if root != view_root or url.partition("://")[0] != view.partition("://")[0]:
+        return {}  # pyright: ignore[reportReturnType]
+    near = posixpath.relpath(f"/{key}", posixpath.dirname(f"/{view_key}"))
+    return {"path": near, "hint": f"/{root}/{key}"}  # pyright: ignore[reportReturnType]
 
 
 def places(path: str, view: str) -> tuple[str, str]:

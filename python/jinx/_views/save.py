@@ -31,13 +31,13 @@ def save(
     """See `Dataset.save`. Without `meta`, the view keeps the `meta` of the saved views that it shows."""
     target = output_name(path)
     shard_bytes = shard_size_of(target, shard_size)
-    if is_url(target):
-        raise ValueError(f"{target}: a view is saved on this machine; jinx.convert writes its samples at a URL")
     if dataset._transforms:
         raise TypeError(
             "a file cannot hold the functions given to map or with_transform: add their results as columns, "
             "ds.with_columns({'name': function}), or write the samples with jinx.Writer"
         )
+    if is_url(target):
+        return _save_at_url(dataset, target, overwrite=overwrite, meta=meta, shard_bytes=shard_bytes)
     if not overwrite:
         refuse_existing(target)
     beneath = dataset._roots()
@@ -51,6 +51,27 @@ def save(
     with _aborted_on_error(writer):
         _write_own(writer, dataset, beneath[2], typed)
         return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
+
+
+def _save_at_url(
+    dataset: Reader, url: str, *, overwrite: bool, meta: Mapping[str, Any] | None, shard_bytes: int | None
+) -> WriteResult:
+    """Write the view on this machine, and copy it to its URL when it is complete."""
+    from jinx._remote_output import local_output
+
+    beneath = dataset._roots()
+    if any(root.kind == "memory" for root in beneath[0]):
+        raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
+    if url in {path for root in beneath[0] for path in root.paths}:
+        raise ValueError(f"{url} is also an input, which is never changed; choose another name")
+    typed = _core.typed_columns(dataset)
+    place = url if url.endswith(".jinx") else f"{url.rstrip('/')}/shard-00000.jinx"
+    with local_output(url, overwrite=overwrite, options=dataset._options) as path:
+        writer = _writer(dataset, path, beneath, typed, overwrite=True, meta=meta, place=place, shard_bytes=shard_bytes)
+        with _aborted_on_error(writer):
+            _write_own(writer, dataset, beneath[2], typed)
+            done = WriteResult.of(url, {**writer.close(), "rows": len(dataset)})
+    return done
 
 
 def write(

@@ -1,6 +1,5 @@
 """`jinx.verify` of the bases of a saved view."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +7,7 @@ from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.dataset import Dataset
 from jinx._results import Problem
+from jinx._urls import is_url
 from jinx._views.bases import Base, footer_of, is_view
 from jinx.errors import MismatchError, UnsupportedError
 
@@ -16,14 +16,16 @@ _OPTIONS: dict[str, Any] = {"verify": "none"}
 
 def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Problem]:
     """The problems of the bases of a view whose own files are intact; none for any other dataset."""
-    if not is_view(view):
+    if not is_url(view) and not is_view(view):
         return []
     problems: list[Problem] = []
     checked: set[str] = set()
     whole = Dataset(location=view, **_OPTIONS)
+    if not whole._is_saved_view():
+        return []
     for rows in _core.view_files(whole):
         file = whole._derive(rows=rows)
-        problems += _of_file(file._shard_paths[0] if os.path.isdir(view) else view, file, check, checked)  # noqa: PTH112
+        problems += _of_file(view if view.endswith(".jinx") else file._shard_paths[0], file, check, checked)
     return problems
 
 

@@ -1,7 +1,7 @@
 """Finds and opens MDS directories: those with an `index.json`."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from jinx import _core
@@ -78,6 +78,7 @@ def open_directories(
     image_bytes: bool = False,
     allow_unsafe_types: bool | Sequence[str] = False,
     max_value_bytes: int | None = None,
+    storage: Mapping[str, str] | None = None,
 ) -> D:
     """Open MDS directories as one dataset of the class `kind`; see `jinx.open`."""
     unpack = None if cache is None else os.fsdecode(cache)
@@ -92,4 +93,5 @@ def open_directories(
         options["allow_unsafe_types"] = (
             allow_unsafe_types if isinstance(allow_unsafe_types, bool) else list(allow_unsafe_types)
         )
-    return kind(list(directories), io=io, lazy=lazy, verify=verify, max_value_bytes=max_value_bytes, mds=options)
+    far = {"storage": dict(storage)} if storage else {}
+    return kind(list(directories), io=io, lazy=lazy, verify=verify, max_value_bytes=max_value_bytes, mds=options, **far)

@@ -10,13 +10,14 @@ from jinx._core import Reader
 from jinx._dataset.columns import column_names
 from jinx._dataset.summary import path_of, type_summary
 from jinx._results import ColumnInfo, DatasetInfo
+from jinx._urls import is_url
 from jinx.mds._directories import INDEX
 
 
 def describe(dataset: Reader) -> DatasetInfo:
     """Samples, sizes, columns with their encodings, compression and hashes; no shard is opened."""
     [root], _, _ = dataset._roots()
-    shards = [shard for listed in listed_shards(root) for shard in listed]
+    shards = [shard for listed in listed_shards(dataset, root) for shard in listed]
     encodings: dict[str, str] = {}
     for shard in shards:
         for name, encoding in zip(shard.get("column_names", ()), shard.get("column_encodings", ()), strict=False):
@@ -53,18 +54,24 @@ def describe(dataset: Reader) -> DatasetInfo:
     )
 
 
-def listed_shards(root: _core.Rows) -> list[list[dict[str, Any]]]:
+def listed_shards(dataset: Reader, root: _core.Rows) -> list[list[dict[str, Any]]]:
     """The shards in the index of each directory.
 
     Raises:
         MismatchError: The index was changed or replaced since it was opened.
     """
-    texts: list[bytes] = []
-    for directory in root.paths:
-        with open(os.path.join(directory, INDEX), "rb") as file:  # noqa: PTH118, PTH123
-            texts.append(file.read())
+    texts = [_text(os.path.join(directory, INDEX), dataset) for directory in root.paths]  # noqa: PTH118 - also URLs
     root.base_ids()  # compares the files of the indexes
     return [json.loads(text)["shards"] for text in texts]
+
+
+def _text(path: str, dataset: Reader) -> bytes:
+    if is_url(path):
+        from jinx._object_store import ObjectStore
+
+        return ObjectStore(dataset._options.get("storage")).get(path).data
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read()
 
 
 def bytes_of(shards: Sequence[dict[str, Any]]) -> int:

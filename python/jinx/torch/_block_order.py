@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from jinx._core import Reader
-from jinx._dataset.selection import block_order
+from jinx._dataset.selection import BlockOrder, block_order
 
 
 def required_order(shuffle: Any) -> bool:
@@ -20,6 +19,6 @@ def required_order(shuffle: Any) -> bool:
     return isinstance(shuffle, str)
 
 
-def epoch_in_blocks(dataset: Reader, seed: int, epoch: int) -> npt.NDArray[np.int64]:
-    """The positions of all samples in the order of an epoch; int64 of shape (n,)."""
+def epoch_in_blocks(dataset: Reader, seed: int, epoch: int) -> BlockOrder:
+    """The order of an epoch."""
     return block_order(dataset, np.random.Generator(np.random.PCG64([seed, epoch])))

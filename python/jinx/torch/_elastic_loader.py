@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from jinx._dataset.dataset import Dataset
+from jinx._dataset.selection import BlockOrder
 from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
 from jinx.errors import InvalidError
@@ -113,7 +113,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
             plan = make_plan(dataset, tokens_per_batch, strategy="next_fit", oversize="error", seed=order)
         chosen = dataset if columns is None else dataset.select_columns(columns)
         self._pads = remainder == "pad"
-        self._order: tuple[int | None, npt.NDArray[np.int64]] = None, np.empty(0, dtype=np.int64)
+        self._order: tuple[int, BlockOrder] | None = None
         self.skipped: list[Exception] = []
         super().__init__(
             chosen if decode is None else chosen.decode(decode),
@@ -149,10 +149,20 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         return positions if self._seed_of_blocks is None else self._in_blocks(positions, self._seed_of_blocks)
 
     def _in_blocks(self, positions: list[int], seed: int) -> list[int]:
-        epoch, order = self._order
-        if epoch != self.epoch:
-            epoch, order = self._order = self.epoch, epoch_in_blocks(self.dataset, seed, self.epoch)
-        return order[positions].tolist()
+        return self._order_of_epoch(seed).positions[positions].tolist()
+
+    def _order_of_epoch(self, seed: int) -> BlockOrder:
+        if self._order is None or self._order[0] != self.epoch:
+            self._order = self.epoch, epoch_in_blocks(self.dataset, seed, self.epoch)
+        return self._order[1]
+
+    def _blocks(self, schedule: Any) -> tuple[list[int], int, int, int, int] | None:
+        if self._seed_of_blocks is None or not len(self.dataset):
+            return None
+        order = self._order_of_epoch(self._seed_of_blocks)
+        batches = len(self._whole)
+        read = len(self.dataset) * (batches - len(schedule)) // batches if batches else 0
+        return order.starts.tolist(), order.size, order.mixed, read, self.world_size
 
     def state_dict(self) -> dict[str, Any]:
         """See `ScheduledLoader.state_dict`."""

@@ -15,6 +15,7 @@ from jinx._dataset.added_identity import identity_with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.decode_media import DecodeSpec
 from jinx._dataset.identity import require_identity
+from jinx._dataset.selection import BlockOrder
 from jinx.errors import InvalidError
 from jinx.torch._block_order import epoch_in_blocks, required_order
 from jinx.torch._collate import collate
@@ -156,9 +157,11 @@ class Loader:
             if self._generator_state is None:
                 self._generator_state = self.generator.get_state()
             self.generator.set_state(self._generator_state)
-        batches = islice(iter(self._indices()), resume_after, None)
+        blocks = self._blocks()
+        batches = islice(iter(self._indices(blocks)), resume_after, None)
         depth = self.prefetch_factor * self.num_workers
-        for outcomes in Batches(self.dataset, batches, None, self.num_workers, depth):
+        ahead = blocks and (blocks.starts.tolist(), blocks.size, blocks.mixed, resume_after * (self.batch_size or 1), 1)
+        for outcomes in Batches(self.dataset, batches, None, self.num_workers, depth, ahead):
             samples = self._checked(outcomes)
             batch = self._finished(samples) if samples else None
             # The batch is counted only now: a batch that raised was not received, and the next loader begins with it.
@@ -246,7 +249,11 @@ class Loader:
         except (TypeError, RuntimeError) as error:
             raise InvalidError(f"this state is damaged: it holds no state of a generator ({error})") from error
 
-    def _indices(self) -> Iterable[Sequence[int]]:
+    def _blocks(self) -> BlockOrder | None:
+        is_by_blocks = self.shuffle == "blocks" and len(self.dataset) > 0
+        return epoch_in_blocks(self.dataset, self.seed, self.epoch) if is_by_blocks else None
+
+    def _indices(self, blocks: BlockOrder | None) -> Iterable[Sequence[int]]:
         """The batches of one epoch as lists of indices."""
         if self.batch_sampler is not None:
             return self.batch_sampler
@@ -257,8 +264,8 @@ class Loader:
             order = range(len(self.dataset))
         elif self.generator is not None:
             order = RandomSampler(self.dataset, generator=self.generator)
-        elif self.shuffle == "blocks":
-            order = epoch_in_blocks(self.dataset, self.seed, self.epoch)
+        elif blocks is not None:
+            order = blocks.positions
         else:
             import numpy as np
 

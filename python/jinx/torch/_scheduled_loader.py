@@ -218,10 +218,15 @@ class ScheduledLoader(Generic[R]):
                 yield list(itertools.chain.from_iterable(packs))
 
         depth = self.prefetch_factor * self.num_workers
-        for outcomes in Batches(self.dataset, wanted(), None, self.num_workers, depth):
+        for outcomes in Batches(self.dataset, wanted(), None, self.num_workers, depth, self._blocks(schedule)):
             remaining = iter(outcomes)
             result = self._make([list(itertools.islice(remaining, size)) for size in sizes.popleft()])
             yield self._in_pinned(result) if self.pin_memory and torch.cuda.is_available() else result
+
+    def _blocks(self, schedule: "PackSchedule") -> tuple[list[int], int, int, int, int] | None:
+        """The blocks that an epoch is read by, for `Batches`."""
+        del schedule
+        return None
 
     def _in_pinned(self, batch: Any) -> Any:
         return batch.pin_memory() if hasattr(batch, "pin_memory") else pinned(batch)
@@ -307,7 +312,7 @@ class _ReadInProcess(TorchDataset[Any]):
     def __getitem__(self, packs: Positions) -> Any:
         try:
             dataset = self._opened
-            return self._make([self._read(dataset, pack) for pack in packs])
+            return self._make(self._together(dataset, packs) or [self._read(dataset, pack) for pack in packs])
         except Exception as error:  # noqa: BLE001 - raised in the loop
             return _Failed(error)
 
@@ -316,6 +321,14 @@ class _ReadInProcess(TorchDataset[Any]):
         if "_dataset" not in self.__dict__:
             self._dataset = pickle.loads(self._pickled)  # noqa: S301 - what this program has pickled
         return self._dataset
+
+    def _together(self, dataset: Dataset, packs: Positions) -> list[list[tuple[int, Any]]] | None:
+        """The samples of all packs, read by one call; None if one of them cannot be read."""
+        try:
+            samples = iter(dataset.take(list(itertools.chain.from_iterable(packs))))
+        except Exception:  # noqa: BLE001 - found out sample by sample
+            return None
+        return [[(position, next(samples)) for position in pack] for pack in packs]
 
     def _read(self, dataset: Dataset, pack: list[int]) -> list[tuple[int, Any]]:
         try:

@@ -8,6 +8,7 @@ use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
 use jinx_convert::arrow::united_text;
 use jinx_core::events::Sink;
+use jinx_core::io::Density;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, merge};
 use jinx_format::meta::Meta;
@@ -128,13 +129,13 @@ impl Rows for ConcatRows {
         }))
     }
 
-    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool, density: Density) {
         for (i, part) in self.parts.iter().enumerate() {
             let (start, end) = (self.starts[i], self.starts[i + 1]);
             let own = positions.iter().filter(|position| (start..end).contains(position));
             let own: Vec<u64> = own.map(|position| position - start).collect();
             if !own.is_empty() {
-                part.will_need(&own, wanted);
+                part.will_need(&own, wanted, density);
             }
         }
     }

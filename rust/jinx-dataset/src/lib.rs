@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bases;
+pub mod blocks_ahead;
 pub mod browse;
 mod column_data;
 mod column_rows;
@@ -43,6 +44,7 @@ pub use located::{Located, Walk};
 pub use location::{Contents, Location, mds_directory};
 pub use open::{Bases, FileIdentity, Options, open, open_files};
 pub use projection::Projection;
+pub use remote::verify_at;
 pub use rows::{ArrowTypes, Roots, Rows};
 pub use saved_view::over_bases;
 pub use touched::Touched;

@@ -8,6 +8,7 @@ use crate::projection::Projection;
 use arrow_schema::Field;
 use jinx_convert::arrow::MediaPath;
 use jinx_core::events::Sink;
+use jinx_core::io::Density;
 use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;
 use jinx_format::expression::filter_shard::RowFilter;
@@ -246,8 +247,9 @@ pub trait Rows: Send + Sync {
     }
 
     /// The columns that `wanted` selects of the samples at `positions` will be read soon: what is not on this machine is
-    /// fetched now, with few requests. This does not fail: reading reports the error.
-    fn will_need(&self, _positions: &[u64], _wanted: &dyn Fn(&str) -> bool) {}
+    /// fetched now, with few requests; with that around them, if they are dense. This does not fail: reading reports the
+    /// error.
+    fn will_need(&self, _positions: &[u64], _wanted: &dyn Fn(&str) -> bool, _density: Density) {}
 
     /// Reads all files on other machines once, so that the cache on this machine has them; returns the number of bytes.
     ///

@@ -13,6 +13,7 @@ use arrow_schema::{DataType, Field, Schema};
 use jinx_convert::arrow::{InferOptions, SchemaInference, schema_text};
 use jinx_core::checked_math::to_u64;
 use jinx_core::events::Sink;
+use jinx_core::io::Density;
 use jinx_core::value::TreeBuilder;
 use jinx_core::{Error, Result};
 use jinx_format::expression::filter_shard::RowFilter;
@@ -393,10 +394,10 @@ impl Rows for ViewRows {
         base.map_or(positions.len(), |base| self.base.taken_together(&base))
     }
 
-    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool, density: Density) {
         let base: Result<Vec<u64>> = positions.iter().map(|i| self.positions.get(*i)).collect();
         if let Ok(base) = base {
-            self.base.will_need(&base, &|name| wanted(name) && self.shows(name));
+            self.base.will_need(&base, &|name| wanted(name) && self.shows(name), density);
         }
     }
 

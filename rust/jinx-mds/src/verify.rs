@@ -16,7 +16,19 @@ const MAX_PER_SHARD: usize = 100;
 /// # Errors
 /// `Io` for an index that cannot be read; errors of `progress`.
 pub fn verify(path: &Path, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Vec<Problem>> {
-    let options = Options { hashes: Hashes::All, unpack: Unpack::Memory, ..Options::default() };
+    verify_with(path, Options::default(), progress)
+}
+
+/// Like [`verify`], with the caller's options, for instance for a directory at a URL.
+///
+/// # Errors
+/// The errors of [`verify`]; errors of the store.
+pub fn verify_with(
+    path: &Path,
+    options: Options,
+    progress: &mut dyn FnMut(u64, u64) -> Result<()>,
+) -> Result<Vec<Problem>> {
+    let options = Options { hashes: Hashes::All, unpack: Unpack::Memory, ..options };
     let directory = match Directory::open(vec![path.to_owned()], options) {
         Ok(directory) => directory,
         Err(error) if error.cause().is_about_data() => return Ok(vec![Problem::of(&error, path)]),

@@ -10,6 +10,7 @@
 //! or lost half of its bytes in a power cut, is fetched again. So nothing is synced.
 
 use crate::cache_size::Size;
+use crate::process::locked;
 use crate::spans::ObjectId;
 use bytes::Bytes;
 use jinx_core::checked_math::to_u64;
@@ -21,9 +22,13 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 use twox_hash::XxHash3_64;
 
 const VERSION: &str = "v1";
+/// A cache that had no room may have some after this time.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Length and checksum at the end of a chunk.
 const TRAILER_BYTES: usize = 16;
 
@@ -33,6 +38,8 @@ pub struct Cache {
     /// With the version.
     root: PathBuf,
     size: Size,
+    /// When it last had no room for a chunk.
+    refused: Mutex<Option<Instant>>,
 }
 
 /// What a cache holds.
@@ -82,7 +89,7 @@ impl Cache {
             return Err(Error::invalid(what).in_file(directory));
         }
         let size = Size::open(&root, limit).map_err(named)?;
-        Ok(Self { root, size })
+        Ok(Self { root, size, refused: Mutex::default() })
     }
 
     fn object(&self, object: ObjectId) -> PathBuf {
@@ -141,6 +148,11 @@ impl Cache {
         self.chunk(object, number).exists()
     }
 
+    /// Whether a chunk would probably be kept.
+    pub(crate) fn has_room(&self) -> bool {
+        locked(&self.refused).is_none_or(|time| time.elapsed() > LOOK_AGAIN)
+    }
+
     /// Claims a chunk, to write it.
     pub(crate) fn claim(&self, object: ObjectId, number: u64) -> Claimed {
         let target = self.chunk(object, number);
@@ -168,6 +180,7 @@ impl Cache {
     pub(crate) fn write(&self, claim: Claim, bytes: &[u8]) {
         let total = to_u64(bytes.len() + TRAILER_BYTES);
         if !self.size.reserve(total, &claim.file) {
+            *locked(&self.refused) = Some(Instant::now());
             return claim.release();
         }
         if claim.write(bytes).is_err() {

@@ -1,7 +1,7 @@
 //! Copies objects to files of this machine.
 
 use crate::access_pattern::CHUNK_BYTES;
-use jinx_core::io::Blocks;
+use jinx_core::io::{Blocks, Density};
 use jinx_core::{Error, Result};
 use std::fs::File;
 use std::io::Write;
@@ -30,7 +30,8 @@ fn copy(blocks: &dyn Blocks, file: &mut File, path: &Path) -> Result<()> {
     let mut start = 0;
     while start < length {
         let ahead = (1..CHUNKS_AT_ONCE).map(|count| chunk(start.saturating_add(count * CHUNK_BYTES)));
-        blocks.will_need(&ahead.filter(|range| range.start < range.end).collect::<Vec<_>>());
+        let ahead: Vec<_> = ahead.filter(|range| range.start < range.end).collect();
+        blocks.will_need(&ahead, Density::Sparse);
         let range = chunk(start);
         start = range.end;
         file.write_all(&blocks.read(range)?).map_err(|error| Error::io(path, &error))?;

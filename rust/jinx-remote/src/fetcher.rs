@@ -1,5 +1,6 @@
 //! Asks stores for ranges of objects, and compares every answer with the version that was opened.
 
+use crate::access_pattern::CHUNK_BYTES;
 use crate::chunk::CachedChunk;
 use crate::client::connect;
 use crate::failure::{failure, replaced};
@@ -9,13 +10,21 @@ use crate::settings::Settings;
 use crate::spans::{ObjectId, Span};
 use crate::statistics::{COUNTERS, Counters};
 use bytes::Bytes;
+use futures_util::future::{Either, select};
 use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
 use twox_hash::XxHash3_128;
+
+const TURNS_OF_CHUNK: usize = 4;
+/// Shorter ranges are asked for again when they take long.
+const HEDGED_BYTES: u64 = 1 << 20;
 
 /// One object of a store.
 #[derive(Debug, Clone)]
@@ -149,9 +158,35 @@ impl Origin {
 
     /// Fetches a range, when it is its turn.
     pub(crate) async fn fetch(self, range: Range<u64>) -> Result<Bytes> {
-        let _turn = Arc::clone(&self.process.requests).acquire_owned().await;
-        fetch(self.client, self.key, &self.pinned, range).await
+        let _turn = self.process.turns.next(turns_of(&range)).await;
+        let first = fetch(Arc::clone(&self.client), self.key.clone(), &self.pinned, range.clone());
+        if range.end - range.start > HEDGED_BYTES {
+            return first.await;
+        }
+        let (latency, started) = (&self.process.latency, Instant::now());
+        let mut first = pin!(first);
+        let usual = latency.usual().unwrap_or(Duration::MAX);
+        let answer = match timeout(usual, &mut first).await {
+            Ok(answer) => answer,
+            Err(_) if latency.may_hedge() => {
+                Counters::add(&COUNTERS.hedges, 1);
+                let second = pin!(fetch(self.client, self.key, &self.pinned, range));
+                match select(first, second).await {
+                    Either::Left((Ok(bytes), _)) | Either::Right((Ok(bytes), _)) => Ok(bytes),
+                    Either::Left((Err(_), other)) => other.await,
+                    Either::Right((Err(_), other)) => other.await,
+                }
+            }
+            Err(_) => first.await,
+        };
+        latency.see(started.elapsed());
+        answer
     }
+}
+
+/// How many of the requests under way a range counts for: 16 chunks use up a network as 64 small ranges do.
+fn turns_of(range: &Range<u64>) -> usize {
+    if range.end - range.start >= CHUNK_BYTES / 2 { TURNS_OF_CHUNK } else { 1 }
 }
 
 /// Fetches a span in the background; who waits for it gets the bytes or the error. A span that is a chunk goes through

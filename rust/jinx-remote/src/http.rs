@@ -1,16 +1,21 @@
 //! The HTTP client of all stores: bounded waits, safe redirects, counted requests.
 
+use crate::process::Process;
 use crate::settings::Settings;
 use crate::statistics::{COUNTERS, Counters};
+use crate::tls::configuration;
 use async_trait::async_trait;
+use chrono::DateTime;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::StatusCode;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::{Attempt, Policy};
+use rustls::ClientConfig;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 const MAX_REDIRECTS: usize = 5;
 /// Machines of a cloud have their credentials here; elsewhere nobody answers.
@@ -20,13 +25,19 @@ const METADATA_TIME: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Connector {
     stall_time: Duration,
+    /// The most of a pause that a store may ask for.
+    longest_pause: Duration,
     /// What the `Authorization` header of all requests says. It is not sent to the hosts of redirects.
     authorization: Option<HeaderValue>,
 }
 
 impl Connector {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { stall_time: settings.stall_time, authorization: None }
+        Self {
+            stall_time: settings.stall_time,
+            longest_pause: if settings.retries == 0 { Duration::ZERO } else { settings.retry_time },
+            authorization: None,
+        }
     }
 
     /// Sends a token with every request.
@@ -39,11 +50,10 @@ impl Connector {
         self
     }
 
-    fn client(&self) -> reqwest::Result<reqwest::Client> {
-        // Fails if another part of the program has chosen a provider, which is then used.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+    fn client(&self, tls: ClientConfig) -> reqwest::Result<reqwest::Client> {
         reqwest::Client::builder()
             .http1_only()
+            .tls_backend_preconfigured(tls)
             .connect_timeout(self.stall_time)
             // There is no limit on the whole body, which may be long: only on waiting for its next part.
             .read_timeout(self.stall_time)
@@ -57,7 +67,9 @@ impl Connector {
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         let generic = |source| object_store::Error::Generic { store: "HTTP", source };
-        self.client().map(|client| HttpClient::new(Counting(client))).map_err(|error| generic(error.into()))
+        let tls = configuration().map_err(|error| generic(error.into()))?;
+        let client = self.client(tls).map_err(|error| generic(error.into()))?;
+        Ok(HttpClient::new(Counting { client, longest_pause: self.longest_pause }))
     }
 }
 
@@ -95,7 +107,10 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
 }
 
 #[derive(Debug)]
-struct Counting(reqwest::Client);
+struct Counting {
+    client: reqwest::Client,
+    longest_pause: Duration,
+}
 
 #[async_trait]
 impl HttpService for Counting {
@@ -103,12 +118,12 @@ impl HttpService for Counting {
         Counters::add(&COUNTERS.requests, 1);
         let answer = if request.uri().host() == Some(METADATA_HOST) {
             let silent = || std::io::Error::other("no metadata endpoint answers here");
-            tokio::time::timeout(METADATA_TIME, self.0.call(request))
+            tokio::time::timeout(METADATA_TIME, self.client.call(request))
                 .await
                 // A kind that is not tried again.
                 .unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Unknown, silent())))
         } else {
-            self.0.call(request).await
+            self.client.call(request).await
         };
         if answer
             .as_ref()
@@ -116,7 +131,37 @@ impl HttpService for Counting {
         {
             Counters::add(&COUNTERS.failures, 1);
         }
+        if let (Ok(answer), Ok(process)) = (&answer, Process::here()) {
+            match is_overloaded(answer.status()) {
+                true => {
+                    process.turns.complain();
+                    // The request is repeated when the pause is over.
+                    if let Some(pause) = pause_of(answer.headers()) {
+                        tokio::time::sleep(pause.min(self.longest_pause)).await;
+                    }
+                }
+                false => process.turns.praise(),
+            }
+        }
         answer
+    }
+}
+
+/// Whether a store says that it gets too many requests.
+fn is_overloaded(status: StatusCode) -> bool {
+    matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+}
+
+/// The pause that an answer asks for: a number of seconds, or a time.
+fn pause_of(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    match text.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => {
+            let time = DateTime::parse_from_rfc2822(text).ok()?;
+            let now = UNIX_EPOCH.elapsed().ok()?;
+            Duration::from_secs(u64::try_from(time.timestamp()).ok()?).checked_sub(now)
+        }
     }
 }
 
@@ -135,5 +180,22 @@ mod tests {
             assert!(!is_private(host), "{host}");
         }
         assert!(is_this_machine("127.0.0.2") && !is_this_machine("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_pause_is_a_number_of_seconds_or_a_time() {
+        let pause = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+            pause_of(&headers)
+        };
+        assert_eq!(pause(" 120 "), Some(Duration::from_secs(120)));
+        assert_eq!(pause("Wed, 21 Oct 2015 07:28:00 GMT"), None, "it is over");
+        let long = pause("Wed, 21 Oct 2215 07:28:00 GMT");
+        assert!(long.is_some_and(|pause| pause > Duration::from_secs(3600)));
+        for text in ["soon", "-1", "", "1e99"] {
+            assert_eq!(pause(text), None, "{text:?}");
+        }
+        assert_eq!(pause_of(&HeaderMap::new()), None);
     }
 }

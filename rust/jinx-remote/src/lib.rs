@@ -15,6 +15,7 @@ mod client;
 mod download;
 mod failure;
 mod fetcher;
+mod hedge;
 mod http;
 mod location;
 mod mark;
@@ -25,6 +26,8 @@ mod settings;
 mod spans;
 mod statistics;
 mod store;
+mod tls;
+mod turns;
 mod upload;
 
 pub use cache::{Cache, CacheContents};

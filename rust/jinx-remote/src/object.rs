@@ -12,7 +12,7 @@ use crate::store::wait_for;
 use bytes::Bytes;
 use jinx_core::checked_math::to_usize;
 use jinx_core::io::runs::runs;
-use jinx_core::io::{Blocks, Version};
+use jinx_core::io::{Blocks, Density, Version};
 use jinx_core::{Error, Result};
 use object_store::ObjectStoreExt;
 use std::fs::File;
@@ -154,6 +154,51 @@ impl RemoteObject {
         runs(&wanted, GAP_BYTES, CHUNK_BYTES).into_iter().map(|run| run.range).collect()
     }
 
+    /// Ranges most of whose neighbours are read too, in large pieces: by chunks if the cache keeps them for the reads of the
+    /// rest, and otherwise only what is needed now.
+    fn planned_densely(&self, process: &Process, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+        let wanted = ranges.iter().filter(|range| range.start < range.end && self.at_end(range).is_none());
+        let wanted: Vec<_> = wanted.map(|range| planned(range, self.pinned.size)).collect();
+        let runs = runs(&wanted, GAP_BYTES, u64::MAX).into_iter();
+        let mut planned: Vec<Range<u64>> = Vec::new();
+        for piece in runs.flat_map(|run| pieces(&run.range)) {
+            if process.spans.find(self.id, &piece).is_some() {
+                continue;
+            }
+            let chunk = self.chunk_of(&piece);
+            let number = CachedChunk::number(&chunk);
+            let range = match &self.cache {
+                Some(_) if locked(&process.chunks).is_whole(self.id, number) => continue,
+                Some(cache) if cache.has_room() || cache.has(self.id, number) => chunk,
+                _ => piece,
+            };
+            if planned.last() != Some(&range) {
+                planned.push(range);
+            }
+        }
+        planned
+    }
+
+    /// The bytes of a range that is neither in one span nor in one chunk, if all of them are in memory, on their way, or in
+    /// the cache.
+    fn in_pieces(&self, process: &'static Process, range: &Range<u64>) -> Result<Option<Bytes>> {
+        let mut bytes = Vec::new();
+        for piece in pieces(range) {
+            let found = match process.spans.find(self.id, &piece) {
+                Some(span) => span.part(&piece)?,
+                None => match self.in_cache(process, &piece) {
+                    Some(found) => found,
+                    None => return Ok(None),
+                },
+            };
+            if found.len() == to_usize(range.end - range.start, "a length")? {
+                return Ok(Some(found));
+            }
+            bytes.extend_from_slice(&found);
+        }
+        Ok(Some(Bytes::from(bytes)))
+    }
+
     fn gathered(parts: &[Part]) -> Result<Bytes> {
         if let [(span, range)] = parts {
             return span.part(range);
@@ -167,6 +212,13 @@ impl RemoteObject {
         }
         Ok(Bytes::from(bytes))
     }
+}
+
+/// Memory that holds what an epoch by blocks reads at the same time.
+const DENSE_BYTES: u64 = 384 << 20;
+
+fn is_one_piece(range: &Range<u64>) -> bool {
+    range.start / CHUNK_BYTES == (range.end - 1) / CHUNK_BYTES
 }
 
 /// A range in pieces that are requested at the same time, and are chunks except at its ends.
@@ -208,6 +260,11 @@ impl Blocks for RemoteObject {
         let expected = self.pattern.see(&range, self.pinned.size);
         let parts = match process.spans.find(self.id, &range) {
             Some(span) => vec![(span, range)],
+            None if !is_one_piece(&range)
+                && let Some(bytes) = self.in_pieces(process, &range)? =>
+            {
+                return Ok(bytes);
+            }
             None => {
                 // What is read in order is read by chunks.
                 if !CachedChunk::is_one(&expected.range, self.pinned.size)
@@ -226,7 +283,7 @@ impl Blocks for RemoteObject {
 
     fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         // Neighbours are one request, and all requests are on their way before the first is waited for.
-        self.will_need(ranges);
+        self.will_need(ranges, Density::Sparse);
         ranges.iter().map(|range| self.read(range.clone())).collect()
     }
 
@@ -236,9 +293,16 @@ impl Blocks for RemoteObject {
             || Process::here().is_ok_and(|process| process.spans.find(self.id, &byte).is_some())
     }
 
-    fn will_need(&self, ranges: &[Range<u64>]) {
+    fn will_need(&self, ranges: &[Range<u64>], density: Density) {
         let Ok(process) = Process::here() else { return };
-        for range in self.planned(process, ranges) {
+        // Without a cache, what was fetched for later reads would be forgotten before.
+        let is_dense = density == Density::Dense
+            && (self.cache.is_some() || self.target.settings.memory_bytes >= DENSE_BYTES);
+        let planned = match is_dense {
+            true => self.planned_densely(process, ranges),
+            false => self.planned(process, ranges),
+        };
+        for range in planned {
             self.begin(process, &range);
         }
     }

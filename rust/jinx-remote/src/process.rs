@@ -5,16 +5,15 @@
 
 use crate::chunk::ChunksSeen;
 use crate::failure::no_thread;
+use crate::hedge::Latency;
 use crate::spans::Spans;
+use crate::turns::Turns;
 use jinx_core::Result;
 use object_store::ObjectStore;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Semaphore, oneshot};
-
-/// Requests under way at once.
-const REQUESTS: usize = 64;
+use tokio::sync::oneshot;
 
 pub(crate) struct Process {
     id: u32,
@@ -22,7 +21,8 @@ pub(crate) struct Process {
     /// By what they depend on, hashed.
     pub(crate) clients: Mutex<HashMap<u128, Arc<dyn ObjectStore>>>,
     pub(crate) spans: Spans,
-    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) turns: Turns,
+    pub(crate) latency: Latency,
     pub(crate) chunks: Mutex<ChunksSeen>,
     /// The process that was forked from this one.
     child: OnceLock<Box<Self>>,
@@ -64,7 +64,8 @@ impl Process {
             runtime: handle,
             clients: Mutex::default(),
             spans: Spans::default(),
-            requests: Arc::new(Semaphore::new(REQUESTS)),
+            turns: Turns::default(),
+            latency: Latency::default(),
             chunks: Mutex::default(),
             child: OnceLock::new(),
             _alive: alive,

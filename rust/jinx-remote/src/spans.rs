@@ -1,5 +1,6 @@
 //! Bytes of objects in memory, or on their way: each is asked for once, and any number of threads wait for it.
 
+use crate::access_pattern::CHUNK_BYTES;
 use crate::process::locked;
 use bytes::Bytes;
 use jinx_core::checked_math::to_usize;
@@ -113,9 +114,12 @@ impl Kept {
     }
 
     fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
-        let before = self.objects.get(&object)?.range(..=range.start).rev().take(LOOKED_AT);
+        let spans = self.objects.get(&object)?;
+        let before = spans.range(..=range.start).rev().take(LOOKED_AT).map(|(_, span)| span);
+        // Its chunk may begin before many small spans.
+        let chunk = spans.get(&(range.start / CHUNK_BYTES * CHUNK_BYTES));
         let covers = |span: &&Arc<Span>| span.range.end >= range.end && !span.has_failed();
-        before.map(|(_, span)| span).find(covers).cloned()
+        before.chain(chunk).find(covers).cloned()
     }
 
     fn add(&mut self, object: ObjectId, range: Range<u64>, limit: u64) -> Arc<Span> {

@@ -26,8 +26,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// The end of an object that is fetched when it is opened: its footer, or its index and columns.
-const END_BYTES: u64 = 1 << 20;
+/// The end of a main file that is fetched when it is opened: its footer, and its rows if they are few.
+const END_BYTES: u64 = 128 << 10;
+/// The end of a sidecar: its index and columns if they are short.
+const SIDECAR_END_BYTES: u64 = 512 << 10;
 /// The header of a sidecar.
 const HEAD_BYTES: u64 = 64;
 /// How long a caller waits before it looks whether the program wants to stop.
@@ -113,9 +115,10 @@ impl RemoteStore {
         // Azure has none.
         let has_suffix_ranges = target.url.scheme != Scheme::Az;
         let has_header = is_sidecar(url);
+        let most = if has_header { SIDECAR_END_BYTES } else { END_BYTES };
         let (sender, receiver) = channel();
         process.runtime.spawn(async move {
-            let end = fetch_end(Arc::clone(&client), key.clone(), END_BYTES, has_suffix_ranges);
+            let end = fetch_end(Arc::clone(&client), key.clone(), most, has_suffix_ranges);
             let opened = match has_header {
                 false => end.await.map(|(pinned, tail, bytes)| (pinned, Bytes::new(), tail, bytes)),
                 true => {

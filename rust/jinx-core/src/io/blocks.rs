@@ -62,14 +62,24 @@ pub trait Blocks: Debug + Send + Sync {
     /// Whether reading the byte at `offset` would not wait. When in doubt, `false`.
     fn is_cached(&self, offset: u64) -> bool;
 
-    /// These ranges will be read soon: they may be fetched now. This neither waits nor fails.
-    fn will_need(&self, ranges: &[Range<u64>]);
+    /// These ranges will be read soon: they may be fetched now, in larger pieces if they are dense. This neither waits nor
+    /// fails.
+    fn will_need(&self, ranges: &[Range<u64>], density: Density);
 
     /// The bytes of a range do not match a checksum: copies of them that are kept must not be used again.
     fn forget(&self, _range: Range<u64>) {}
 
     /// All bytes, if they are mapped into memory.
     fn as_mapped(&self) -> Option<Bytes>;
+}
+
+/// Whether most of the bytes around some ranges will be read too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Density {
+    /// Not as far as is known.
+    Sparse,
+    /// They will, and soon.
+    Dense,
 }
 
 /// Tells one state of some bytes from another.

@@ -1,6 +1,6 @@
 //! A file of this machine.
 
-use super::blocks::{Blocks, Version};
+use super::blocks::{Blocks, Density, Version};
 use super::kernel_advice::{expect_reads, is_cached};
 use super::local_disk::is_remote;
 use super::map::Map;
@@ -245,7 +245,7 @@ impl Blocks for LocalFile {
         }
     }
 
-    fn will_need(&self, ranges: &[Range<u64>]) {
+    fn will_need(&self, ranges: &[Range<u64>], _: Density) {
         let Handle::Held(file) = &self.handle else { return };
         for run in runs(ranges, ADVICE_GAP_BYTES, u64::MAX) {
             expect_reads(file, run.range);

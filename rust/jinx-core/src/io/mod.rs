@@ -38,7 +38,7 @@ mod tests;
 
 pub use access::Access;
 pub use append::DirectoryAppend;
-pub use blocks::{Blocks, Version};
+pub use blocks::{Blocks, Density, Version};
 pub use dataset_lock::{DirectoryLock, PairLock};
 pub use directory::DirectoryWriter;
 pub use directory_contents::Contents;

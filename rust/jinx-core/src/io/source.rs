@@ -1,9 +1,9 @@
 //! An immutable file of a dataset, read at offsets: [`Blocks`] with the name that errors give.
 
 use super::access::ACCESS_VARIABLE;
-use super::blocks::{Blocks, Version};
+use super::blocks::{Blocks, Density, Version};
 use super::local_file::LocalFile;
-use super::store::url_of;
+use super::store::{Store, joined, url_of};
 use super::{Access, UninitSlice};
 use crate::checked_math::{range_within, to_u64, to_usize};
 use crate::error::{Cause, Error, Result};
@@ -55,6 +55,23 @@ impl Source {
             LocalFile::open(absolute(&joined).unwrap_or(joined), access)
         };
         open().map(|file| Self::of(Box::new(file), path)).map_err(|error| error.in_file(path))
+    }
+
+    /// Like [`Source::open_from`], for a path that may be a URL, which `store` opens.
+    ///
+    /// # Errors
+    /// The errors of [`Source::open`]; `Unsupported` for a URL without a store; errors of the network and of the store.
+    pub fn open_anywhere(
+        store: Option<&dyn Store>,
+        base: &Path,
+        path: &Path,
+        access: Access,
+    ) -> Result<Self> {
+        let place = joined(base, path);
+        let Some(url) = url_of(&place) else { return Self::open_from(base, path, access) };
+        let refused = || Error::unsupported("this is a URL; only local files are read here");
+        let open = || store.ok_or_else(refused)?.open(url);
+        Ok(Self::of(open().map_err(|error| error.in_file(&place))?, place))
     }
 
     /// Bytes from anywhere, with the name to give them in errors.
@@ -198,10 +215,10 @@ impl Source {
 
     /// These ranges will be read soon. Ranges outside the file are ignored, because reading them reports the
     /// error.
-    pub fn will_need(&self, ranges: &[Range<u64>]) {
+    pub fn will_need(&self, ranges: &[Range<u64>], density: Density) {
         let inside = ranges.iter().map(|range| range.start..range.end.min(self.length));
         let inside: Vec<_> = inside.filter(|range| range.start < range.end).collect();
-        self.blocks.will_need(&inside);
+        self.blocks.will_need(&inside, density);
     }
 
     #[inline]

@@ -10,7 +10,13 @@ use std::path::PathBuf;
 /// compressed as files.
 pub fn options(open: &OpenOptions) -> Options {
     let hashes = if open.verify >= Verify::Full { Hashes::Packed } else { Hashes::None };
-    Options { access: open.access, limits: open.limits, hashes, ..Options::default() }
+    Options {
+        access: open.access,
+        limits: open.limits,
+        hashes,
+        store: open.store.clone(),
+        ..Options::default()
+    }
 }
 
 /// Opens directories as one sequence; reads only their indexes.

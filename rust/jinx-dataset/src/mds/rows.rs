@@ -102,8 +102,13 @@ impl Rows for MdsRows {
             Hashes::All => Hashes::All,
             _ => super::options(options).hashes,
         };
-        let options =
-            Options { access: options.access, limits: options.limits, hashes, ..before.options.clone() };
+        let options = Options {
+            access: options.access,
+            limits: options.limits,
+            hashes,
+            store: options.store.clone().or_else(|| before.options.store.clone()),
+            ..before.options.clone()
+        };
         let directory = Directory::open(paths, options)?;
         if directory.identities() != before.identities() {
             let changed = Error::mismatch("the files changed since they were first opened; open them again");

@@ -2,12 +2,12 @@
 
 use crate::shards::shard_list::Shards;
 use jinx_core::Result;
-use jinx_core::io::Source;
+use jinx_core::io::{Density, Source};
 use jinx_format::read::range_plan::RangePlan;
 use std::collections::BTreeMap;
 
 /// The columns that `wanted` selects of the samples at `positions` will be read soon.
-pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -> bool, density: Density) {
     if !shards.has_far() {
         return;
     }
@@ -22,8 +22,8 @@ pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -
     let far = rows.iter().filter_map(|(at, rows)| shards.shard(*at).ok().map(|shard| shard.plan(rows)));
     let plans: Vec<RangePlan<'_>> = far.collect();
     // The requests of all shards are on their way before the answer to one is read.
-    plans.iter().for_each(RangePlan::expect_lines);
-    plans.iter().for_each(|plan| plan.expect_values(wanted));
+    plans.iter().for_each(|plan| plan.expect_lines(density));
+    plans.iter().for_each(|plan| plan.expect_values(wanted, density));
 }
 
 /// Bytes that are read at once.

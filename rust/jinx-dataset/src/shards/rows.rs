@@ -11,7 +11,7 @@ use crate::shards::{columns, fetch, filter, footer};
 use jinx_convert::arrow::{media_of, united_text};
 use jinx_core::Result;
 use jinx_core::events::Sink;
-use jinx_core::io::base_of;
+use jinx_core::io::{Density, base_of};
 use jinx_format::expression::ValueKind;
 use jinx_format::expression::filter_shard::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
@@ -191,9 +191,9 @@ impl Rows for ShardRows {
         positions.map(measure).collect()
     }
 
-    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool) {
+    fn will_need(&self, positions: &[u64], wanted: &dyn Fn(&str) -> bool, density: Density) {
         if let Ok(shards) = self.shards.get() {
-            fetch::expect(&shards, positions, &|name| self.projection.has(name) && wanted(name));
+            fetch::expect(&shards, positions, &|name| self.projection.has(name) && wanted(name), density);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{Access, Source, Store, url_of};
+use jinx_core::io::{Access, Source, Store};
 use jinx_core::limits::Limits;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,10 +45,7 @@ pub struct OpenOptions {
 
 impl OpenOptions {
     pub(crate) fn source(&self, path: impl AsRef<Path>) -> Result<Source> {
-        let path = path.as_ref();
-        let Some(url) = url_of(path) else { return Source::open_from(&self.base, path, self.access) };
-        let blocks = self.store(url)?.open(url).map_err(|error| error.in_file(path))?;
-        Ok(Source::of(blocks, path))
+        Source::open_anywhere(self.store.as_deref(), &self.base, path.as_ref(), self.access)
     }
 
     /// What opens URLs.

@@ -6,6 +6,7 @@
 use crate::read::shard::Shard;
 use crate::read::stored::{EncodedValue, Location};
 use jinx_core::error::Result;
+use jinx_core::io::Density;
 use jinx_core::json::text::unescape;
 use std::ops::Range;
 
@@ -67,17 +68,17 @@ impl RangePlan<'_> {
     }
 
     /// Starts fetching what the first round needs, without waiting for the lines.
-    pub fn expect_lines(&self) {
+    pub fn expect_lines(&self, density: Density) {
         if let Some(sidecar) = self.shard.sidecar() {
-            sidecar.will_need(&self.arrays());
+            sidecar.will_need(&self.arrays(), density);
         }
-        self.shard.main().will_need(&self.lines());
+        self.shard.main().will_need(&self.lines(), density);
     }
 
     /// Starts fetching what the second round needs, once the lines are there.
-    pub fn expect_values(&self, wanted: &dyn Fn(&str) -> bool) {
+    pub fn expect_values(&self, wanted: &dyn Fn(&str) -> bool, density: Density) {
         if let Some(sidecar) = self.shard.sidecar() {
-            sidecar.will_need(&self.values(wanted));
+            sidecar.will_need(&self.values(wanted), density);
         }
     }
 

@@ -15,9 +15,10 @@ use jinx_core::checked_math::to_u64;
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::limits::Limits;
+use jinx_core::io::url_of;
 use jinx_core::threads;
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,20 +44,29 @@ struct Pass<'s> {
 /// Only what stops the check.
 pub fn check(
     place: &ShardRef,
-    limits: Limits,
+    options: &OpenOptions,
     problems: &mut Problems,
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    let options = OpenOptions { verify: Verify::Whole, limits, ..OpenOptions::default() };
+    let options = OpenOptions { verify: Verify::Whole, ..options.clone() };
+    let is_url = url_of(&place.path).is_some();
     let is_jinx = place.path.extension().is_some_and(|ext| ext == "jinx");
-    let opened = if !is_jinx && sniff(&place.path)? == FileKind::Jsonl {
+    let opened = if !is_jinx && (is_url || sniff(&place.path)? == FileKind::Jsonl) {
         Shard::open_plain(&place.path, &options).map(|shard| (shard, Vec::new())).map_err(|error| vec![error])
     } else {
         Shard::open_damaged(&place.path, &options)
     };
     let (shard, found) = match opened {
         Ok(opened) => opened,
-        Err(errors) => return errors.into_iter().try_for_each(|error| damage(error, problems)),
+        Err(errors) => {
+            let missing = |error: Error| match error.cause() {
+                Cause::Io(ErrorKind::NotFound) if place.samples.is_some() => {
+                    Error::mismatch("the shard is missing; the manifest lists it").in_file(&place.path)
+                }
+                _ => error,
+            };
+            return errors.into_iter().try_for_each(|error| damage(missing(error), problems));
+        }
     };
     found.into_iter().chain(place.check(&shard).err()).try_for_each(|error| damage(error, problems))?;
     let (columns, found) = OpenColumn::open_all(&shard);

@@ -8,7 +8,7 @@ use crate::read::unpack;
 use bytes::Bytes;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::process_limits::{max_maps, max_open_files};
-use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, Version, base_of};
+use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, Store, Version, base_of, joined, url_of};
 use jinx_core::limits::{Limits, MAX_MANIFEST_BYTES};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
@@ -52,6 +52,8 @@ pub struct Options {
     pub hashes: Hashes,
     pub limits: Limits,
     pub unpack: Unpack,
+    /// Opens directories at URLs.
+    pub store: Option<Arc<dyn Store>>,
 }
 
 /// Directories opened as one sequence.
@@ -65,12 +67,20 @@ pub struct Directory {
     /// Hash of each index's text.
     ids: Vec<(u64, String)>,
     /// The files that the indexes were read from.
-    indexes: Vec<Version>,
+    indexes: Vec<Index>,
     pub options: Options,
     clock: AtomicU64,
     open: AtomicUsize,
     capacity: usize,
     scratch: Scratch,
+}
+
+/// The file of an index.
+#[derive(Debug)]
+struct Index {
+    version: Version,
+    /// For an object in a store.
+    object: Option<Source>,
 }
 
 #[derive(Debug)]
@@ -91,7 +101,7 @@ impl Directory {
         let (mut slots, mut starts, mut ids, mut total) = (Vec::new(), vec![0], Vec::new(), 0u64);
         let mut indexes = Vec::new();
         for (directory, path) in paths.iter().enumerate() {
-            let (shards, id, index) = read_index(path)?;
+            let (shards, id, index) = read_index(path, options.store.as_deref())?;
             let before = total;
             for info in shards {
                 total = total
@@ -149,7 +159,7 @@ impl Directory {
     /// holds sizes, which another directory may share.
     pub fn identities(&self) -> Vec<(u64, String)> {
         let each = self.ids.iter().zip(&self.indexes);
-        each.map(|((samples, id), index)| (*samples, format!("{id}-{}", index.portable()))).collect()
+        each.map(|((samples, id), index)| (*samples, format!("{id}-{}", index.version.portable()))).collect()
     }
 
     /// Fails if an index was changed or replaced since it was read.
@@ -167,9 +177,12 @@ impl Directory {
     }
 
     fn require_unchanged_index(&self, directory: usize) -> Result<()> {
+        if let Some(object) = &self.indexes[directory].object {
+            return object.require_unchanged();
+        }
         let path = self.base.join(&self.paths[directory]).join(INDEX_NAME);
         let metadata = path.metadata().map_err(|error| Error::io(&path, &error))?;
-        if Version::from(&metadata) != self.indexes[directory] {
+        if Version::from(&metadata) != self.indexes[directory].version {
             let what = "the directory was changed or replaced after it was opened; open the dataset again";
             return Err(Error::mismatch(what).in_file(path));
         }
@@ -191,7 +204,11 @@ impl Directory {
     }
 
     pub(crate) fn place_of(&self, shard: usize) -> DirectoryPath<'_> {
-        DirectoryPath { base: &self.base, directory: self.directory_of(shard) }
+        DirectoryPath {
+            base: &self.base,
+            directory: self.directory_of(shard),
+            store: self.options.store.as_deref(),
+        }
     }
 
     /// First sample of a shard.
@@ -291,7 +308,8 @@ impl Directory {
     fn open_shard(&self, shard: usize, slot: &ShardSlot) -> Result<Shard> {
         let info = &slot.info;
         info.check()?;
-        let directory = DirectoryPath { base: &self.base, directory: &self.paths[slot.directory] };
+        let store = self.options.store.as_deref();
+        let directory = DirectoryPath { base: &self.base, directory: &self.paths[slot.directory], store };
         let (options, limits) = (&self.options, self.options.limits);
         if unpack::algorithm(info).is_none() {
             let source = directory.open(&info.raw, options.access)?;
@@ -339,10 +357,13 @@ impl Directory {
     /// A name for the decoded shards of one directory, unique to the directory and its index. The index lists sizes,
     /// which the directory that replaces it may have, too.
     fn cache_name(&self, slot: &ShardSlot) -> String {
-        let path = &self.base.join(&self.paths[slot.directory]);
-        let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
+        let path = &joined(&self.base, &self.paths[slot.directory]);
+        let whole = match url_of(path) {
+            Some(_) => path.clone(),
+            None => path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone()),
+        };
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let (id, state) = (&self.ids[slot.directory].1, self.indexes[slot.directory].portable());
+        let (id, state) = (&self.ids[slot.directory].1, self.indexes[slot.directory].version.portable());
         let text = format!("{}\n{id}\n{state}", whole.display());
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
@@ -373,15 +394,17 @@ impl Directory {
     }
 }
 
-fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String, Version)> {
+fn read_index(directory: &Path, store: Option<&dyn Store>) -> Result<(Vec<ShardInfo>, String, Index)> {
     let path = directory.join(INDEX_NAME);
-    let source = Source::open(&path, Access::Pread)?;
+    let source = Source::open_anywhere(store, Path::new(""), &path, Access::Pread)?;
     if source.len() > MAX_MANIFEST_BYTES {
         return Err(Error::limit(format!("an index of {} bytes", source.len())).in_file(&path));
     }
     let text = source.read_vec(0, source.len())?;
     let shards = parse(&text).map_err(|error| error.in_file(&path))?;
-    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text)), source.version()))
+    let version = source.version();
+    let object = source.is_remote().then_some(source);
+    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text)), Index { version, object }))
 }
 
 /// Half of the files and maps that the system grants a process.

@@ -2,7 +2,7 @@
 
 use crate::index_json::FileInfo;
 use jinx_core::error::Result;
-use jinx_core::io::{Access, Source};
+use jinx_core::io::{Access, Source, Store};
 use std::path::Path;
 
 /// A directory as it was given, and the base of a relative one.
@@ -10,10 +10,12 @@ use std::path::Path;
 pub(crate) struct DirectoryPath<'f> {
     pub base: &'f Path,
     pub directory: &'f Path,
+    /// Opens a directory at a URL.
+    pub store: Option<&'f dyn Store>,
 }
 
 impl DirectoryPath<'_> {
     pub fn open(self, file: &FileInfo, access: Access) -> Result<Source> {
-        Source::open_from(self.base, file.path(self.directory)?, access)
+        Source::open_anywhere(self.store, self.base, &file.path(self.directory)?, access)
     }
 }

@@ -245,7 +245,7 @@ mod tests {
         writer.push(&writer.encoder().unwrap().encode(&["a".repeat(100)]).unwrap()).unwrap();
         writer.finish().unwrap();
         let info = parse(&fs::read(source.join(INDEX_NAME)).unwrap()).unwrap().remove(0);
-        let directory = DirectoryPath { base: Path::new(""), directory: &source };
+        let directory = DirectoryPath { base: Path::new(""), directory: &source, store: None };
         let cache = place.path().join("cache");
         fs::create_dir(&cache).unwrap();
         let target = cache.join("shard");

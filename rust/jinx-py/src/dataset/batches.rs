@@ -4,6 +4,8 @@ use crate::dataset::reader::Reader;
 use crate::dataset::take;
 use crate::prefetch::work::Threads;
 use crate::sample::stored::StoredSample;
+use jinx_core::io::Density;
+use jinx_dataset::blocks_ahead::{BlockOrder, BlocksAhead};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -27,6 +29,7 @@ pub struct Batches {
 #[derive(Default)]
 struct BatchPrefetch {
     queue: VecDeque<Batch>,
+    blocks: Option<BlocksAhead>,
     threads: Option<Threads>,
     is_exhausted: bool,
 }
@@ -42,14 +45,19 @@ type Outcome<'py> = (usize, Bound<'py, PyAny>);
 #[pymethods]
 impl Batches {
     #[new]
+    #[pyo3(signature = (reader, source, columns, threads, depth, blocks = None))]
     fn new(
         reader: Py<Reader>,
         source: &Bound<'_, PyAny>,
         columns: Option<Vec<String>>,
         threads: usize,
         depth: usize,
+        blocks: Option<(Vec<usize>, usize, usize, usize, usize)>,
     ) -> PyResult<Self> {
-        let prefetch = Mutex::new(Some(BatchPrefetch::default()));
+        let blocks = blocks.map(|(starts, size, mixed, read, ranks)| {
+            BlocksAhead::new(BlockOrder { starts, size: size.max(1), mixed: mixed.max(1), ranks }, read)
+        });
+        let prefetch = Mutex::new(Some(BatchPrefetch { blocks, ..BatchPrefetch::default() }));
         let source = source.try_iter()?.unbind();
         Ok(Self { reader, source, columns, threads, depth, prefetch })
     }
@@ -93,7 +101,7 @@ impl Batches {
             match self.source.bind(py).clone().next() {
                 None => prefetch.is_exhausted = true,
                 Some(indices) => {
-                    let batch = self.start(py, &indices?, &mut prefetch.threads)?;
+                    let batch = self.start(py, &indices?, prefetch)?;
                     prefetch.queue.push_back(batch);
                 }
             }
@@ -105,14 +113,21 @@ impl Batches {
         &self,
         py: Python<'_>,
         indices: &Bound<'_, PyAny>,
-        threads: &mut Option<Threads>,
+        prefetch: &mut BatchPrefetch,
     ) -> PyResult<Batch> {
         let reader = self.reader.get();
         let indices = reader.checked_indices(indices)?;
         let view = &reader.view;
         let positions: Vec<u64> = indices.iter().map(|i| view.position(*i)).collect();
-        let threads = Threads::here(threads, self.threads);
-        let samples = take::prepare(py, &view.rows, &positions, self.columns.as_deref(), |work| {
+        let density = match &mut prefetch.blocks {
+            Some(blocks) => {
+                blocks.advance(view, self.columns.as_deref(), positions.len());
+                Density::Dense
+            }
+            None => Density::Sparse,
+        };
+        let threads = Threads::here(&mut prefetch.threads, self.threads);
+        let samples = take::prepare(py, &view.rows, &positions, self.columns.as_deref(), density, |work| {
             work.drain(..).for_each(|work| threads.send(&work));
         })?;
         Ok(Batch { indices, samples })

@@ -6,6 +6,7 @@ use crate::prefetch::work::{Threads, Work, helpers};
 use crate::sample::decoders::Decoders;
 use crate::sample::lazy_dict::LazyDict;
 use crate::sample::stored::StoredSample;
+use jinx_core::io::Density;
 use jinx_dataset::Rows;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ fn take_together<'py>(
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
     let (mut work, mut bytes, mut sent) = (Vec::new(), 0, 0);
     let mut threads = None;
-    let stored = prepare(py, rows, positions, columns, |works| {
+    let stored = prepare(py, rows, positions, columns, Density::Sparse, |works| {
         bytes += works.iter().map(|work| work.bytes()).sum::<usize>();
         work.append(works);
         if helpers() > 0 && bytes >= MIN_BYTES {
@@ -81,6 +82,7 @@ pub fn prepare(
     rows: &Arc<dyn Rows>,
     positions: &[u64],
     columns: Option<&[String]>,
+    density: Density,
     mut send: impl FnMut(&mut Vec<Arc<dyn Work>>),
 ) -> PyResult<Vec<StoredSample>> {
     let samples = positions.iter().map(|position| rows.sample(*position));
@@ -89,7 +91,7 @@ pub fn prepare(
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_unstable_by_key(|i| positions[*i]);
     let wanted = wanted(columns);
-    py.detach(|| rows.will_need(positions, &wanted));
+    py.detach(|| rows.will_need(positions, &wanted, density));
     // Release the GIL once for each part.
     let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
     let mut work = Vec::new();

@@ -1,14 +1,19 @@
 //! `verify` and `repair` for Python.
 
+use crate::dataset::open::store_with;
 use crate::errors::IntoPy;
 use crate::progress::call_progress;
 use jinx_core::Cause;
+use jinx_core::io::{Store, url_of};
 use jinx_core::limits::Limits;
 use jinx_core::problem::Problem;
+use jinx_format::read::shard::OpenOptions;
 use jinx_format::{repair as core_repair, verify as core_verify};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 fn cause_name(cause: Cause) -> &'static str {
     match cause {
@@ -36,6 +41,20 @@ pub fn verify(
     let mut limits = Limits::default();
     if let Some(max) = max_value_bytes {
         limits.max_value_bytes = max;
+    }
+    if let Some(url) = url_of(&path) {
+        // What is compared must come from the store.
+        let without_cache = BTreeMap::from([("cache".to_owned(), "off".to_owned())]);
+        let store: Arc<dyn Store> = Arc::new(store_with(&without_cache)?);
+        let options = OpenOptions { limits, store: Some(store), ..OpenOptions::default() };
+        let problems = py
+            .detach(|| {
+                jinx_dataset::verify_at(url, &options, &mut |done, total| {
+                    call_progress(progress.as_ref(), (done, total))
+                })
+            })
+            .into_py_result()?;
+        return problem_list(py, problems);
     }
     let problems = py
         .detach(|| {

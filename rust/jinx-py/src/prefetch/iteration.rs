@@ -3,6 +3,7 @@
 use crate::dataset::python_rows::PythonRows;
 use crate::prefetch::work::{Threads, helpers};
 use crate::sample::stored::StoredSample;
+use jinx_core::io::Density;
 use jinx_dataset::Dataset;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
@@ -15,6 +16,15 @@ const WINDOW: usize = 16;
 /// Prefetch about this many bytes of media, and always at least one sample.
 const WINDOW_BYTES: usize = 8 << 20;
 
+/// Samples whose order says whether it is a dense one.
+const DENSITY_SAMPLES: usize = 4096;
+/// It is found out again after this many samples.
+const SAME_DENSITY: usize = 1024;
+/// For fewer samples, larger pieces are not worthwhile.
+const FEW_SAMPLES: usize = 128;
+/// Positions of dense samples are at most this far apart.
+const DENSE_GAP: u64 = 4;
+
 /// The prefetched samples of one iterator.
 #[derive(Default)]
 pub struct IterationPrefetch {
@@ -23,6 +33,8 @@ pub struct IterationPrefetch {
     /// Samples after the window. They are planned, but no thread reads their media yet.
     planned: VecDeque<(usize, StoredSample)>,
     names: Vec<String>,
+    /// Found out at this sample.
+    density: Option<(usize, Density)>,
     threads: Option<Threads>,
 }
 
@@ -63,8 +75,8 @@ impl IterationPrefetch {
         let threads = Threads::here(&mut self.threads, helpers());
         let from = self.window.back().map_or(i, |(at, ..)| at + 1);
         let mut total: usize = self.window.iter().map(|(.., bytes)| bytes).sum();
-        let (planned, names) = (&mut self.planned, &self.names);
-        py.detach(|| plan(planned, view, names, from..(i + WINDOW).min(stop)));
+        let (planned, names, density) = (&mut self.planned, &self.names, &mut self.density);
+        py.detach(|| plan(planned, view, names, density, from..(i + WINDOW).min(stop)));
         while total <= WINDOW_BYTES
             && let Some((at, mut sample)) = self.planned.pop_front()
         {
@@ -80,11 +92,20 @@ impl IterationPrefetch {
     }
 }
 
+/// Whether the next samples are so close together that most of what lies between them is read too.
+fn density_at(view: &Dataset, start: usize) -> Density {
+    let mut next: Vec<u64> = (start..view.len()).take(DENSITY_SAMPLES).map(|at| view.position(at)).collect();
+    next.sort_unstable();
+    let close = next.windows(2).filter(|pair| pair[1] - pair[0] <= DENSE_GAP).count();
+    if close > next.len() / 2 && next.len() >= FEW_SAMPLES { Density::Dense } else { Density::Sparse }
+}
+
 /// Plans the samples of `range` that are not in `planned` yet. `planned` holds consecutive samples.
 fn plan(
     planned: &mut VecDeque<(usize, StoredSample)>,
     view: &Dataset,
     names: &[String],
+    density: &mut Option<(usize, Density)>,
     range: Range<usize>,
 ) {
     if planned.front().is_some_and(|(at, _)| *at != range.start) {
@@ -95,7 +116,11 @@ fn plan(
     if start < range.end && view.positions.is_some() {
         // Without positions, they are read in order, and stores read ahead.
         let positions: Vec<u64> = (start..range.end).map(|at| view.position(at)).collect();
-        view.rows.will_need(&positions, &wanted);
+        if !matches!(density, Some((at, _)) if (*at..*at + SAME_DENSITY).contains(&start)) {
+            *density = Some((start, density_at(view, start)));
+        }
+        let density = density.map_or(Density::Sparse, |(_, density)| density);
+        view.rows.will_need(&positions, &wanted, density);
     }
     for at in start..range.end {
         // If a sample cannot be opened, the iterator reports the error when it reaches the sample.

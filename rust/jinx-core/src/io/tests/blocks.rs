@@ -1,6 +1,6 @@
 //! The common behavior of all sources of bytes, and ranges that are read together.
 
-use super::super::{Access, Blocks, Source, UninitSlice, Version};
+use super::super::{Access, Blocks, Density, Source, UninitSlice, Version};
 use crate::error::{Cause, Error, Result};
 use bytes::Bytes;
 use std::fs;
@@ -40,7 +40,7 @@ impl Blocks for Object {
         offset == 0
     }
 
-    fn will_need(&self, ranges: &[Range<u64>]) {
+    fn will_need(&self, ranges: &[Range<u64>], _: Density) {
         self.expected.lock().unwrap().extend_from_slice(ranges);
     }
 
@@ -126,7 +126,7 @@ fn advice_changes_nothing_and_reaches_no_further_than_the_file() {
     let (file, bytes) = sample();
     for access in [Access::Mmap, Access::Pread] {
         let source = Source::open(file.path(), access).unwrap();
-        source.will_need(&[0..10, 5..u64::MAX, u64::MAX - 1..u64::MAX]);
+        source.will_need(&[0..10, 5..u64::MAX, u64::MAX - 1..u64::MAX], Density::Sparse);
         assert!(source.is_cached(0), "it was just written");
         assert!(!source.is_cached(1_600_000));
         assert_eq!(source.read_vec(0, 1_600_000).unwrap(), bytes);
@@ -134,7 +134,7 @@ fn advice_changes_nothing_and_reaches_no_further_than_the_file() {
     let object = Object { bytes, ..Object::default() };
     let expected = Arc::clone(&object.expected);
     let source = Source::of(Box::new(object), "a");
-    source.will_need(&[4..10, 7..7, 1_599_999..u64::MAX, 1_700_000..1_800_000]);
+    source.will_need(&[4..10, 7..7, 1_599_999..u64::MAX, 1_700_000..1_800_000], Density::Dense);
     assert_eq!(*expected.lock().unwrap(), [4..10, 1_599_999..1_600_000]);
     assert!(source.is_cached(0) && !source.is_cached(1));
 }
