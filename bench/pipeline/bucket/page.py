@@ -109,8 +109,8 @@ def _large(results: dict[str, Any]) -> str:
         f"## A run of 10 TB on {NODES} nodes\n",
         (
             f"{BLOCKS:,} blocks on {WORKERS:,} workers, from the requests above; a list answers "
-            f"{KEYS_PER_LIST:,} names a request. Prices are those of S3 Standard in us-east-1 (aws.amazon.com/s3/pricing); what a store charges "
-            "for traffic is not part of them.\n"
+            f"{KEYS_PER_LIST:,} names a request. Prices are those of S3 Standard in us-east-1 "
+            "(aws.amazon.com/s3/pricing); what a store charges for traffic is not part of them.\n"
         ),
         "| recipe | requests | price |",
         "|---|--:|--:|",
