@@ -90,6 +90,55 @@ def test_nobody_waits_for_a_head_that_does_not_answer(head, monkeypatch):
     assert time.monotonic() - started < 1
 
 
+class Slow(Head):
+    """Ray as far as it runs a check on nodes; only some of them answer.
+
+    Args:
+        quick: The nodes that answer.
+    """
+
+    util = SimpleNamespace(client=SimpleNamespace(ray=SimpleNamespace(is_connected=lambda: True)))
+    exceptions = SimpleNamespace(RayError=OSError, TaskUnschedulableError=KeyError, NodeDiedError=KeyError)
+
+    def __init__(self, quick):
+        super().__init__()
+        self.alive, self.quick = ["a", "b", "c"], quick
+
+    def nodes(self):
+        # Ray refuses shorter ids.
+        return [
+            {**node, "NodeID": node["NodeID"] * 56, "NodeManagerAddress": f"10.0.0.{node['NodeID']}"}
+            for node in super().nodes()
+        ]
+
+    def remote(self, **_):
+        def task(check):
+            del check
+
+            def on(scheduling_strategy):
+                return SimpleNamespace(remote=lambda: scheduling_strategy.node_id)
+
+            return SimpleNamespace(options=on)
+
+        return task
+
+    def wait(self, calls, **_):
+        return [call for call in calls if call[0] in self.quick], [call for call in calls if call[0] not in self.quick]
+
+    def get(self, call):
+        return {"a": None, "b": None, "c": "node c is another machine"}[call[0]]
+
+
+def test_a_node_that_does_not_answer_refuses_no_run_that_others_can_do():
+    pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+    for quick in ("a", "ab"):
+        RayCluster(Slow(quick)).check_nodes(lambda: None, [{"CPU": 1}])
+    with pytest.raises(RuntimeError, match=r"node 10\.0\.0\.a of the Ray cluster did not answer within 60 s"):
+        RayCluster(Slow("")).check_nodes(lambda: None, [{"CPU": 1}])
+    with pytest.raises(RuntimeError, match="node c is another machine"):
+        RayCluster(Slow("ac")).check_nodes(lambda: None, [{"CPU": 1}])
+
+
 def test_the_thread_ends_with_the_run(head, monkeypatch):
     monkeypatch.setattr(ray_cluster, "_LOOK_SECONDS", 0.01)
     with RayCluster(head).watched() as cluster:

@@ -51,6 +51,8 @@ WRONG = [
     ("process: []\n", 1, "no dataset"),
     ("- a\n- b\n", 1, "a recipe is a mapping"),
     ("dataset: 7\n", 1, "a path, or a mapping"),
+    ("dataset: a\nprocess:\n  - text_length_filter: {min_len: 010}\n", 3, "YAML reads 010 as the number 8; write 8"),
+    ("dataset: a\nrow_seconds: 1:30\n", 2, "YAML reads 1:30 as the number 90; write 90"),
     ("dataset:\n  pth: in.jinx\n", 2, "did you mean 'path'"),
     ("dataset: {path: 3}\n", 1, "a path, not 3"),
     ("dataset: {path: a, sources: [b]}\n", 1, "either path, or sources"),

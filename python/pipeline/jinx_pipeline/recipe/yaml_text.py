@@ -1,5 +1,6 @@
 """Reads YAML with the line of every value; only plain data of bounded size."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from jinx_pipeline.recipe.errors import Place, RecipeError
 MAX_BYTES = 1 << 20  # recipes are written by people
 MAX_VALUES = 100_000  # aliases can make a small file large
 MAX_DEPTH = 64
+# YAML 1.1 reads these as octal and sexagesimal numbers: 010 is 8 and 1:30 is 90.
+_OLD_NUMBER = re.compile(r"[-+]?(0[0-9_]+|[0-9_]+(:[0-9]+)+(\.[0-9_]*)?)")
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,14 @@ class _Reader:
             }
             return Located([element.value for element in elements.values()], node_place, dict(elements))
         try:
-            return Located(self._loader.construct_object(node), node_place)
+            value = self._loader.construct_object(node)
         except (yaml.constructor.ConstructorError, ValueError) as error:
             problem = getattr(error, "problem", None) or str(error)
             raise RecipeError([(node_place, f"{problem}; a recipe holds plain data only")]) from None
+        if isinstance(value, int | float) and _OLD_NUMBER.fullmatch(node.value):
+            problem = f"YAML reads {node.value} as the number {value}; write {value}, or quote it if it is a string"
+            raise RecipeError([(node_place, problem)])
+        return Located(value, node_place)
 
     @staticmethod
     def _require_tag(node: yaml.Node, kind: str, place: Place) -> None:

@@ -139,12 +139,15 @@ class RayCluster:
     def check_nodes(self, check: Callable[[], str | None], pools: Iterable[Needs]) -> None:
         """Run a check on this machine, and on every node that may run workers.
 
+        A node that does not answer in time is no reason to refuse the run, as long as another one passes: its workers
+        run the check before their first task.
+
         Args:
             check: The check.
             pools: The needs of a worker of each pool.
 
         Raises:
-            RuntimeError: A node does not pass, or does not answer; the message names it.
+            RuntimeError: A node does not pass, or none answers; the message names it.
         """
         from ray.util import scheduling_strategies  # pyright: ignore[reportMissingImports] - the extra `ray`
 
@@ -161,6 +164,7 @@ class RayCluster:
                 strategy = scheduling_strategies.NodeAffinitySchedulingStrategy(node_id, soft=False)
                 calls[remote.options(scheduling_strategy=strategy).remote()] = node
         answered, silent = self.ray.wait(list(calls), num_returns=len(calls), timeout=_CHECK_SECONDS)
+        has_passed = own in able
         for call in answered:
             try:
                 problem = self.ray.get(call)
@@ -170,8 +174,9 @@ class RayCluster:
                 problem = f"node {calls[call]['NodeManagerAddress']}: {one_line(error)}"
             if problem is not None:
                 raise RuntimeError(problem)
-        for call in silent:
-            address = calls[call]["NodeManagerAddress"]
+            has_passed = True
+        if silent and not has_passed:
+            address = calls[silent[0]]["NodeManagerAddress"]
             raise RuntimeError(f"node {address} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
 
 
