@@ -175,6 +175,11 @@ def without_size() -> bytes:
     return bytes(data)
 
 
+def in_unknown_codec() -> bytes:
+    """An MP4 whose picture is in a codec that there is not."""
+    return video(10).replace(b"avc1", b"zzz1")
+
+
 def of_two_sizes() -> bytes:
     """A stream of H.264 whose frames become larger after twenty."""
     parts = [video(20, container="h264", size=size, b_frames=0) for size in ((192, 96), (384, 192))]
@@ -201,6 +206,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "no picture": without_picture,
     "a text": lambda: b"not a video at all" * 20,
     "no size": without_size,
+    "unknown codec": in_unknown_codec,
 }
 """Videos that no operator can decode, by name."""
 

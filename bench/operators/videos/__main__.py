@@ -36,7 +36,7 @@ REASONS = {
 }
 HOW = """\
 CPU seconds of the operator code in one process, on a 10 s video of 1280 x 720 pixels with 30 frames a second and a key
-frame every 250, and on 20 s of noisy sound at 16 kHz; the least of 10 for filters that read headers, of 2 for others.
+frame every 250, and on 20 s of noisy sound at 16 kHz; the least of 10, of 2 for the two that take theirs seconds.
 Filters compute statistics without deciding what is kept, ours those of headers on batches of 16. Theirs reads
 durations with `video_backend: av`. BLAS has one thread. Extraction of frames spends four fifths of our time on decoding
 frames that the wanted ones are predicted from, which no decoder can leave out."""

@@ -143,8 +143,9 @@ def test_kills_of_workers_lose_and_repeat_nothing(data, database):
     assert rows_in(database) == expected(database)
 
 
-@pytest.mark.timeout(240)
-def test_a_server_that_is_killed_and_started_again(data, server, monkeypatch):
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_server_that_is_killed_and_started_again(data, server, monkeypatch, seconds):
     monkeypatch.setenv("META_DB", server.url)
     connection = connect(address_of("env:META_DB"))
     connection._connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
@@ -156,7 +157,7 @@ def test_a_server_that_is_killed_and_started_again(data, server, monkeypatch):
         while not done.is_set() and not any(log.glob("runs/*/parts/*.jinx")):
             done.wait(0.02)
         server.kill()
-        done.wait(3)
+        done.wait(seconds)
         server.start()
 
     thread = Thread(target=crash)

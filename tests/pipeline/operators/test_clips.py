@@ -67,10 +67,15 @@ def test_clips_of_odd_videos(kind):
     assert list(chain.from_iterable(numbers)) == videos.numbers(data)
 
 
-@pytest.mark.parametrize("kind", ["empty", "truncated", "no picture", "a text"])
+@pytest.mark.parametrize("kind", ["empty", "truncated", "no picture", "a text", "unknown codec"])
 def test_videos_that_cannot_be_cut(kind):
     with pytest.raises(MediaError, match="Media"):
         clips_of(videos.HOSTILE[kind](), 1)
+
+
+def test_a_sound_in_an_unknown_codec_is_left_out_alone():
+    clips = clips_of(videos.video(sound="aac").replace(b"mp4a", b"zzza"), 1)
+    assert sum(len(videos.numbers(clip)) for _, clip in clips) == 50
 
 
 def test_cuts_between_key_frames_encode():

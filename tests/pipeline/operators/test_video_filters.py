@@ -45,6 +45,11 @@ def test_videos_without_facts(kind):
         stats("video_resolution_filter", videos.HOSTILE[kind]())
 
 
+def test_a_codec_that_is_not_there_is_named_as_the_reason():
+    with pytest.raises(MediaError, match="a codec that FFmpeg does not have"):
+        stats("video_duration_filter", videos.HOSTILE["unknown codec"]())
+
+
 @pytest.mark.parametrize(
     "text", ["#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n{}\n#EXT-X-ENDLIST\n", "ffconcat version 1.0\nfile {}\n"]
 )

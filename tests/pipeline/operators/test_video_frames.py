@@ -130,6 +130,11 @@ def test_motion_scores():
     assert 0 < small < fast
 
 
+def test_motion_in_a_video_that_changes_its_size():
+    [score] = scores(videos.ODD["of two sizes"](), size=96)
+    assert score > 0
+
+
 def test_motion_between_extracted_frames():
     pytest.importorskip("cv2")
     [made] = jp.create("video_extract_frames_mapper", frame_sampling_method="all_frames", quality=100)(

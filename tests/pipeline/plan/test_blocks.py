@@ -29,6 +29,13 @@ def test_blocks_follow_from_the_size_of_the_input_alone():
     assert rows_of(1_000_000, 1000.0, 63_000.0) == 1000
 
 
+def test_a_few_large_samples_are_enough_for_several_blocks():
+    assert rows_of(200, 100.0, 1e6) == 4
+    assert rows_of(8, 100.0, 1e6) == 1
+    assert rows_of(100, 100_000.0) == 10
+    assert rows_of(100, 1000.0) == 500
+
+
 @pytest.mark.parametrize(
     ("rows", "sample", "option", "reason"),
     [

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 64_000_000
 MAX_BLOCK_ROWS: Final = 20_000
+# A smaller block costs more to hand out than to work on: it has at least so many rows, or so many bytes.
 MIN_BLOCK_ROWS: Final = 500
+MIN_BLOCK_BYTES: Final = 1_000_000
 # The minimum number of blocks, so that a small input keeps all cores busy too.
 MIN_BLOCKS: Final = 64
 
@@ -59,7 +61,8 @@ def block_size(rows: int, sample: SampleSize, option: int | None = None) -> Bloc
     if option is not None:
         return BlockSize(option, "set by block_rows")
     by_bytes = max(int(BLOCK_BYTES / sample.bytes), 1)
-    for_all_cores = max(-(-rows // MIN_BLOCKS), MIN_BLOCK_ROWS)
+    least = min(MIN_BLOCK_ROWS, max(int(MIN_BLOCK_BYTES / sample.bytes), 1))
+    for_all_cores = max(-(-rows // MIN_BLOCKS), least)
     block_rows = min(by_bytes, for_all_cores, MAX_BLOCK_ROWS)
     if block_rows == by_bytes:
         media = f", {natural_size(int(sample.media_bytes))} of it in media files" if sample.media_bytes else ""

@@ -205,6 +205,8 @@ def _by_pyav(av: Any, file: BinaryIO) -> Waveform:
 
 
 def _stream(container: Any) -> Any:
-    if not container.streams.audio or not container.streams.audio[0].codec_context.sample_rate:
+    stream = next(iter(container.streams.audio), None)
+    # FFmpeg may not have the codec.
+    if stream is None or stream.codec_context is None or not stream.codec_context.sample_rate:
         raise _NoAudioError
-    return container.streams.audio[0]
+    return stream

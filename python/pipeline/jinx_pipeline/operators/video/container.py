@@ -91,6 +91,8 @@ def _container(medium: Media, file: IO[bytes], operator: str, options: dict[str,
         with av.open(file, format=_format(file), options=options, metadata_errors="replace") as container:
             if not container.streams.video:
                 raise MediaError(f"{medium!r} has no video stream")
+            if container.streams.video[0].codec_context is None:
+                raise MediaError(f"{medium!r} has a picture in a codec that FFmpeg does not have")
             yield container
     except av.FFmpegError as error:
         raise MediaError(f"{medium!r} is not a video that FFmpeg can read: {error.strerror}") from error

@@ -159,8 +159,9 @@ class VideoWriter:
 
 
 def first_audio(container: Any) -> Any:
-    """The first audio stream of a container that has samples; None if it has none."""
-    return next((stream for stream in container.streams.audio if stream.codec_context.sample_rate), None)
+    """The first audio stream of a container that has samples, in a codec that FFmpeg has; None if it has none."""
+    known = (stream for stream in container.streams.audio if stream.codec_context is not None)
+    return next((stream for stream in known if stream.codec_context.sample_rate), None)
 
 
 class FrameTimes:
@@ -172,12 +173,15 @@ class FrameTimes:
 
     def __init__(self, stream: Any) -> None:
         self._step = 1 / (stream.average_rate or Fraction(25))
-        self._next = Fraction(0)
+        self._last: Fraction | None = None
 
     def of(self, frame: Any) -> Fraction:
         """The time of the next frame in seconds, as the container counts."""
-        time = self._next if frame.pts is None else frame.pts * frame.time_base
-        self._next = time + self._step
+        if frame.pts is not None:
+            time: Fraction = frame.pts * frame.time_base
+        else:
+            time = Fraction(0) if self._last is None else self._last + self._step
+        self._last = time
         return time
 
 

@@ -112,8 +112,10 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
 
 def upright(frame: Any) -> "Image":
     """A frame as a picture, turned as the container says."""
-    from PIL.Image import Transpose
+    from PIL.Image import Transpose, frombuffer
 
-    picture = frame.to_image()
+    # Half the time of `to_image`, which copies the pixels twice.
+    plane = frame.reformat(format="rgb24").planes[0]
+    picture = frombuffer("RGB", (frame.width, frame.height), plane, "raw", "RGB", plane.line_size, 1)
     turn = _TURNS.get(frame.rotation % 360)
     return picture if turn is None else picture.transpose(Transpose[turn])

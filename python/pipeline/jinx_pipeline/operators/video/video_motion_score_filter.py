@@ -111,8 +111,10 @@ class VideoMotionScoreFilter(MediaFilter):
         cv2.setNumThreads(1)
         scores: list[float] = []
         before: Plane | None = None
+        height = width = 0
         for plane in planes:
-            height, width = scaled_size(plane.shape, self.size, self.max_size, self.divisible)
+            if before is None:  # a video may change its size
+                height, width = scaled_size(plane.shape, self.size, self.max_size, self.divisible)
             scaled = plane
             if plane.shape != (height, width):
                 scaled = cv2.resize(plane, (width, height), interpolation=cv2.INTER_AREA)

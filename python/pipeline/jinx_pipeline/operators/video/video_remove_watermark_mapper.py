@@ -14,7 +14,7 @@ from jinx_pipeline.operators.video.encode import transcoded
 from jinx_pipeline.operators.video.frames import sampled_frames
 from jinx_pipeline.operators.video.planes import Plane, with_planes
 from jinx_pipeline.optional import require
-from jinx_pipeline.sample.media import Media
+from jinx_pipeline.sample.media import Media, MediaError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,6 +77,8 @@ class VideoRemoveWatermarkMapper(MediaMapper):
         ]
         if not frames:
             return None
+        if len({frame.shape for frame in frames}) > 1:
+            raise MediaError(f"{medium!r} changes the size of its frames, so that no region is the same in all")
         mask = self._mask(cv2, np.stack(frames), self._regions(sample))
         if not mask.any():
             return None
