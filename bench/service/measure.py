@@ -16,6 +16,7 @@ from jinx_pipeline.service.jobs import JobLimits
 from jinx_pipeline.service.server import Server
 from jinx_pipeline.service.workplace import Workplace
 
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
 TOKEN = "a-token-for-the-benchmark-only"  # noqa: S105 - of a server that ends with it
 
 
@@ -72,7 +73,8 @@ def make(folder: Path, samples: int) -> tuple[Path, Path]:
     with jinx.Writer(data / "in.jinx") as writer:
         for number in range(samples):
             # No words repeat, so that the filters keep all samples and every step has work.
-            text = " ".join(f"w{(number * 7919 + at * 104729) % 999983}" for at in range(120))
+            numbers = " ".join(str((number * 7919 + at * 104729) % 999983) for at in range(120))
+            text = numbers.translate(_LETTERS)
             writer.write({"id": number, "text": text, "score": number / samples})
     return data, results
 
