@@ -16,6 +16,7 @@ from jinx_pipeline.service.jobs import JobLimits
 from jinx_pipeline.service.server import Server
 from jinx_pipeline.service.workplace import Workplace
 
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
 TOKEN = "a-token-for-the-benchmark-only"  # noqa: S105 - of a server that ends with it
 
 
@@ -71,7 +72,10 @@ def make(folder: Path, samples: int) -> tuple[Path, Path]:
     results.mkdir()
     with jinx.Writer(data / "in.jinx") as writer:
         for number in range(samples):
-            writer.write({"id": number, "text": f"word {number} " * 60, "score": number / samples})
+            # No words repeat, so that the filters keep all samples and every step has work.
+            numbers = " ".join(str((number * 7919 + at * 104729) % 999983) for at in range(120))
+            text = numbers.translate(_LETTERS)
+            writer.write({"id": number, "text": text, "score": number / samples})
     return data, results
 
 
@@ -86,7 +90,7 @@ def measure(seconds: float, clients: int, samples: int) -> dict[str, Any]:
         server = Server(place, TOKEN)
         thread = server.start()
         try:
-            steps = ["whitespace_normalization_mapper", {"word_repetition_filter": {"rep_len": 3}}] * 400
+            steps = ["whitespace_normalization_mapper", {"word_repetition_filter": {"rep_len": 3}}] * 30
             recipe = {"dataset": "data/in.jinx", "process": steps, "export": {"path": "results/out.jinx"}}
             plan = place.plans.make(recipe, samples=0)
             paths = ["/v1/operators/text_length_filter", "/v1/jobs?count=1"]
