@@ -1,15 +1,21 @@
-"""Operators with models next to a loop by hand and Data-Juicer: samples a second, CPU time, and equal scores.
+"""Operators with models next to a loop by hand and Data-Juicer, and the client for language models.
 
 python -m bench.models --save docs/benchmarks
+python -m bench.models --only llm --save docs/benchmarks
+
+With `--only`, the other parts of the page stay as they were saved.
 """
 
 import argparse
+import json
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench.about import about_run, publish, save_directory
@@ -17,6 +23,7 @@ from bench.campaign import commit, machine
 from bench.models import measure
 
 _LOOP, _THEIRS, _FIVE = 0.95, 2.0, 1.1
+_IDEAL, _CPU_MS, _UNRELIABLE = 0.95, 1.0, 1.2
 _TITLES = {"clip": "CLIP ViT-B/32, `image_text_similarity_filter`", "vit": "ViT-B/16, `image_nsfw_filter`"}
 _TITLES |= {"lm": "GPT-2 (124 M), `llm_perplexity_filter`"}
 _HOW = """\
@@ -31,34 +38,93 @@ Five operators with one CLIP model (three similarities, embeddings, tags) take {
 (target: at most {target})."""
 
 
+_CLIENT = """\
+Different requests of 2 kB, {under_way} under way at once, to a local server that answers each after a latency; it is
+another process, and has one of the two cores. The ideal asks as many at once and takes no time itself. Of the
+unreliable service, 10 % of the answers are 429, and 5 % never come (time-out after twice the latency); its time is
+given next to that of the reliable one. `aiohttp` is a loop over the same library without retries, budgets and kept
+answers. Medians of {turns} rounds. With a latency of 50 ms the ideal is 4,000 requests a second: at this rate the
+server and the client each need a whole core, so that answers come later than the latency, and of the unreliable service
+many later than the time-out. With 500 ms, which is still short for a language model, it is 400 a second."""
+
+
 def page(results: dict[str, Any]) -> str:
-    """The page as Markdown."""
-    rows = ["| model and operator | loop, s | ours, s | ours, share of its speed | target | largest difference |"]
-    rows.append("|---|--:|--:|--:|--:|--:|")
-    for name, title in _TITLES.items():
-        one = results[name]
-        share = one["loop_cpu_seconds"] / one["ours_cpu_seconds"]
-        cells = [f"{one['loop_cpu_seconds']:.2f}", f"{one['ours_cpu_seconds']:.2f}", f"{share:.2f}", f"{_LOOP}"]
-        rows.append(f"| {title} | {' | '.join(cells)} | {one['difference']:.0e} |")
-    five = results["five"]["5_cpu_seconds"] / results["five"]["1_cpu_seconds"]
-    parts = [
-        "# Operators with models",
-        about_run(results["about"]),
-        _HOW.format(count=results["count"], turns=measure.TURNS),
-        "## Next to a loop by hand\n\nCPU seconds.",
-        "\n".join(rows),
-        _FIVE_TEXT.format(ratio=five, target=_FIVE),
-    ]
-    if results["theirs"] is not None:
+    """The page as Markdown, of the parts that were measured."""
+    parts = ["# Operators with models"]
+    runs: dict[str, list[str]] = {}
+    for name in measure.PARTS:
+        if name in results:
+            runs.setdefault(about_run(results[name]["about"]), []).append(name)
+    parts += [text if len(runs) == 1 else f"Parts {', '.join(names)}: {text}" for text, names in runs.items()]
+    if any(name in results for name in _TITLES):
+        parts += [_HOW.format(count=_count(results), turns=measure.TURNS), "## Next to a loop by hand\n\nCPU seconds."]
+        parts.append(_loops(results))
+    if "five" in results:
+        ratio = results["five"]["5_cpu_seconds"] / results["five"]["1_cpu_seconds"]
+        parts.append(_FIVE_TEXT.format(ratio=ratio, target=_FIVE))
+    if "theirs" in results:
         parts += ["## Next to Data-Juicer\n\nCPU seconds for the same models and samples.", _theirs(results)]
+    if "llm" in results:
+        parts += ["## The client for language models", _client(results["llm"]["loads"])]
     return "\n\n".join(parts) + "\n"
+
+
+def _count(results: dict[str, Any]) -> int:
+    return max(results[name]["count"] for name in _TITLES if name in results)
+
+
+def _loops(results: dict[str, Any]) -> str:
+    rows = ["| model and operator | samples | loop, s | ours, s | ours, share of its speed | target | difference |"]
+    rows.append("|---|--:|--:|--:|--:|--:|--:|")
+    for name, title in _TITLES.items():
+        if name in results:
+            one = results[name]
+            share = one["loop_cpu_seconds"] / one["ours_cpu_seconds"]
+            cells = [f"{one['loop_cpu_seconds']:.2f}", f"{one['ours_cpu_seconds']:.2f}", f"{share:.2f}", f"{_LOOP}"]
+            rows.append(f"| {title} | {one['count']} | {' | '.join(cells)} | {one['difference']:.0e} |")
+    return "\n".join(rows)
+
+
+def _client(loads: list[list[dict[str, Any]]]) -> str:
+    """The table of the client."""
+    rows = [
+        "| latency, ms | client | service | answered | seconds | share of the ideal | target | CPU ms each | target |",
+        "|--:|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    rows += [row for rounds in loads for row in _client_rows(rounds)]
+    return f"{_CLIENT.format(under_way=200, turns=measure.TURNS)}\n\n" + "\n".join(rows)
+
+
+def _client_rows(rounds: list[dict[str, Any]]) -> Iterator[str]:
+    reliable = _median(rounds, ("ours", "reliable"), "seconds")
+    for client, service in (("aiohttp", "reliable"), ("ours", "reliable"), ("ours", "unreliable")):
+        kind = (client, service)
+        count, answered = rounds[0]["requests"], min(int(one["answered"]) for one in rounds if _kind(one) == kind)
+        seconds, cpu = _median(rounds, kind, "seconds"), _median(rounds, kind, "cpu_ms")
+        share, target = f"{_median(rounds, kind, 'share_of_ideal'):.2f}", f"{_IDEAL}"
+        if service == "unreliable":
+            share, target = f"{seconds / reliable:.2f} times the time", f"{_UNRELIABLE}"
+        limits = (target, f"{_CPU_MS:.0f}") if client == "ours" else ("", "")
+        cells = [f"{answered:,} of {count:,}", f"{seconds:.2f}", share, limits[0], f"{cpu:.2f}", limits[1]]
+        yield f"| {rounds[0]['latency'] * 1000:.0f} | {client} | {service} | {' | '.join(cells)} |"
+
+
+def _kind(one: dict[str, Any]) -> tuple[str, str]:
+    return one["client"], one["service"]
+
+
+def _median(rounds: list[dict[str, Any]], kind: tuple[str, str], name: str) -> float:
+    return median(one[name] for one in rounds if _kind(one) == kind)
 
 
 def _theirs(results: dict[str, Any]) -> str:
     rows = ["| model and operator | theirs, s | ours, s | times as fast | target | largest difference |"]
     rows.append("|---|--:|--:|--:|--:|--:|")
     for name, title in _TITLES.items():
-        theirs, ours = results["theirs"][name]["cpu_seconds"], results[name]["ours_cpu_seconds"]
+        if name not in results:
+            continue
+        theirs = results["theirs"][name]["cpu_seconds"] / results["theirs"]["count"] * results[name]["count"]
+        ours = results[name]["ours_cpu_seconds"]
         cells = [f"{theirs:.2f}", f"{ours:.2f}", f"{theirs / ours:.1f}", f"{_THEIRS:.0f}"]
         rows.append(f"| {title} | {' | '.join(cells)} | {results['theirs'][name]['difference']:.0e} |")
     return "\n".join(rows)
@@ -69,23 +135,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--samples", type=int, default=192, help="the number of samples")
     parser.add_argument("--tiny", action="store_true", help="tiny models, to try the benchmark")
-    parser.add_argument("--alone", action="store_true", help="without Data-Juicer, whose environment takes gigabytes")
+    parser.add_argument("--only", nargs="+", choices=measure.PARTS, help="measure only these parts")
     parser.add_argument("--save", type=save_directory, help="directory for models.json and models.md")
     options = parser.parse_args()
     started, load = time.monotonic(), os.getloadavg()[0]
+    names = options.only or measure.PARTS
     with tempfile.TemporaryDirectory() as folder:
-        results = measure.run(Path(folder), options.samples, is_tiny=options.tiny, with_theirs=not options.alone)
-    results["count"] = options.samples
-    results["about"] = {
+        found = measure.run(Path(folder), options.samples, names, is_tiny=options.tiny)
+    about = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "command": f"python -m bench.models --samples {options.samples}",
+        "command": " ".join(["python -m bench.models", f"--samples {options.samples}", *_only(options.only)]),
         "machine": machine(),
         "load": load,
-        "versions": {name: version(name) for name in ("torch", "transformers", "jinx-data")},
+        "versions": {name: version(name) for name in ("torch", "transformers", "aiohttp", "jinx-data")},
         "seconds": round(time.monotonic() - started),
     }
+    results = _saved(options.save) if options.only else {}
+    for name, figures in found.items():
+        results[name] = {**figures, "count": options.samples, "about": about}
     publish("models", results, page(results), options.save)
+
+
+def _only(names: list[str] | None) -> list[str]:
+    return ["--only", *names] if names else []
+
+
+def _saved(directory: Path | None) -> dict[str, Any]:
+    """The parts that were saved before."""
+    file = None if directory is None else directory / "models.json"
+    return json.loads(file.read_text("utf-8")) if file is not None and file.is_file() else {}
 
 
 if __name__ == "__main__":

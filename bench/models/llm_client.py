@@ -1,4 +1,4 @@
-"""The client for language models against a local server that answers after 50 ms: share of the ideal, CPU per request.
+"""The client for language models against a local server with a latency: share of the ideal, CPU per request.
 
     python -m bench.models.llm_client
     python -m bench.models.llm_client --requests 4000 --under-way 100
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from jinx_pipeline.llm.client import Client, Reply, Request
 from jinx_pipeline.llm.service import Service, Settings, chat_url
@@ -32,10 +33,27 @@ ANSWER = {
     "usage": {"prompt_tokens": 500, "completion_tokens": 20},
 }
 REFUSED, SILENT = 0.1, 0.05
+Ask = Callable[[str, int, int, str, float], int]
+
+
+class Load(NamedTuple):
+    """What is asked.
+
+    Attributes:
+        count: The number of requests.
+        under_way: How many are under way at once.
+        latency: The seconds until the server answers.
+    """
+
+    count: int
+    under_way: int
+    latency: float
 
 
 class Connection(asyncio.Protocol):
     """Answers each request after the latency; some not, if the text of a request says so."""
+
+    latency = LATENCY
 
     def __init__(self) -> None:
         self.data = b""
@@ -58,7 +76,7 @@ class Connection(asyncio.Protocol):
         if chance < REFUSED:
             self.write(b"HTTP/1.1 429 X\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n")
         elif chance >= REFUSED + SILENT:
-            asyncio.get_running_loop().call_later(LATENCY, self.write, self.answer)
+            asyncio.get_running_loop().call_later(Connection.latency, self.write, self.answer)
 
     def write(self, data: bytes) -> None:
         """Write an answer if the client still waits."""
@@ -82,17 +100,18 @@ def requests(count: int, kind: str) -> list[Request]:
     ]
 
 
-def ours(url: str, count: int, under_way: int, kind: str) -> int:
+def ours(url: str, count: int, under_way: int, kind: str, latency: float) -> int:
     """Ask with the client, whose answers are kept; returns how many were answered."""
-    seconds = 2 * LATENCY if kind == "unreliable" else 60.0
+    seconds = 2 * latency if kind == "unreliable" else 60.0
     service = Service("m", chat_url(url), Settings(concurrency=under_way, seconds=seconds, tries=20))
     with tempfile.TemporaryDirectory() as folder:
         replies = Client(Path(folder)).ask_all(service, requests(count, kind))
     return sum(isinstance(reply, Reply) for reply in replies)
 
 
-def plain(url: str, count: int, under_way: int, kind: str) -> int:
+def plain(url: str, count: int, under_way: int, kind: str, latency: float) -> int:
     """Ask with aiohttp alone."""
+    del latency
     import aiohttp
 
     async def ask(session: aiohttp.ClientSession, bodies: list[bytes]) -> int:
@@ -110,24 +129,46 @@ def plain(url: str, count: int, under_way: int, kind: str) -> int:
     return asyncio.run(ask_all())
 
 
-def measured(
-    ask: Callable[[str, int, int, str], int], url: str, count: int, under_way: int, kind: str
-) -> dict[str, object]:
+def measured(ask: Ask, url: str, load: Load, kind: str) -> dict[str, object]:
     """Wall and CPU time of asking."""
+    count, under_way, latency = load
     before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    answered = ask(url, count, under_way, kind)
+    answered = ask(url, count, under_way, kind, latency)
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    ideal = count / under_way * LATENCY
+    ideal = count / under_way * latency
     return {
         "client": "ours" if ask is ours else "aiohttp",
         "service": kind,
         "answered": answered,
         "seconds": round(wall, 3),
+        "requests": count,
+        "latency": latency,
         "share_of_ideal": round(ideal / wall, 3),
         "cpu_ms": round(cpu / count * 1000, 3),
     }
+
+
+def rounds(load: Load, number: int) -> list[dict[str, object]]:
+    """Each client and service in turn, several times.
+
+    Args:
+        load: The requests, how many are under way at once, and the latency of the server.
+        number: The number of rounds.
+    """
+    command = [sys.executable, "-m", "bench.models.llm_client", "--serve", "--latency", str(load.latency)]
+    found: list[dict[str, object]] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            url = f"http://127.0.0.1:{server.stdout.readline().strip() if server.stdout else ''}/v1"
+            for _ in range(number):
+                for ask, kind in ((plain, "reliable"), (ours, "reliable"), (ours, "unreliable")):
+                    found.append(measured(ask, url, load, kind))
+                    print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+        finally:
+            server.terminate()
+    return found
 
 
 def main() -> None:
@@ -135,21 +176,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.models.llm_client")
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--under-way", type=int, default=200)
+    parser.add_argument("--latency", type=float, default=LATENCY, help="seconds until the server answers")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
+        Connection.latency = given.latency
         asyncio.run(serve())
-        return
-    command = [sys.executable, "-m", "bench.models.llm_client", "--serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            url = f"http://127.0.0.1:{server.stdout.readline().strip() if server.stdout else ''}/v1"
-            for _ in range(given.rounds):
-                for ask, kind in ((plain, "reliable"), (ours, "reliable"), (ours, "unreliable")):
-                    print(json.dumps(measured(ask, url, given.requests, given.under_way, kind)), flush=True)
-        finally:
-            server.terminate()
+    else:
+        rounds(Load(given.requests, given.under_way, given.latency), given.rounds)
 
 
 if __name__ == "__main__":

@@ -72,9 +72,7 @@ def _tokenizer(length: int) -> Any:
     vocabulary = {name: number for number, name in enumerate([*_SPECIAL, *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=_SPECIAL[0]))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<bos> $A <eos>", special_tokens=[("<bos>", 2), ("<eos>", 3)]
-    )
+    tokenizer.post_processor = processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 2)])
     named = zip(("unk_token", "pad_token", "bos_token", "eos_token"), _SPECIAL, strict=True)
     return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=length, **dict(named))
 

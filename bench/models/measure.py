@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -12,6 +12,7 @@ from typing import Any
 import jinx
 import jinx_pipeline as jp
 from bench.environments import ROOT, python_of
+from bench.models import llm_client
 from bench.models.loops import LOOPS, Samples
 from bench.models.made import WORDS, Made, samples, save_models
 
@@ -29,24 +30,43 @@ def cases(made: Made) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-def run(folder: Path, count: int, *, is_tiny: bool, with_theirs: bool) -> dict[str, Any]:
-    """All figures."""
+PARTS = ("clip", "vit", "lm", "five", "llm", "theirs")
+"""What is measured; each part can be run alone."""
+
+
+def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> dict[str, Any]:
+    """The figures of some parts.
+
+    Args:
+        folder: An empty directory.
+        count: The number of samples.
+        parts: Which of `PARTS`.
+        is_tiny: Whether to take tiny models.
+    """
+    found: dict[str, Any] = {}
+    if "llm" in parts:
+        part = 50 if is_tiny else 1
+        loads = [llm_client.Load(count // part, 200, latency) for count, latency in ((20_000, 0.05), (4_000, 0.5))]
+        found["llm"] = {"loads": [llm_client.rounds(load, TURNS) for load in loads]}
+    if set(parts) <= {"llm"}:
+        return found
     made = save_models(folder / "models", is_tiny=is_tiny)
     rows = samples(folder / "images", count)
     with jinx.Writer(folder / "in.jinx") as writer:
         writer.write_many(rows)
-    found: dict[str, Any] = {}
     for name, (operator, parameters) in cases(made).items():
-        ours = _ours(operator, parameters, folder / "in.jinx", name)
-        loop = LOOPS[name](made, "cpu")
-        found[name] = _compared(ours, lambda loop=loop: loop(rows))
-    found["five"] = _five(made, folder / "in.jinx")
-    found["theirs"] = _theirs(folder, made, rows) if with_theirs else None
-    for name in LOOPS:
-        scores = found[name].pop("scores")
-        if found["theirs"] is not None:
+        if name in parts:
+            ours = _ours(operator, parameters, folder / "in.jinx", name)
+            loop = LOOPS[name](made, "cpu")
+            found[name] = _compared(ours, lambda loop=loop: loop(rows))
+    if "five" in parts:
+        found["five"] = _five(made, folder / "in.jinx")
+    if "theirs" in parts:
+        found["theirs"] = _theirs(folder, made, rows)
+        for name, (operator, parameters) in cases(made).items():
             theirs = found["theirs"][name]
-            theirs["difference"] = largest_difference(scores, theirs.pop("scores"))
+            ours = _ours(operator, parameters, folder / "in.jinx", name)()
+            theirs["difference"] = largest_difference(ours, theirs.pop("scores"))
     return found
 
 
@@ -71,10 +91,9 @@ def _ours(operator: str, parameters: dict[str, Any], path: Path, name: str) -> C
 
 def _compared(ours: Callable[[], list[float]], loop: Callable[[], list[float]]) -> dict[str, Any]:
     """Medians of alternating runs after one of each, and the largest difference of scores."""
-    scores = ours()
-    difference = largest_difference(scores, loop())
+    difference = largest_difference(ours(), loop())
     turns = [(_timed(ours), _timed(loop)) for _ in range(TURNS)]
-    figures: dict[str, Any] = {"difference": difference, "scores": scores}
+    figures: dict[str, Any] = {"difference": difference}
     for number, name in enumerate(("ours", "loop")):
         figures |= {f"{name}_{kind}": median(turn[number][at] for turn in turns) for at, kind in enumerate(_KINDS)}
     return figures
