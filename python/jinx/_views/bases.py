@@ -119,11 +119,10 @@ def _files(root: _core.Rows) -> list[_File]:
 
 def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
     if is_url(path):
-        beside = _beside(path, view) if is_url(view) else {}
-        return {
-            "entry": {**beside, "location": path, "kind": kind, "id": id_, "num_samples": samples},
-            "line_offsets": None,
-        }
+        located: Base = {"location": path, "kind": kind, "id": id_, "num_samples": samples}
+        if is_url(view):
+            _name_beside(located, path, view)
+        return {"entry": located, "line_offsets": None}
     if is_url(view):
         raise ValueError(
             f"{view}: a view at a URL shows datasets at URLs, and {path} is on this machine; copy that first: jinx cp"
@@ -135,13 +134,12 @@ def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
     return {"entry": entry, "line_offsets": None}
 
 
-def _beside(url: str, view: str) -> Base:
-    """The place of a base in the same bucket as a view, where readers of the view find it."""
+def _name_beside(entry: Base, url: str, view: str) -> None:
+    """Name the place of a base from a view in the same bucket: there readers of the view find it."""
     (root, _, key), (view_root, _, view_key) = (place.partition("://")[2].partition("/") for place in (url, view))
-    if root != view_root or url.partition("://")[0] != view.partition("://")[0]:
-        return {}  # pyright: ignore[reportReturnType]
-    near = posixpath.relpath(f"/{key}", posixpath.dirname(f"/{view_key}"))
-    return {"path": near, "hint": f"/{root}/{key}"}  # pyright: ignore[reportReturnType]
+    if root == view_root and url.partition("://")[0] == view.partition("://")[0]:
+        entry["path"] = posixpath.relpath(f"/{key}", posixpath.dirname(f"/{view_key}"))
+        entry["hint"] = f"/{root}/{key}"
 
 
 def places(path: str, view: str) -> tuple[str, str]:

@@ -93,5 +93,12 @@ def open_directories(
         options["allow_unsafe_types"] = (
             allow_unsafe_types if isinstance(allow_unsafe_types, bool) else list(allow_unsafe_types)
         )
-    far = {"storage": dict(storage)} if storage else {}
-    return kind(list(directories), io=io, lazy=lazy, verify=verify, max_value_bytes=max_value_bytes, mds=options, **far)
+    return kind(
+        list(directories),
+        io=io,
+        lazy=lazy,
+        verify=verify,
+        max_value_bytes=max_value_bytes,
+        mds=options,
+        storage=dict(storage) if storage else None,
+    )
