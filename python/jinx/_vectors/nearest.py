@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Metric = Literal["cosine", "dot", "l2"]
 METRICS = ("cosine", "dot", "l2")
-# Memory of a block of vectors as float64, and of its scores.
+# Memory of a block of vectors as float32, and of its scores.
 _BLOCK_BYTES = 32 << 20
 # Products of longer vectors may be too large for float32.
 _LARGEST = 1e18
@@ -141,7 +141,7 @@ class Vectors:
         """
         import numpy as np
 
-        size = max(1, _BLOCK_BYTES // (8 * max(self.width, queries)))
+        size = max(1, _BLOCK_BYTES // (4 * max(self.width, queries)))
         count = len(self) if chosen is None else len(chosen)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         with ThreadPoolExecutor(cores) as threads:
@@ -223,7 +223,8 @@ class _Search:
     def __init__(self, vectors: Vectors, queries: Any, metric: Metric, best: list[_Best]) -> None:
         import numpy as np
 
-        self._vectors, self._queries, self._metric, self._best = vectors, queries, metric, best
+        self._vectors, self._queries, self._best = vectors, queries, best
+        self._metric: Metric = metric
         self._lengths = np.linalg.norm(queries, axis=1)
         # Directions for the cosine, so that products need no division by the lengths of queries.
         scale = np.where(self._lengths > 0, self._lengths, 1)[:, None] if metric == "cosine" else 1
