@@ -42,7 +42,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo demo-media test test-moto test-remote test-remote-short test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-view bench-views bench-videos test-service bench-service bench-remote soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo demo-media test test-moto test-remote test-remote-short test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-buckets bench-vectors bench-view bench-views bench-videos test-service bench-service bench-remote soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -228,6 +228,9 @@ bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data and Dat
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page
 	$(PY) -m bench.views --save $(BENCH_OUT) $(BENCH_ARGS)
 
+bench-vectors: develop $(STAMPS)/test ## typed columns and vectors next to Parquet, Arrow, Lance and faiss: minutes, 8 GB of disk, and a page
+	$(PY) -m bench.vectors --save $(BENCH_OUT) $(BENCH_ARGS)
+
 bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, tables and graphs: an hour, and a page
 	$(PY) -m bench.graph --save $(BENCH_OUT) $(BENCH_ARGS)
 
@@ -239,6 +242,9 @@ bench-service: develop $(STAMPS)/test ## the service's reads while a job uses al
 
 bench-pipeline: develop $(STAMPS)/test ## the pipeline next to Data-Juicer: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.pipeline --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-buckets: develop $(STAMPS)/test ## the pipeline with everything in a bucket, next to a disk: minutes, and a page in docs/benchmarks
+	$(PY) -m bench.pipeline.bucket --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-scale: develop $(STAMPS)/test ## the pipeline's driver with 12,800 simulated workers: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.pipeline.scale --save $(BENCH_OUT) $(BENCH_ARGS)

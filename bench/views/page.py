@@ -39,7 +39,7 @@ TARGETS = (
     Target(copying.SHUFFLED, 2.5, "cpu", ("cp",)),
     Target(copying.ROWS, 3, "cpu"),
     *(Target(case, 1.15, "cpu", ("direct",)) for case in columns.TOUCHES),
-    Target(columns.SAVE, 1.5, "wall", ("pyarrow, Parquet",)),
+    Target(columns.SAVE, 1.2, "wall", ("pyarrow, Parquet",)),
     Target(columns.OPEN, 5, "wall", scale=1e3, unit="ms"),
     Target(columns.PICKLE, 2000, "bytes", scale=1, unit="bytes"),
     *(Target(case, 2, "wall", filters.PEERS, is_speedup=True) for case in filters.CONDITIONS),
@@ -58,9 +58,7 @@ medians count; a ratio is the median of those of the rounds. CPU time is that of
 
 def page(result: dict[str, Any]) -> str:
     """The text of the page."""
-    found: dict[tuple[str, str], list[Record]] = {}
-    for record in result["records"]:
-        found.setdefault((record["case"], record["contestant"]), []).append(record)
+    found = by_contestant(result["records"])
     lines = [
         "# Copies, views, columns, filters",
         "",
@@ -69,17 +67,26 @@ def page(result: dict[str, Any]) -> str:
         _ABOUT.format(**result["samples"]),
     ]
     lines += ["", "## Targets", "", "| case | target | reached | met |", "|---|---|--:|---|"]
-    lines += [_judged(target, found) for target in TARGETS]
+    lines += [judged(target, found) for target in TARGETS]
     lines += ["", "## All figures", "", "| case | contestant | wall | CPU |", "|---|---|--:|--:|"]
-    lines += [_figures(case, contestant, records) for (case, contestant), records in found.items()]
+    lines += [figures(case, contestant, records) for (case, contestant), records in found.items()]
     return "\n".join(lines) + "\n"
+
+
+def by_contestant(records: list[Record]) -> dict[tuple[str, str], list[Record]]:
+    """The records of each case and contestant."""
+    found: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        found.setdefault((record["case"], record["contestant"]), []).append(record)
+    return found
 
 
 def _per_item(record: Record, clock: str) -> float:
     return record[clock] / record["count"]
 
 
-def _judged(target: Target, found: dict[tuple[str, str], list[Record]]) -> str:
+def judged(target: Target, found: dict[tuple[str, str], list[Record]]) -> str:
+    """A row of the table of targets."""
     ours = [record for record in found.get((target.case, "jinx"), []) if target.clock in record]
     if target.others:
         others = [records for name in target.others if (records := _measured(found, target, name))]
@@ -112,7 +119,8 @@ def _measured(found: dict[tuple[str, str], list[Record]], target: Target, name: 
     return [record for record in found.get((target.case, name), []) if "failed" not in record]
 
 
-def _figures(case: str, contestant: str, records: list[Record]) -> str:
+def figures(case: str, contestant: str, records: list[Record]) -> str:
+    """A row of the table of all figures."""
     failed = next((record["failed"] for record in records if "failed" in record), None)
     if failed:
         return f"| {case} | {contestant} | {failed.replace('|', '/')[:100]} |  |"

@@ -6,6 +6,7 @@ import pytest
 import jinx_pipeline as jp
 from jinx_pipeline.operators.vector.clusters import clusters
 from jinx_pipeline.operators.vector.semantic_deduplicator import first_similar
+from jinx_pipeline.operators.vector.stored_vectors import StoredVectors
 from jinx_pipeline.operators.vector.vectors_of import unit
 
 CENTRES = np.eye(5, 16)
@@ -103,3 +104,53 @@ def test_what_is_near_or_far(tmp_path):
         jp.create("nearest_filter")
     with pytest.raises(jp.ParameterError, match="is not a file"):
         jp.create("nearest_filter", examples_file=str(tmp_path / "missing.npy"))(given)
+
+
+def test_clusters_as_a_column():
+    given = [*samples(around(100, 0.01).astype(np.float16)), {"id": "none", "emb": None}]
+    found = jp.create("kmeans_mapper", clusters=25)(given)
+    assert ids(found) == ids(given)
+    assert found[-1]["cluster"] is None
+    assert found[-1]["cluster_similarity"] is None
+    clusters_of = [{sample["cluster"] for sample in found[:-1] if sample["id"] % 5 == i} for i in range(5)]
+    assert not any(a & b for number, a in enumerate(clusters_of) for b in clusters_of[number + 1 :])
+    assert all(0.99 < sample["cluster_similarity"] <= 1 for sample in found[:-1])
+    assert found == jp.create("kmeans_mapper", clusters=25)(given)
+    assert jp.create("kmeans_mapper")([{"emb": None}])[0]["cluster"] is None
+    renamed = jp.create("kmeans_mapper", cluster_field="c", similarity_field="s")([{"emb": [2.0, 0.0]}])
+    assert (renamed[0]["c"], renamed[0]["s"]) == (0, 1.0)
+
+
+def test_a_map_of_vectors():
+    pytest.importorskip("sklearn")
+    given = [*samples(around(100, 0.01)), {"id": "none", "emb": None}]
+    found = jp.create("vector_map_mapper", fit_samples=60, perplexity=5)(given)
+    assert found[-1]["map"] is None
+    places = np.array([sample["map"] for sample in found[:-1]])
+    assert places.shape == (100, 2)
+    assert np.isfinite(places).all()
+    centres = np.array([places[i::5].mean(axis=0) for i in range(5)])
+    nearest = np.linalg.norm(places[:, None] - centres, axis=2).argmin(axis=1)
+    assert (nearest == np.arange(100) % 5).mean() > 0.9
+    assert jp.create("vector_map_mapper")([{"emb": [1.0, 0.0]}])[0]["map"] == [0.0, 0.0]
+    assert jp.create("vector_map_mapper")([{"emb": None}])[0]["map"] is None
+
+
+def test_stored_vectors_are_those_that_are_present():
+    stored = StoredVectors("emb")
+    stored.extend([None, [1.0, 2.0]])
+    stored.extend([np.array([0.5, 0.25], np.float16)])
+    stored.extend([])
+    stored.extend([None])
+    assert stored.present.tolist() == [False, True, True, False]
+    assert stored.mapped().tolist() == [[1.0, 2.0], [0.5, 0.25]]
+    assert len(stored) == 4
+    with pytest.raises(ValueError, match="vectors of 2 and of 3 numbers in 'emb'"):
+        stored.extend([[1.0, 2.0, 3.0]])
+    assert StoredVectors("emb").mapped().shape == (0, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_directions_have_length_one(scale):
+    vectors = np.array([[3, 4], [0, 0], [-1, 0]]) * scale
+    assert np.allclose(unit(vectors), [[0.6, 0.8], [0, 0], [-1, 0]], atol=1e-6)

@@ -32,7 +32,7 @@ def decide(operator: Any, source: Source, roles: Roles, ctx: Context) -> Decisio
         roles: The columns of texts and media.
         ctx: The context, with seed and threads.
     """
-    if operator.kind == "deduplicator":
+    if operator.kind in {"deduplicator", "fitted"}:
         return _duplicates(operator, SignatureFiles([signatures_path(Path(part)) for part in source.part_paths()]))
     opened = OpenSource(source)
     rows = len(opened)
@@ -70,9 +70,10 @@ def _operator_named(operator: Operator) -> Generator[None]:
         raise RuntimeError(f"{operator.name}: {type(error).__name__}: {error}") from error
 
 
-def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list[Any]]:
+def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, Any]:
     """The columns that a selector or grouper reads, for all rows."""
-    columns: dict[str, list[Any]] = {path: [] for path in operator.reads}
+    is_selector = isinstance(operator, Selector)
+    columns: dict[str, Any] = {path: operator.gathered(path) if is_selector else [] for path in operator.reads}
     for first in range(0, len(source), _KEY_ROWS):
         positions = source.positions(first, min(_KEY_ROWS, len(source) - first))
         batch = Batch(source.dataset, positions, roles)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 Edited: TypeAlias = "pa.Array | Sequence[str | None]"
 Duplicates: TypeAlias = "tuple[Mask, Positions]"
 
-GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order", "gather", "annotation"})
+GLOBAL_KINDS = frozenset(
+    {"deduplicator", "selector", "grouper", "aggregator", "join", "order", "gather", "annotation", "fitted"}
+)
 """The kinds of operators that look at all rows."""
 
 
@@ -174,6 +176,11 @@ class Selector(Operator):
             count: The number of samples.
             ctx: The context, with the seed.
         """
+
+    def gathered(self, path: str) -> Any:
+        """What collects the values of a path for `select`, by `extend`: a list, or what needs less memory."""
+        del path
+        return list[Any]()
 
     def order(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> Chunks:
         """The result of `select`, in chunks."""

@@ -11,7 +11,7 @@ from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
 from jinx_pipeline.operators.vector.clusters import clusters
-from jinx_pipeline.operators.vector.vectors_of import vectors_of
+from jinx_pipeline.operators.vector.stored_vectors import StoredVectors, stored_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,10 +48,13 @@ class ClusterBalancedSelector(Selector):
     def reads(self) -> tuple[str, ...]:
         return (self.vector_field,)
 
+    def gathered(self, path: str) -> StoredVectors:
+        return StoredVectors(path)
+
     def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
-        vectors, present = vectors_of(columns[self.vector_field], self.vector_field)
-        places = np.flatnonzero(present)
-        numbers = clusters(vectors[places], self.clusters, self.seed)
+        stored = stored_of(columns[self.vector_field], self.vector_field)
+        places = np.flatnonzero(stored.present)
+        numbers = clusters(stored.mapped(), self.clusters, self.seed)
         shuffled = ctx.rng("", self.name).permutation(len(places))
         order = shuffled[np.argsort(numbers[shuffled], kind="stable")]
         sizes = np.bincount(numbers)

@@ -10,7 +10,7 @@ from jinx_pipeline.operators.api.operator_kinds import Selector
 from jinx_pipeline.operators.api.parameters import NotEmpty
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
-from jinx_pipeline.operators.vector.vectors_of import unit, vectors_of
+from jinx_pipeline.operators.vector.stored_vectors import StoredVectors, directions_of, stored_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,12 +44,15 @@ class DiversitySelector(Selector):
     def reads(self) -> tuple[str, ...]:
         return (self.vector_field,)
 
+    def gathered(self, path: str) -> StoredVectors:
+        return StoredVectors(path)
+
     def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
         del ctx
-        vectors, present = vectors_of(columns[self.vector_field], self.vector_field)
-        places = np.flatnonzero(present)
+        stored = stored_of(columns[self.vector_field], self.vector_field)
+        places = np.flatnonzero(stored.present)
         size = min(size_of(count, self.select_ratio, self.select_num), len(places))
-        directions = unit(vectors[places])
+        directions = directions_of(stored.mapped())
         similarity = np.full(len(places), -np.inf, np.float32)
         chosen = np.zeros(size, np.int64)
         for i in range(1, size):

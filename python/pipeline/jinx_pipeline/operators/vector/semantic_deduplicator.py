@@ -11,7 +11,8 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.vector.clusters import clusters
+from jinx_pipeline.operators.vector.clusters import clusters, members_of
+from jinx_pipeline.operators.vector.stored_vectors import StoredVectors
 from jinx_pipeline.operators.vector.vectors_of import unit, vectors_of
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class SemanticDeduplicator(Deduplicator):
     """Removes samples whose vector is nearly that of an earlier sample, as SemDeDup does.
 
     Vectors are divided into clusters by k-means, and compared within each cluster. A sample is a duplicate of the first
-    kept sample of its cluster whose cosine similarity is at least `threshold`. Samples without a vector stay. The
-    vectors of all samples are in memory for the decision.
+    kept sample of its cluster whose cosine similarity is at least `threshold`. Samples without a vector stay. For the
+    decision, the vectors of all samples are in a temporary file, and those of one cluster in memory.
 
         create("semantic_deduplicator", threshold=0.9)([{"emb": [1, 0]}, {"emb": [1, 0.1]}, {"emb": [0, 1]}])
         # [{"emb": [1, 0]}, {"emb": [0, 1]}]
@@ -56,31 +57,19 @@ class SemanticDeduplicator(Deduplicator):
         return pa.table({_VECTOR: cells, _PRESENT: present})
 
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        vectors, present = self._gathered(signatures)
+        stored = StoredVectors(self.vector_field)
+        for table in signatures:
+            cells = table.column(_VECTOR).combine_chunks()
+            numbers = cells.flatten().to_numpy(zero_copy_only=False)
+            stored.append(numbers.reshape(len(table), -1), table.column(_PRESENT).to_numpy())
+        vectors, present = stored.mapped(), stored.present
         originals = np.full(len(present), -1, np.int64)
         places = np.flatnonzero(present)
-        numbers = clusters(vectors, self.clusters, self.seed)
-        order = np.argsort(numbers, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+        for members in members_of(clusters(vectors, self.clusters, self.seed)):
             firsts = first_similar(unit(vectors[members]), self.threshold)
             later = np.flatnonzero(firsts >= 0)
             originals[places[members[later]]] = places[members[firsts[later]]]
         return originals < 0, originals
-
-    def _gathered(self, signatures: Iterable[pa.Table]) -> "tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]]":
-        """The vectors that are present, and the mask of the samples that have one."""
-        parts, masks = list[np.ndarray](), list[np.ndarray]()
-        for table in signatures:
-            mask = table.column(_PRESENT).to_numpy()
-            masks.append(mask)
-            if mask.any():
-                cells = table.column(_VECTOR).combine_chunks()
-                parts.append(cells.flatten().to_numpy().reshape(len(table), -1)[mask])
-        widths = {part.shape[1] for part in parts}
-        if len(widths) > 1:
-            raise ValueError(f"vectors of {min(widths)} and of {max(widths)} numbers in {self.vector_field!r}")
-        present = np.concatenate(masks) if masks else np.zeros(0, np.bool_)
-        return (np.concatenate(parts) if parts else np.zeros((0, 1), np.float32)), present
 
 
 def first_similar(vectors: "npt.NDArray[np.float32]", threshold: float) -> "npt.NDArray[np.int64]":

@@ -1,0 +1,1 @@
+"""Typed columns and vectors next to Parquet, Arrow, Lance and faiss."""

@@ -1,0 +1,78 @@
+"""Mappers that first look at the vectors of all samples, and then add columns to each sample."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.part_deduplicator import PartDeduplicator
+from jinx_pipeline.operators.vector.stored_vectors import StoredVectors
+from jinx_pipeline.operators.vector.vectors_of import vectors_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Fitted = npt.NDArray[np.float32]
+
+_VECTOR, _PRESENT = "vector", "present"
+
+
+class FittedMapper(PartDeduplicator):
+    """Adds columns that depend on the vectors of all samples.
+
+    It works in three phases: the vectors are collected block by block on any worker; one process fits an array of rows
+    to them; then each sample is mapped by these rows, again on any worker.
+    """
+
+    kind = "fitted"
+    takes_missing: ClassVar[bool] = True
+    vector_field: str
+
+    @abstractmethod
+    def fitted(self, vectors: "npt.NDArray[Any]") -> "Fitted":
+        """The rows by which samples are mapped, of shape (rows, numbers).
+
+        Args:
+            vectors: The vectors of all samples that have one, mapped from a file.
+        """
+
+    @abstractmethod
+    def mapped(self, batch: Batch, fitted: "Fitted", ctx: Context) -> Mapping[str, Any]:
+        """The added columns, each with a value for each sample."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.vector_field,)
+
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        del ctx
+        vectors, present = vectors_of(batch.column(self.vector_field), self.vector_field)
+        cells = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+        return pa.table({_VECTOR: cells, _PRESENT: present})
+
+    def repeated(self, signatures: Iterable[pa.Table]) -> Any:
+        stored = StoredVectors(self.vector_field)
+        for table in signatures:
+            numbers = table.column(_VECTOR).combine_chunks().flatten().to_numpy(zero_copy_only=False)
+            stored.append(numbers.reshape(len(table), -1), table.column(_PRESENT).to_numpy())
+        rows = self.fitted(stored.mapped())
+        # One dimension, as decisions are stored: the length of a row, and the rows.
+        return np.concatenate([[rows.shape[1]], rows.ravel()]).astype(np.float32)
+
+    def edit(self, batch: Batch, keys: Any, ctx: Context) -> Mapping[str, Any]:
+        return self.mapped(batch, keys[1:].reshape(-1, int(keys[0])), ctx)
+
+    def vectors(self, batch: Batch, width: int) -> "tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]":
+        """The vectors of a batch, and which samples have one.
+
+        Raises:
+            ValueError: They are not of `width` numbers.
+        """
+        vectors, present = vectors_of(batch.column(self.vector_field), self.vector_field)
+        if present.any() and vectors.shape[1] != width:
+            raise ValueError(f"vectors of {vectors.shape[1]} and of {width} numbers in {self.vector_field!r}")
+        return vectors, present
