@@ -1,4 +1,4 @@
-"""Operators over vectors as steps of recipes: the same as on a list of samples, for any number of workers and blocks."""
+"""Operators over vectors as steps of recipes: the same as on a list of samples, however work is divided."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
 
     target = Path(out)
     refuse_input(out, [source])
-    data = read_yaml(Path(source)).value
+    data = read_yaml(str(source)).value
     if not isinstance(data, dict):
         raise click.UsageError(f"{source}: not a recipe")
     converted = imported(data, target.stem)

@@ -95,7 +95,7 @@ def read_spec(path: Path) -> Spec:
         RecipeError: It has mistakes; the message has a line for each.
         OSError: It cannot be read.
     """
-    return _Checker(read_yaml(path)).spec()
+    return _Checker(read_yaml(str(path))).spec()
 
 
 class _Checker:
