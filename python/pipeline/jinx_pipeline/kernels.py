@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    Floats = npt.NDArray[np.float32]
+
 __all__ = [
     "Clusters",
     "LanguageModel",
@@ -429,6 +431,27 @@ class Clusters:
     def roots(self) -> "npt.NDArray[np.int64]":
         """The lowest position in the group of each position, int64 of shape (count,)."""
         return _array(self._groups.roots(), "int64")
+
+
+def descend_factors(
+    matrix: "Floats", left: "Floats", right: "Floats", iterations: int, tolerance: float
+) -> "tuple[Floats, Floats]":
+    """Improve two non-negative factors of rank two of a matrix by coordinate descent; for operators, so not exported.
+
+    Args:
+        matrix: Numbers that are not negative, float32 of shape (rows, columns).
+        left: The left factor, float32 of shape (2, rows).
+        right: The right factor, float32 of shape (2, columns).
+        iterations: The largest number of steps.
+        tolerance: It stops when what is left to gain is this share of what it was in the first step.
+
+    Raises:
+        InvalidError: The shapes do not fit.
+    """
+    rows, first, second = (part.astype("<f4", copy=False).tobytes() for part in (matrix, left, right))
+    found = _kernels.descend_factors(rows, first, second, iterations, tolerance)
+    improved, other = (_array(data, "float32").reshape(2, -1) for data in found)
+    return improved, other
 
 
 def _table(texts: Any) -> Any:

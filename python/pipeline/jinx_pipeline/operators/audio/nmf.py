@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jinx_pipeline import _kernels
+from jinx_pipeline.kernels import descend_factors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,11 +53,7 @@ def _factors(matrix: "Floats", iterations: int) -> "tuple[Floats, Floats]":
     scale = np.sqrt(matrix.mean() / _PARTS)
     right = np.abs(scale * random.standard_normal((_PARTS, columns)).astype(np.float32))
     left = np.abs(scale * random.standard_normal((rows, _PARTS)).astype(np.float32)).T.copy()
-    rows, first, second = (part.astype("<f4", copy=False).tobytes() for part in (matrix, left, right))
-    found = _kernels.descend_factors(rows, first, second, iterations, _TOLERANCE)
-    left, right = (
-        np.frombuffer(data, dtype="<f4").astype(np.float32, copy=False).reshape(_PARTS, -1) for data in found
-    )
+    left, right = descend_factors(matrix, left, right, iterations, _TOLERANCE)
     return left.T, right
 
 
