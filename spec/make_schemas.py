@@ -57,6 +57,7 @@ KINDS = [
 ARRAY = {"oneOf": [{"$ref": "#/$defs/pointer"}, {"$ref": "#/$defs/inline"}]}
 REF = {"$ref": "#/$defs/array"}
 
+TIMES = [f"datetime64[{unit}]" for unit in ("s", "ms", "us", "ns")]
 COLUMN = record(
     {
         "path": {"type": "array", "items": TEXT, "minItems": 1},
@@ -81,16 +82,19 @@ OWN = record(
     {
         "path": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 1},
         "kind": {"const": "value"},
-        "dtype": {"enum": ["bool", *INT_TYPES, "float16", "float32", "float64", "utf8"]},
+        "dtype": {"enum": ["bool", *INT_TYPES, "float16", "float32", "float64", *TIMES, "utf8"]},
         "rows": {**UINT, "minimum": 1},
         "width": {"type": "integer", "minimum": 1, "maximum": 1 << 20},
         "nulls": {**UINT, "minimum": 1},
+        "zone": {"type": "string", "pattern": "^[!-~]{1,64}$"},
+        "entries": {"type": "integer", "minimum": 1, "maximum": 1 << 31},
         "validity": REF,
         "data": REF,
         "offsets": REF,
+        "codes": REF,
     },
-    optional=("width", "nulls", "validity", "offsets"),
-    dependentRequired={"nulls": ["validity"], "validity": ["nulls"]},
+    optional=("width", "nulls", "zone", "entries", "validity", "offsets", "codes"),
+    dependentRequired={"nulls": ["validity"], "validity": ["nulls"], "entries": ["codes"], "codes": ["entries"]},
     allOf=[
         {
             "if": {"properties": {"dtype": {"const": "utf8"}}},
@@ -99,8 +103,10 @@ OWN = record(
         },
         {
             "if": {"required": ["width"]},
-            "then": {"properties": {"dtype": {"not": {"enum": ["bool", "utf8"]}}}},
+            "then": {"properties": {"dtype": {"not": {"enum": ["bool", "utf8", *TIMES]}}}},
         },
+        {"if": {"required": ["codes"]}, "then": {"properties": {"dtype": {"const": "utf8"}}}},
+        {"if": {"required": ["zone"]}, "then": {"properties": {"dtype": {"enum": TIMES}}}},
     ],
 )
 FIELD = record(

@@ -246,9 +246,9 @@ class Reader:
     def _is_closed(self) -> bool: ...
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
-    ) -> tuple[str, Any, bytes | None, bytes | None, int | None, bool] | None:
-        """(dtype, data, validity bitmap, utf8 offsets, numbers of each vector, whether the type is the column's own)
-        over all shards, before the view; None if a shard lacks it."""
+    ) -> tuple[str, Any, bytes | None, bytes | None, int | None, bool, Any] | None:
+        """(dtype, data, validity bitmap, utf8 offsets, numbers of each vector, whether the type is the column's own,
+        codes of strings) over all shards, before the view; None if a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
         """The same as from the index, but read from rows, in parallel, in view order, without decoding media. Also
         returns whether any sample has a value at the path, even null."""

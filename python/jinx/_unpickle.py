@@ -13,6 +13,7 @@ D = TypeVar("D", bound=Reader)
 _MODULES = {
     "ArrayColumn": "jinx._dataset.added_columns",
     "ArrowColumn": "jinx._dataset.added_columns",
+    "CategoryColumn": "jinx._dataset.added_columns",
     "FunctionColumn": "jinx._dataset.added_columns",
     "JoinedColumn": "jinx._dataset.added_columns",
     "ListColumn": "jinx._dataset.added_columns",

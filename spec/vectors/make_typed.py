@@ -25,7 +25,28 @@ def typed(positions: list[int], columns: dict[str, tuple[str, list]], *, deep: b
 
 def value_of(dtype: str, value: object) -> object:
     """What a reader returns for a value."""
+    if dtype.startswith("datetime64") and value is not None:
+        return time_of(*dtype.split(" "), ticks=value)
     return np.array(value, dtype) if isinstance(value, list) else value
+
+
+def time_of(dtype: str, zone: str | None = None, *, ticks: int) -> str:
+    """The text of a time whose year has four digits, as numpy writes it, and of the few others by hand."""
+    if (dtype, ticks) in FAR:
+        return FAR[dtype, ticks]
+    shift = {"+05:30": 19800, "-0800": -28800}.get(zone or "", 0)
+    unit = dtype[11:-1]
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    text = str(np.datetime64(ticks + shift * per_second, unit))
+    return text + ({"+05:30": "+05:30", "-0800": "-08:00"}.get(zone, "Z") if zone else "")
+
+
+# 64-bit seconds reach years that numpy does not write in this form.
+FAR = {
+    ("datetime64[s]", 253402300800): "+10000-01-01T00:00:00",
+    ("datetime64[s]", -62167219201): "-0001-12-31T23:59:59",
+    ("datetime64[s]", -62167219200): "0000-01-01T00:00:00",
+}
 
 
 def good(name: str, about: str, columns: dict[str, tuple[str, list]], own: list[dict] = (), **options: object) -> None:
@@ -52,6 +73,18 @@ def good_views() -> None:
     good("bools", "bools, and one that replaces a column of the base", {"flag": ("bool", [True, False, True]), "b": ("bool", [False, False, True])})
     texts = {"t": ("utf8", ["", "a \u00e9 \U0001f600", "line\nbreak"])}
     good("strings", "strings", texts)
+    label = {"label": ("utf8 codes", ["cat", "dog", "cat", None, "", "\u00e9", "dog"])}
+    good("codes", "strings with codes, one of them missing", label)
+    good("codes_pointers", "codes in the sidecar", label | {"n": ("int8", [1, None, 3, 4, 5, 6, 7])}, pointers=True, chunk=8)
+    good("codes_none", "codes without a value", {"label": ("utf8 codes", [None, None, None])})
+    wide = [f"s{i}" for i in range(130)]
+    good("codes_wide", "more strings than int8 tells apart", {"label": ("utf8 codes", [*wide, "s129", None])})
+    now = 1_700_000_000
+    times = {f"t{unit}": (f"datetime64[{unit}]", [now * 10**power, -1, None]) for unit, power in (("s", 0), ("ms", 3), ("us", 6), ("ns", 9))}
+    good("times", "times of every unit", times)
+    zoned = {name: (f"datetime64[ms] {zone}", [now * 1000 + 7, -1, 0]) for name, zone in (("utc", "UTC"), ("plus", "+05:30"), ("minus", "-0800"), ("city", "Europe/Berlin"))}
+    good("times_zones", "instants in time zones", zoned)
+    good("times_far", "years without four digits, and the year 0", {"t": ("datetime64[s]", [253402300800, -62167219201, -62167219200])})
     missing = {"n": ("int8", [None, 5, None]), "f": ("float32", [1.5, None, 2.5]), "t": ("utf8", [None, "", "x"]), "v": ("int8", [[1, 2], None, [3, 4]])}
     good("missing", "missing values", missing)
     vectors = {"h": ("float16", [[0.5, 1.5, -2.0]] * 3), "one": ("float32", [[1.0], [2.0], [NAN]]), "i": ("int8", [[1, -1], [127, -128], [0, 0]])}
@@ -125,6 +158,27 @@ def bad_views() -> None:
         ("name_twice", "two columns of one name", changed(1, path=["v"])),
     ):  # fmt: skip
         bad(name, about, edit)
+    coded = {"label": ("utf8 codes", ["a", "bc", None]), "t": ("datetime64[us] UTC", [1, 2, 3])}
+    for name, about, edit in (
+        ("codes_short", "a code is missing", changed(0, codes=array(b"\0\1"))),
+        ("codes_missing", "'entries' without codes", changed(0, codes=None)),
+        ("codes_wider", "codes of more bytes than the strings need", changed(0, codes=array(bytes(6)))),
+        ("entries_missing", "codes without 'entries'", changed(0, entries=None)),
+        ("entries_zero", "no string", changed(0, entries=0)),
+        ("entries_other", "another number of strings than offsets", changed(0, entries=3)),
+        ("entries_huge", "2^40 strings", changed(0, entries=2**40)),
+        ("entries_of_numbers", "codes of times", changed(1, entries=2, codes=array(bytes(3)))),
+        ("time_unit", "times in minutes", changed(1, dtype="datetime64[m]")),
+        ("time_vectors", "vectors of times", changed(1, width=1)),
+        ("zone_empty", "a time zone without a name", changed(1, zone="")),
+        ("zone_blank", "a time zone with a line break", changed(1, zone="UTC\n")),
+        ("zone_long", "a time zone of 65 characters", changed(1, zone="Z" * 65)),
+        ("zone_of_strings", "a time zone of strings", changed(0, zone="UTC")),
+    ):  # fmt: skip
+        bad(name, about, edit, columns=coded)
+    bad("codes_negative", "a code below 0", changed(0, codes=array(b"\0\xff\0")), at="row", columns=coded)
+    bad("codes_past_end", "a code after the last string", changed(0, codes=array(b"\0\2\0")), at="row", columns=coded)
+    bad("codes_text", "strings that are not UTF-8", changed(0, data=array(b"\xff\xfe\xfd")), at="row", columns=coded)
     bad("name_of_rows", "also a member of the rows", changed(1, path=["caption"]), own=OWN)
     bad("without_view", "the feature in another file", lambda footer: None, at="open")
     writer = Writer(OUT / "bad" / "without_view.jinx")

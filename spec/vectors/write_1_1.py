@@ -36,7 +36,8 @@ class View:
         bases = [{name: base[name] for name in ("kind", "id", "num_samples", "markers") if name in base} for base in self.bases]
         shown = orjson.dumps({"base": bases, "drop": self.drop}) + np.array(self.positions or [], "<u8").tobytes()
         own = [{"name": column["path"][0], "dtype": column["dtype"], "width": column.get("width", 0),
-                "x": [column[name]["x"] for name in ("validity", "data", "offsets") if name in column]} for column in self.own]  # fmt: skip
+                "x": [column[name]["x"] for name in ("validity", "data", "offsets", "codes") if name in column],
+                **({"zone": column["zone"]} if "zone" in column else {})} for column in self.own]  # fmt: skip
         return shown + (orjson.dumps({"own": own}) if own else b"")
 
 
@@ -215,8 +216,14 @@ class Writer:
         return shown | ({"drop": view.drop} if view.drop else {}) | ({"own": view.own} if view.own else {})
 
     def _typed(self, name: str, dtype: str, values: list) -> dict:
-        """A typed column: numbers, bools, strings, or lists of numbers of one length."""
+        """A typed column: numbers, bools, strings, or lists of numbers of one length.
+
+        `utf8 codes` are strings with codes, in the order of first appearance, and `datetime64[ms] ZONE` instants.
+        """
+        dtype, _, more = dtype.partition(" ")
         entry: dict = {"path": [name], "kind": "value", "dtype": dtype, "rows": len(values)}
+        if more and dtype != "utf8":
+            entry["zone"] = more
         width = next((len(value) for value in values if isinstance(value, list)), 0)
         if width:
             entry["width"] = width
@@ -224,11 +231,20 @@ class Writer:
             entry["nulls"] = values.count(None)
             entry["validity"] = self.array(np.packbits([value is not None for value in values], bitorder="little").tobytes())
         if dtype == "utf8":
-            texts = [(value or "").encode() for value in values]
+            strings = [value or "" for value in values]
+            if more:
+                strings = list(dict.fromkeys(value for value in values if value is not None)) or [""]
+                code = "<i1" if len(strings) <= 128 else "<i2" if len(strings) <= 32768 else "<i4"
+                codes = np.array([0 if value is None else strings.index(value) for value in values], code).tobytes()
+            texts = [text.encode() for text in strings]
             offsets = np.cumsum([0, *map(len, texts)]).astype("<u8").tobytes()
+            if more:
+                entry |= {"entries": len(texts), "data": self.array(b"".join(texts)), "offsets": self.array(offsets)}
+                return entry | {"codes": self.array(codes)}
             return entry | {"data": self.array(b"".join(texts)), "offsets": self.array(offsets)}
         missing: object = [0] * width if width else 0
-        array = np.array([missing if value is None else value for value in values], np.dtype(dtype).newbyteorder("<"))
+        number = np.dtype("i8" if dtype.startswith("datetime64") else dtype).newbyteorder("<")
+        array = np.array([missing if value is None else value for value in values], number)
         return entry | {"data": self.array(array.tobytes())}
 
     def _field_list(self) -> list[dict]:

@@ -29,6 +29,8 @@ def digest(samples: Any) -> str:
     for sample in samples:
         for name in ("id", "version", "blob", "text", "list"):
             state.update(repr(sample[name]).encode())
+        if "emb" in sample:
+            state.update(sample["emb"].tobytes())
     return state.hexdigest()
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import jinx
 from fault.rows import rows
 from jinx import _core
@@ -57,6 +59,15 @@ def save_view(path: Path, version: int) -> None:
     view.save(path, overwrite=True)
 
 
+def save_typed_view(path: Path, version: int) -> None:
+    """The same samples, with the version as a typed column and vectors large enough for several writes."""
+    dataset = jinx.open(base_of(path))
+    view = dataset[[i for i, each in enumerate(dataset["version"]) if each == version]]
+    versions = np.full(len(view), version, dtype=np.int16)
+    vectors = np.full((len(view), 4000), version, dtype=np.float32)
+    view.with_columns({"version": versions, "emb": vectors}).save(path, overwrite=True)
+
+
 MEMORY = 3000  # bytes: the samples pass through temporary files
 
 
@@ -66,6 +77,10 @@ def shuffle_pair(path: Path, version: int) -> None:
 
 def sort_directory(path: Path, version: int) -> None:
     jinx.sort(source_of(path, version), path, by="-len(text)", memory=MEMORY, overwrite=True, shard_size=SHARD_BYTES)
+
+
+def typed_rows(version: int) -> list[dict[str, Any]]:
+    return [row | {"emb": np.full(4000, version, dtype=np.float32)} for row in rows(version)]
 
 
 def shuffled_rows(version: int) -> list[dict[str, Any]]:
@@ -93,14 +108,14 @@ class Case:
     def prepare(self, path: Path, old: int) -> list[dict[str, Any]] | None:
         """Writes what is there before, and returns it; None where nothing is."""
         path.parent.mkdir(parents=True)
-        if self.write is save_view and not base_of(path).exists():
+        if self.write in {save_view, save_typed_view} and not base_of(path).exists():
             with jinx.Writer(base_of(path), threads=1) as writer:
                 for version in range(4):
                     writer.write_many(rows(version))
         if self.old is None:
             return None
         self.old(path, old)
-        return rows(old)
+        return self.rows(old) if self.old is save_typed_view else rows(old)
 
     def prepare_source(self, path: Path, new: int) -> None:
         """What the writer reads, if it reads something."""
@@ -122,6 +137,8 @@ CASES = {
     "replace directory": Case("data", write_directory, old=write_directory),
     "save view": Case("data.jinx", save_view, old=None),
     "replace view": Case("data.jinx", save_view, old=save_view),
+    "save typed view": Case("data.jinx", save_typed_view, old=None, rows=typed_rows),
+    "replace typed view": Case("data.jinx", save_typed_view, old=save_typed_view, rows=typed_rows),
     "shuffle": Case("data.jinx", shuffle_pair, old=write_pair, rows=shuffled_rows),
     "sort": Case("data", sort_directory, old=write_directory, rows=sorted_rows),
     "append": Case("data", append_directory, old=write_directory),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -138,7 +139,7 @@ class Chain:
         count = len(self.expected)
         own: Any = [None if i % 4 == 0 else {"x": [i, number]} for i in range(count)]
         numbers = (np.arange(count) * 0.5 + number).astype([np.float16, np.float32, np.float64][number % 3])
-        which = number % 4
+        which = number % 6
         if which == 0:
             self.dataset = self.dataset.with_columns({"own": own})
             added = [{"own": value} for value in own]
@@ -149,6 +150,15 @@ class Chain:
             vectors = np.stack([numbers, numbers + 1], axis=1).astype(np.float32)
             self.dataset = self.dataset.with_columns({"emb": vectors})
             added = [{"emb": value} for value in vectors.tolist()]
+        elif which == 3:
+            times = np.datetime64("2024-02-29T23:59:58", "ms") + np.arange(count) * np.timedelta64(number, "s")
+            missing = np.arange(count) % 3 == 1
+            self.dataset = self.dataset.with_columns({"own": np.where(missing, np.datetime64("NaT"), times)})
+            added = [{"own": None if missing[i] else str(time)} for i, time in enumerate(times)]
+        elif which == 4:
+            labels = [None if i % 5 == 0 else "ab\u00e9"[: (i + number) % 4] for i in range(count)]
+            self.dataset = self.dataset.with_columns({"own": pa.array(labels, pa.string()).dictionary_encode()})
+            added = [{"own": label} for label in labels]
         else:
             self.dataset = self.dataset.with_columns({"f": exclaimed})
             added = [{"f": exclaimed(sample)} for sample in self.expected]

@@ -5,13 +5,14 @@ import math
 import pickle
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jinx
-from jinx._reference.reader import open_pairs
+from jinx._reference.reader import UnsupportedError, open_pairs, parse_table
 from jinx.errors import CorruptFileError
 
 COUNT = 40
@@ -162,6 +163,87 @@ def test_arrow_has_the_types(base, tmp_path):
     assert table.schema.field("q").type == pa.float32()
     assert table.schema.field("emb").type == pa.list_(pa.float16(), 4)
     assert table["emb"].combine_chunks().flatten().to_numpy().tolist() == emb.ravel().tolist()
+
+
+def address(array, buffer=1):
+    return array.buffers()[buffer].address + array.offset * (array.type.bit_width // 8)
+
+
+def test_arrow_shares_the_mapped_bytes(base, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    many = base.concat([base] * 100)
+    count = len(many)
+    columns = {
+        "q": np.arange(count, dtype=np.float32),
+        "at": np.arange(count).astype("M8[us]"),
+        "emb": np.arange(count * 8, dtype=np.float16).reshape(count, 8),
+    }
+    view = saved(many, tmp_path / "view.jinx", **columns)
+    for consumed in (view.to_arrow(["q", "at", "emb"]), pa.table(view.select_columns(["q", "at", "emb"]))):
+        assert [column.num_chunks for column in consumed.columns] == [1, 1, 1]
+        for name in ("q", "at"):
+            chunk = consumed[name].chunk(0)
+            assert address(chunk) == view.column(name).ctypes.data
+            assert (chunk.to_numpy() == columns[name]).all()
+        lists = consumed["emb"].chunk(0)
+        assert address(lists.values) == view.column("emb").ctypes.data
+        assert (lists.values.to_numpy().reshape(count, 8) == columns["emb"]).all()
+    mixed = view.to_arrow(["n", "q"])
+    assert address(mixed["q"].chunk(1)) == view.column("q").ctypes.data + 4 * len(mixed["q"].chunk(0))
+    assert mixed["n"].to_pylist() == list(range(COUNT)) * 100
+    assert mixed["q"].to_pylist() == columns["q"].tolist()
+    part = view[5:900:7].to_arrow(["emb", "q"])
+    assert part["q"].to_pylist() == columns["q"][5:900:7].tolist()
+    assert part["emb"].to_pylist() == columns["emb"][5:900:7].tolist()
+
+
+def test_arrow_of_columns_with_missing_values(base, tmp_path):
+    pytest.importorskip("pyarrow")
+    mask = np.arange(COUNT) % 3 == 0
+    vectors = np.ma.MaskedArray(np.ones((COUNT, 3), dtype=np.float32), mask=np.repeat(mask[:, None], 3, axis=1))
+    flags = np.ma.MaskedArray(np.arange(COUNT) % 2 == 0, mask=mask)
+    view = saved(base, tmp_path / "view.jinx", emb=vectors, flag=flags)
+    for order in (slice(None), slice(3, 30), slice(None, None, -1)):
+        table, shown = view[order].to_arrow(), np.arange(COUNT)[order]
+        assert table["flag"].to_pylist() == [None if i % 3 == 0 else i % 2 == 0 for i in shown]
+        assert table["emb"].to_pylist() == [None if i % 3 == 0 else [1.0] * 3 for i in shown]
+        assert table["n"].to_pylist() == shown.tolist()
+
+
+def test_torch_shares_the_mapped_bytes(base, tmp_path):
+    torch = pytest.importorskip("torch")
+    values = np.arange(COUNT * 8, dtype=np.float32).reshape(COUNT, 8)
+    column = saved(base, tmp_path / "view.jinx", emb=values).column("emb")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the array is read-only
+        tensor = torch.from_numpy(column)
+    assert tensor.data_ptr() == column.ctypes.data
+    assert (tensor.numpy() == values).all()
+
+
+def test_other_libraries_see_typed_columns(base, tmp_path):
+    values = np.arange(COUNT, dtype=np.float32)
+    view = saved(base, tmp_path / "view.jinx", q=values, seen=np.arange(COUNT).astype("M8[s]"))
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    found = duckdb.sql("select count(*), max(seen) from view where q >= 30").fetchall()[0]
+    assert found[0] == 10
+    assert found[1].isoformat() == "1970-01-01T00:00:39"
+    frame = polars.DataFrame(view)
+    assert frame["q"].dtype == polars.Float32
+    assert frame["q"].to_list() == values.tolist()
+    assert frame["seen"].dtype == polars.Datetime("ms")
+    pandas = view.to_pandas()
+    assert pandas["q"].tolist() == values.tolist()
+    assert pandas["seen"][1] == "1970-01-01T00:00:01"
+
+
+def test_a_reader_without_the_feature_refuses_it_by_name(base, tmp_path):
+    saved(base, tmp_path / "view.jinx", q=np.arange(COUNT, dtype=np.float32))
+    data = (tmp_path / "view.jinx").read_bytes()
+    footer = data[int(data.split()[-1]) :].split(b"\n")[0]
+    with pytest.raises(UnsupportedError, match="own_columns"):
+        parse_table(footer, "view")
+    assert parse_table(footer, "view", "own_columns")[1]
 
 
 def test_a_directory_of_views(base, tmp_path):

@@ -10,6 +10,7 @@ from jinx._core import Reader
 from jinx._dataset.columns import column, column_names
 from jinx._dataset.positions import positions
 from jinx._dataset.selection import at as at_positions
+from jinx._dataset.typed_values import TypedValues, of_array, of_arrow, of_codes
 from jinx._dataset.view_definition import ViewDefinition
 from jinx._optional import require
 from jinx._unpickle import rebuild
@@ -20,22 +21,18 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
-# dtype, little-endian values, validity bits (None: all are valid), and the numbers of each vector (None: no vectors).
-Numbers = tuple[str, bytes, bytes | None, int | None]
 _NAMED = 5
-# Bytes of the largest numbers in a typed column, and numbers of the longest vectors.
-_LARGEST, _LONGEST = 8, 1 << 20
 # The lengths that training needs, and the key of their settings in Arrow tables.
 _LENGTHS = ("num_tokens", "input_ids")
 _ARROW_LENGTHS = b"jinx.annotate"
 # The number of values that decide the type of a list.
 _LOOKED_AT = 1000
-_OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes"}
+_OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes", "M": "str"}
 _OF_ARROW = {
     "bool": ["is_boolean"],
     "int": ["is_integer"],
     "float": ["is_floating"],
-    "str": ["is_string", "is_large_string", "is_string_view"],
+    "str": ["is_string", "is_large_string", "is_string_view", "is_timestamp"],
     "bytes": ["is_binary", "is_large_binary", "is_fixed_size_binary", "is_binary_view"],
     "list": ["is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view"],
     "dict": ["is_struct"],
@@ -70,9 +67,11 @@ class ArrayColumn:
     """A numpy array; the rows of one with several dimensions are arrays."""
 
     values: Any
+    # Of times in UTC: the time zone in which they are shown.
+    zone: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("ArrayColumn", self.values)
+        return rebuild, ("ArrayColumn", self.values, self.zone)
 
     def __getitem__(self, i: Any) -> Any:
         if self.values.ndim > 1:
@@ -85,22 +84,9 @@ class ArrayColumn:
     def __len__(self) -> int:
         return len(self.values)
 
-    def numbers(self) -> Numbers | None:
-        """For an array of numbers or of vectors: dtype, little-endian values, validity and width; otherwise None."""
-        import numpy as np
-
-        if not _is_typed(self.values):
-            return None
-        values = cast("Any", np.ma.getdata(self.values))
-        values = values.astype(
-            "<f8" if values.dtype.itemsize > _LARGEST else values.dtype.newbyteorder("<"), copy=False
-        )
-        mask = np.ma.getmaskarray(self.values).reshape(len(values), values[:1].size or 1)
-        if not (mask == mask[:, :1]).all():
-            return None  # numbers are missing in a vector
-        mask = mask[:, 0]
-        validity = np.packbits(~mask, bitorder="little").tobytes() if mask.any() else None
-        return values.dtype.name, values.tobytes(), validity, values.shape[1] if values.ndim > 1 else None
+    def numbers(self) -> TypedValues | None:
+        """The values of an array of numbers, vectors or times; otherwise None."""
+        return of_array(self.values, self.zone)
 
     def type_text(self) -> str:
         """The Python type for the dtype."""
@@ -129,27 +115,47 @@ class ArrowColumn:
     def __len__(self) -> int:
         return len(self.values)
 
-    def numbers(self) -> Numbers | None:
+    def numbers(self) -> TypedValues | None:
         """See `ArrayColumn.numbers`."""
-        import numpy as np
-
-        types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
-        if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
-            return None
-        missing = self.values.is_null().to_numpy(zero_copy_only=False)
-        filled = self.values.fill_null(False if types.is_boolean(kind) else 0)
-        values = filled.to_numpy(zero_copy_only=False)
-        return ArrayColumn(np.ma.MaskedArray(values, mask=missing)).numbers()
+        return of_arrow(self.values)
 
     def type_text(self) -> str:
         """The Python type for the Arrow type."""
         types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
         if types.is_null(kind):
             return "None"
+        if types.is_dictionary(kind):
+            kind = kind.value_type
         text = next(
             (name for name, tests in _OF_ARROW.items() if any(getattr(types, test)(kind) for test in tests)), ""
         )
         return f"{text or kind} or None" if self.values.null_count else text or str(kind)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryColumn:
+    """Strings of a few kinds, as pandas has them."""
+
+    codes: Any
+    strings: Sequence[str]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, ("CategoryColumn", self.codes, self.strings)
+
+    def __getitem__(self, i: Any) -> Any:
+        code = int(self.codes[i])
+        return None if code < 0 else self.strings[code]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def numbers(self) -> TypedValues:
+        """See `ArrayColumn.numbers`."""
+        return of_codes(self.codes, self.strings)
+
+    def type_text(self) -> str:
+        """Strings."""
+        return "str or None" if (self.codes < 0).any() else "str"
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,13 +209,6 @@ class JoinedColumn:
         return f"{text} or None" if (self.positions < 0).any() and "None" not in text.split(" or ") else text
 
 
-def _is_typed(values: Any) -> bool:
-    """Whether an array has numbers, or vectors of numbers, of one type."""
-    if values.ndim == 1:
-        return values.dtype.kind in "biuf"
-    return values.ndim == 2 and values.dtype.kind in "iuf" and 0 < values.shape[1] <= _LONGEST  # noqa: PLR2004 - vectors
-
-
 def types_of(values: Sequence[Any]) -> str:
     """The types of Python values, in words."""
     names = {None if value is None else type(value).__name__ for value in values}
@@ -258,8 +257,10 @@ def _column(dataset: Reader, name: str, values: Any) -> Any:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a column's name is a str, not {type(name).__name__}")
     encodable("the column", name)
-    if isinstance(values, ListColumn | ArrayColumn | ArrowColumn | FunctionColumn | JoinedColumn):
+    if isinstance(values, ListColumn | ArrayColumn | ArrowColumn | CategoryColumn | FunctionColumn | JoinedColumn):
         return values
+    if hasattr(values, "dtype") and (of_pandas := _of_pandas(values)) is not None:
+        return of_pandas
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
         return _arrow(values)
     if hasattr(values, "dtype") and hasattr(values, "ndim"):
@@ -269,6 +270,21 @@ def _column(dataset: Reader, name: str, values: Any) -> Any:
     if not _is_sequence(values):
         raise TypeError(f"the column {name!r} is a list, an array or a function, not {type(values).__name__}")
     return ListColumn(list(values))
+
+
+def _of_pandas(values: Any) -> "ArrayColumn | CategoryColumn | None":
+    """A column of pandas with a type that numpy does not have; None for any other one."""
+    import numpy as np
+
+    dtype = values.dtype
+    if hasattr(dtype, "categories") and hasattr(dtype, "ordered"):
+        strings = list(dtype.categories)
+        if all(isinstance(text, str) for text in strings):
+            codes = np.asarray(values.cat.codes if hasattr(values, "cat") else values.codes)
+            return CategoryColumn(codes.copy(), strings)
+    if hasattr(dtype, "tz") and hasattr(dtype, "unit"):
+        return ArrayColumn(np.array(values, dtype=f"datetime64[{dtype.unit}]"), str(dtype.tz))
+    return None
 
 
 def _is_sequence(values: object) -> bool:

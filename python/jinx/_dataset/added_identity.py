@@ -51,11 +51,13 @@ def _values_of(dataset: Reader, name: str, column: Any) -> Any:
             _order(dataset),
         ]
     if numbers := column.numbers():
-        dtype, data, validity, width = numbers
+        rest = [_core.hash_bytes(part) for part in (numbers.offsets, numbers.codes) if part is not None]
         return [
-            dtype if width is None else [dtype, width],
-            _core.hash_bytes(data),
-            _core.hash_bytes(validity or b""),
+            numbers.dtype if numbers.width is None else [numbers.dtype, numbers.width],
+            _core.hash_bytes(numbers.data),
+            _core.hash_bytes(numbers.validity or b""),
+            *rest,
+            *([] if numbers.zone is None else [numbers.zone]),
             _order(dataset),
         ]
     shown = dataset._derive(columns=[name], transforms=[], decoders=None)

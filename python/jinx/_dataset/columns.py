@@ -142,7 +142,9 @@ def _indexed(
     stored = _stored(dataset, path, kind)
     if stored is None:
         return None
-    values, rows, present, offsets, is_nullable, is_typed = stored
+    values, rows, present, offsets, is_nullable, is_typed, codes = stored
+    if offsets is not None and codes is not None:
+        return _coded_strings(bytes(values), offsets, codes, rows, present), present, is_nullable, is_typed
     if offsets is not None:
         return _strings(bytes(values), offsets, rows, present), present, is_nullable, is_typed
     return (values if rows is None else values[rows]), present, is_nullable, is_typed
@@ -154,13 +156,13 @@ def typed_array(dataset: Reader, path: list[str]) -> "tuple[Any, Any, Any] | Non
     The rows are None if the view shows all in their order, and the presence is None if it lacks no value.
     """
     stored = _stored(dataset, path, "value")
-    if stored is None or not stored[-1] or stored[3] is not None:
+    if stored is None or not stored[5] or stored[3] is not None:
         return None
     return stored[:3]
 
 
 def _stored(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, ...] | None":
-    """Values of all files, rows of the view, presence in the view, offsets of strings, and as in `_indexed`."""
+    """Values of all files, rows of the view, presence in the view, offsets of strings, as in `_indexed`, and codes."""
     if dataset._transforms:
         return None
     stored = dataset._column(path, kind)
@@ -168,7 +170,7 @@ def _stored(dataset: Reader, path: list[str], kind: Literal["value", "length"]) 
         return None
     import numpy as np
 
-    dtype, data, validity, offsets, width, is_typed = stored
+    dtype, data, validity, offsets, width, is_typed, codes = stored
     rows = None if dataset._indices is None else np.frombuffer(dataset._indices, dtype="<u8").astype(np.int64)
     present, is_nullable = None, False
     if validity is not None:
@@ -178,10 +180,12 @@ def _stored(dataset: Reader, path: list[str], kind: Literal["value", "length"]) 
         present = present if rows is None else present[rows]
         present = None if present.all() else present
     if dtype == "utf8":
-        return data, rows, present, offsets or b"", is_nullable, is_typed
+        if codes is not None:
+            codes = np.frombuffer(codes, dtype=f"<i{len(codes) // max(1, dataset._base_len())}")
+        return data, rows, present, offsets or b"", is_nullable, is_typed, codes
     values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
     values = values if width is None else values.reshape(-1, width)
-    return values, rows, present, None, is_nullable, is_typed
+    return values, rows, present, None, is_nullable, is_typed, None
 
 
 def packed(values: list[Any]) -> Any:
@@ -223,9 +227,9 @@ def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
 
     mask = np.zeros(len(values), dtype=np.bool_) if present is None else ~present
     mask = np.broadcast_to(mask.reshape(-1, *[1] * (values.ndim - 1)), values.shape)
-    if values.dtype.kind == "f" and mask.any():
+    if values.dtype.kind in "fM" and mask.any():
         values = values.copy()
-        values[mask] = np.nan
+        values[mask] = np.nan if values.dtype.kind == "f" else np.datetime64("NaT")
     return np.ma.MaskedArray(values, mask=mask)
 
 
@@ -378,6 +382,18 @@ def _strings(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -
     if present is None:
         return values
     return [value if is_present else None for value, is_present in zip(values, present.tolist(), strict=True)]
+
+
+def _coded_strings(data: bytes, offsets: bytes, codes: Any, rows: Any, present: Any) -> list[str | None]:
+    """The strings of a column with codes, for the given rows (all when None); equal ones are one object."""
+    import numpy as np
+
+    strings = np.array(_strings(data, offsets, None, None), dtype=object)
+    chosen = strings[codes if rows is None else codes[rows]]
+    if present is not None:
+        chosen[~present] = None
+    values: list[str | None] = chosen.tolist()
+    return values
 
 
 def _length_of(value: Any) -> int | None:

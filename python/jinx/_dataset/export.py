@@ -11,6 +11,8 @@ from jinx._optional import require
 from jinx.errors import UnsupportedError
 
 ARROW_BATCH_ROWS = 1000
+# Batches of any size: of a thousand rows, or all rows if only typed columns are asked for, which are shared.
+_ANY_ROWS = 0
 
 Columns = str | Iterable[str] | None
 Format = Literal["dicts", "columns", "arrow", "numpy"]
@@ -47,7 +49,7 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
 def to_arrow(dataset: Reader, columns: Columns, mixed: Mixed) -> Any:
     """See `Dataset.to_arrow`."""
     pyarrow = require("pyarrow", extra="arrow", what="to_arrow")
-    schema, batches = _record_batches(_chosen(dataset, columns), ARROW_BATCH_ROWS, mixed_json=mixed == "json")
+    schema, batches = _record_batches(_chosen(dataset, columns), _ANY_ROWS, mixed_json=mixed == "json")
     return pyarrow.Table.from_batches(batches, schema)
 
 
@@ -72,7 +74,7 @@ def stream(dataset: Reader) -> object:
     """An Arrow C stream over the samples."""
     if dataset._transforms:
         return _transformed_reader(dataset, ARROW_BATCH_ROWS).__arrow_c_stream__()
-    return dataset._arrow_stream(ARROW_BATCH_ROWS, False)  # noqa: FBT003
+    return dataset._arrow_stream(_ANY_ROWS, False)  # noqa: FBT003
 
 
 def stream_schema(dataset: Reader) -> object:
@@ -137,7 +139,7 @@ def _arrow_batches(dataset: Reader, batch_size: int, stop: int) -> Iterator[Any]
 def _record_batches(dataset: Reader, batch_rows: int, *, mixed_json: bool) -> tuple[Any, Iterator[Any]]:
     """The schema of a dataset and its pyarrow batches."""
     if dataset._transforms:
-        reader = _transformed_reader(dataset, batch_rows)
+        reader = _transformed_reader(dataset, batch_rows or ARROW_BATCH_ROWS)
         return reader.schema, reader
     pyarrow = require("pyarrow", extra="arrow", what="Arrow output")
     reader = pyarrow.RecordBatchReader.from_stream(ArrowView(dataset, batch_rows, mixed_json=mixed_json))

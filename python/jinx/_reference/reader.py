@@ -1,8 +1,8 @@
 """A complete reader of JINX 1.0 and 1.1 in plain Python, written from the pages of spec/ alone.
 
 It is slow, holds files in memory and makes every check of level "full". Without the library you need only this
-file and the packages it imports: `open_pairs(path)[0][i]` is a sample, of a saved view too. Comments name the page
-that the code follows.
+file, `typed_columns.py` and the packages they import: `open_pairs(path)[0][i]` is a sample, of a saved view too.
+Comments name the page that the code follows.
 """
 
 import io
@@ -28,10 +28,12 @@ from numpy.lib.format import dtype_to_descr, read_array
 from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest, xxh3_128_hexdigest
 from zstandard import CONTENTSIZE_UNKNOWN, ZstdDecompressor, get_frame_parameters
 
+from jinx._reference.typed_columns import INTS, OWN_ONLY, check, values_of
+
 MAX_VALUE, MAX_WINDOW, MAX_DEPTH, MAX_CODECS = 2 << 30, 1 << 27, 256, 3  # limits.md
-MAX_BASES, MAX_PATH, MAX_VECTOR = 300_000, 4096, 1 << 20
+MAX_BASES, MAX_PATH = 300_000, 4096
 SIDECAR_MAGIC, SNAPPY_MAGIC, ZSTD_MAGIC = b"\x89BINX\r\n\x1a", b"\xff\x06\x00\x00sNaPpY", b"\x28\xb5\x2f\xfd"
-INTS, FLOATS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)], ["float32", "float64"]
+FLOATS = ["float32", "float64"]
 FLOAT, NUMBER, CODEC = "|".join(FLOATS), "|".join(INTS + FLOATS), "(?:zst|gz|br|bz2|lz4|lzma|xz|snappy)"
 PAYLOAD = rf"(?:str|raw|npy|np|pt|{CODEC})(?:\.{CODEC})*"
 CHAINS = {str: f"{PAYLOAD}|{FLOAT}", dict: rf"(?:{PAYLOAD}\.)?bin", int: NUMBER, float: NUMBER, type(None): FLOAT}
@@ -99,7 +101,8 @@ def parse_table(data: bytes, *supported: str) -> tuple[dict, bool]:  # whether i
     new, digest = int(version[2]) > 0, re.search(rb',"digest":"([0-9a-f]{16})"}\Z', data)
     need(xxh3_64_hexdigest(data[: digest.start()]).encode() == digest[1] if digest else not new, "no or wrong digest")
     features = take(table, features_required=list)[0] if new else []
-    need(all(feature in supported for feature in features), "unknown required feature", UnsupportedError)
+    unknown = [feature for feature in features if feature not in supported]
+    need(not unknown, f"unknown required feature {', '.join(map(str, unknown))}", UnsupportedError)
     return table, new
 
 
@@ -294,17 +297,11 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
 
     @failures_mean_damage()
     def column(self, entry: dict) -> list:  # columns.md 1
-        need(entry["dtype"] in [*INTS, "bool", "float64", "utf8"] and "width" not in entry, "dtype of a column")
+        need(entry["dtype"] in [*INTS, "bool", "float64", "utf8"] and not entry.keys() & OWN_ONLY, "dtype of a column")
         return self.cells(entry, self.count)
 
     def cells(self, entry: dict, count: int) -> list:
-        values = self._array(entry["data"], "u1" if entry["dtype"] == "utf8" else entry["dtype"])
-        if entry["dtype"] == "utf8":
-            text, cuts = bytes(values), self._array(entry["offsets"], "<u8")
-            need(cuts[0] == 0 and cuts == sorted(cuts) and cuts[-1] == len(text), "offsets of a column")
-            values = [text[cuts[i] : cuts[i + 1]].decode() for i in range(count)]
-        elif "width" in entry:
-            values = list(np.array(values, entry["dtype"]).reshape(-1, entry["width"]))
+        values = values_of(entry, count, self._array, need)
         if "validity" in entry:
             bits = np.unpackbits(np.array(self._array(entry["validity"], "u1"), "u1"), bitorder="little")
             need(len(bits) == -(-count // 8) * 8 and not bits[count:].any(), "validity of a column")
@@ -378,14 +375,12 @@ class View:  # views.md; `view[i]` is a sample
         self.parts = [(part, i) for entry in entries for part in self._base(entry) for i in range(part.count)]
 
     def _typed(self, entry: dict) -> list:  # views.md 7
-        dtype, kind, path, width = take({"width": 1} | entry, dtype=str, kind=str, path=list, width=int)
-        need([kind, *map(type, path)] == ["value", str] and 0 < width <= MAX_VECTOR and self.count, "own column")
-        numbers = [*INTS, *FLOATS, "float16", *(["bool", "utf8"] if "width" not in entry else [])]
-        need(dtype in numbers and ("offsets" in entry) == (dtype == "utf8"), "dtype of an own column")
+        need(self.count, "own column")
+        check(entry, need)
         values = self.own.cells(entry, self.count)
         nulls = sum(value is None for value in values) or None
         need(nulls == entry.get("nulls") and bool(nulls) == ("validity" in entry), "nulls")
-        need(dtype != "bool" or max(self.own._array(entry["data"], "u1")) < 2, "bools")
+        need(entry["dtype"] != "bool" or max(self.own._array(entry["data"], "u1")) < 2, "bools")
         return values
 
     @staticmethod

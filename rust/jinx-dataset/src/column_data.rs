@@ -1,13 +1,15 @@
 //! Whole columns in memory.
 
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, TimeUnit as ArrowUnit};
 use bytes::Bytes;
-use jinx_core::checked_math::u64_at;
+use jinx_convert::arrow::calendar::timestamp_text;
+use jinx_core::checked_math::{to_u64, u64_at};
 use jinx_core::events::Payload;
 use jinx_core::npy;
 use jinx_core::value::Value;
 use jinx_core::{Error, Result};
-use jinx_format::read::columns::ColumnType;
+use jinx_format::own_columns::code_type;
+use jinx_format::read::columns::{ColumnType, TimeUnit, code_at};
 use jinx_format::write::new_column::NewColumn;
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ pub struct ColumnData {
     pub dtype: &'static str,
     /// Numbers of each vector; `None` for single values.
     pub width: Option<u64>,
+    /// For times that are instants: a time zone.
+    pub zone: Option<Arc<str>>,
     /// Whether the type is the column's own. Otherwise it is the narrowest one of an index.
     pub is_typed: bool,
     pub data: Bytes,
@@ -24,6 +28,8 @@ pub struct ColumnData {
     pub validity: Option<Bytes>,
     /// For strings: the start of each string, and the end of the last.
     pub offsets: Option<Bytes>,
+    /// For strings: which string each sample has, as the integers of [`code_type`]. `None`: one string a sample.
+    pub codes: Option<Bytes>,
 }
 
 impl ColumnData {
@@ -35,7 +41,65 @@ impl ColumnData {
         offsets: Option<Vec<u8>>,
     ) -> Self {
         let (validity, offsets) = (validity.map(Bytes::from), offsets.map(Bytes::from));
-        Self { dtype, width: None, is_typed: false, data: data.into(), validity, offsets }
+        let (data, zone, codes) = (data.into(), None, None);
+        Self { dtype, width: None, zone, is_typed: false, data, validity, offsets, codes }
+    }
+
+    /// How many samples it has.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown type.
+    pub fn samples(&self) -> Result<usize> {
+        Ok(match (&self.offsets, &self.codes) {
+            (Some(_), Some(codes)) => codes.len() / self.code_bytes(),
+            (Some(_), None) => self.strings(),
+            _ => self.data.len() / self.cell_bytes()?.max(1),
+        })
+    }
+
+    /// How many strings it has, whatever number of samples.
+    pub fn strings(&self) -> usize {
+        self.offsets.as_ref().map_or(0, |offsets| (offsets.len() / size_of::<u64>()).saturating_sub(1))
+    }
+
+    /// Bytes of a code.
+    pub fn code_bytes(&self) -> usize {
+        match code_type(to_u64(self.strings())) {
+            ColumnType::Int8 => 1,
+            ColumnType::Int16 => 2,
+            _ => 4,
+        }
+    }
+
+    fn is_valid(&self, at: usize) -> Option<bool> {
+        self.validity.as_ref().map_or(Some(true), |bits| Some(bits.get(at / 8)? >> (at % 8) & 1 == 1))
+    }
+
+    /// String `at` of all strings.
+    fn string(&self, at: usize) -> Option<&[u8]> {
+        let offsets = self.offsets.as_ref()?;
+        let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
+        self.data.get(bound(at)?..bound(at.checked_add(1)?)?)
+    }
+
+    /// The same values as one string a sample, where they are strings with codes, or times.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown type.
+    pub fn with_plain_strings(self) -> Result<Self> {
+        let dtype = self.column_type()?;
+        if self.codes.is_none() && !matches!(dtype, ColumnType::Time(_)) {
+            return Ok(self);
+        }
+        let (mut data, mut offsets) = (Vec::new(), 0u64.to_le_bytes().to_vec());
+        for i in 0..self.samples()? {
+            if let Value::Str(text) = self.value(to_u64(i))? {
+                data.extend_from_slice(text.as_bytes());
+            }
+            offsets.extend_from_slice(&to_u64(data.len()).to_le_bytes());
+        }
+        let (data, offsets) = (data.into(), Some(offsets.into()));
+        Ok(Self { dtype: ColumnType::Utf8.name(), zone: None, data, offsets, codes: None, ..self })
     }
 
     /// The value of sample `i`, or null.
@@ -45,16 +109,16 @@ impl ColumnData {
     pub fn value(&self, i: u64) -> Result<Value> {
         let past = || Error::invalid(format!("sample {i} is past the end of the column"));
         let at = usize::try_from(i).map_err(|_| past())?;
-        if let Some(bits) = &self.validity {
-            let byte = bits.get(at / 8).ok_or_else(past)?;
-            if byte >> (at % 8) & 1 == 0 {
-                return Ok(Value::Null);
-            }
+        if !self.is_valid(at).ok_or_else(past)? {
+            return Ok(Value::Null);
         }
         let dtype = self.column_type()?;
-        if let Some(offsets) = &self.offsets {
-            let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
-            let text = bound(at).zip(bound(at + 1)).and_then(|(start, end)| self.data.get(start..end));
+        if self.offsets.is_some() {
+            let code = match &self.codes {
+                None => Some(at),
+                Some(codes) => code_at(codes, codes.len() / self.code_bytes(), at),
+            };
+            let text = code.and_then(|code| self.string(code));
             let text = std::str::from_utf8(text.ok_or_else(past)?);
             return text
                 .map(|text| Value::Str(text.to_owned()))
@@ -63,7 +127,7 @@ impl ColumnData {
         let bytes = self.cell_bytes()?;
         let range = at.checked_mul(bytes).and_then(|start| Some(start..start.checked_add(bytes)?));
         let cell = range.and_then(|range| self.data.get(range)).ok_or_else(past)?;
-        Ok(cell_value(dtype, self.width, cell))
+        Ok(cell_value(dtype, self.width, self.zone.as_deref(), cell))
     }
 
     /// The column as 64-bit integers; `None` if it holds anything but single integers, or one that is too large.
@@ -71,10 +135,20 @@ impl ColumnData {
         let (dtype, bytes) = (self.column_type().ok()?, self.cell_bytes().ok()?);
         let mut data = Vec::with_capacity(self.data.len() / bytes * size_of::<i64>());
         for cell in self.data.chunks_exact(bytes) {
-            let Value::Int(value) = cell_value(dtype, self.width, cell) else { return None };
+            let Value::Int(value) = cell_value(dtype, self.width, None, cell) else { return None };
             data.extend_from_slice(&value.to_le_bytes());
         }
         Some(Self { dtype: ColumnType::Int64.name(), data: data.into(), ..self.clone() })
+    }
+
+    /// The Arrow field of the column; `None` for vectors that are too long for Arrow.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown type.
+    pub fn field(&self, name: &str) -> Result<Option<Field>> {
+        let entries = self.codes.as_ref().map(|_| to_u64(self.strings()));
+        let (dtype, zone) = (self.column_type()?, self.zone.as_deref());
+        Ok(arrow_field(name, ArrowForm { dtype, width: self.width, zone, entries }))
     }
 
     /// The type of its cells.
@@ -101,13 +175,14 @@ impl ColumnData {
     /// `Invalid` for an unknown type.
     pub fn to_write(self, name: String, order: Option<Arc<Vec<u64>>>) -> Result<NewColumn> {
         let dtype = self.column_type()?;
-        let Self { width, data, validity, offsets, .. } = self;
-        Ok(NewColumn { name, dtype, width, data, offsets, validity, order })
+        let Self { width, data, validity, offsets, codes, .. } = self;
+        let zone = self.zone.map(|zone| zone.to_string());
+        Ok(NewColumn { name, dtype, width, zone, data, offsets, codes, validity, order })
     }
 }
 
-/// The value in a cell that has one; vectors are arrays.
-pub fn cell_value(dtype: ColumnType, width: Option<u64>, cell: &[u8]) -> Value {
+/// The value in a cell that has one; vectors are arrays, and times are text.
+pub fn cell_value(dtype: ColumnType, width: Option<u64>, zone: Option<&str>, cell: &[u8]) -> Value {
     if let Some(width) = width {
         let data = npy::vector(dtype.name(), width, cell).into();
         return Value::Blob { payload: Payload::Npy, data, media: false, path: None };
@@ -121,6 +196,9 @@ pub fn cell_value(dtype: ColumnType, width: Option<u64>, cell: &[u8]) -> Value {
     match dtype {
         ColumnType::Bool => Value::Bool(bits[0] != 0),
         ColumnType::Utf8 => Value::Str(String::from_utf8_lossy(cell).into_owned()),
+        ColumnType::Time(unit) => {
+            Value::Str(timestamp_text(i64::from_le_bytes(bits), arrow_unit(unit), zone))
+        }
         ColumnType::Uint64 => {
             let value = u64::from_le_bytes(bits);
             i64::try_from(value).map_or_else(|_| Value::BigInt(value.to_string()), Value::Int)
@@ -129,8 +207,28 @@ pub fn cell_value(dtype: ColumnType, width: Option<u64>, cell: &[u8]) -> Value {
     }
 }
 
+fn arrow_unit(unit: TimeUnit) -> ArrowUnit {
+    match unit {
+        TimeUnit::Second => ArrowUnit::Second,
+        TimeUnit::Millisecond => ArrowUnit::Millisecond,
+        TimeUnit::Microsecond => ArrowUnit::Microsecond,
+        TimeUnit::Nanosecond => ArrowUnit::Nanosecond,
+    }
+}
+
+/// What decides the Arrow type of a column.
+#[derive(Clone, Copy)]
+pub struct ArrowForm<'a> {
+    pub dtype: ColumnType,
+    pub width: Option<u64>,
+    pub zone: Option<&'a str>,
+    /// How many strings codes tell apart; `None` without codes.
+    pub entries: Option<u64>,
+}
+
 /// The Arrow field of a typed column; `None` for vectors that are too long for Arrow.
-pub fn arrow_field(name: &str, dtype: ColumnType, width: Option<u64>) -> Option<Field> {
+pub fn arrow_field(name: &str, form: ArrowForm<'_>) -> Option<Field> {
+    let ArrowForm { dtype, width, zone, entries } = form;
     let item = match dtype {
         ColumnType::Bool => DataType::Boolean,
         ColumnType::Int8 => DataType::Int8,
@@ -144,7 +242,18 @@ pub fn arrow_field(name: &str, dtype: ColumnType, width: Option<u64>) -> Option<
         ColumnType::Float16 => DataType::Float16,
         ColumnType::Float32 => DataType::Float32,
         ColumnType::Float64 => DataType::Float64,
-        ColumnType::Utf8 => DataType::Utf8,
+        ColumnType::Time(unit) => DataType::Timestamp(arrow_unit(unit), zone.map(Arc::from)),
+        ColumnType::Utf8 => match entries.map(code_type) {
+            None => DataType::Utf8,
+            Some(code) => {
+                let keys = match code {
+                    ColumnType::Int8 => DataType::Int8,
+                    ColumnType::Int16 => DataType::Int16,
+                    _ => DataType::Int32,
+                };
+                DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8))
+            }
+        },
     };
     let data_type = match width {
         None => item,

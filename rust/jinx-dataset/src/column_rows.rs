@@ -1,6 +1,6 @@
 //! Own columns of a saved view that its file has as typed arrays.
 
-use crate::column_data::{ColumnData, arrow_field, cell_value};
+use crate::column_data::{ArrowForm, ColumnData, arrow_field, cell_value};
 use crate::files::Files;
 use crate::filter::sample_by_sample;
 use crate::located::Located;
@@ -79,7 +79,7 @@ fn value_at(shard: &Shard, info: &ColumnInfo, i: u64) -> Result<Value> {
     }
     column.require(i..i + 1).map_err(|error| error.in_sample(i))?;
     Ok(match column.is_valid(i) {
-        true => cell_value(column.dtype, column.width, column.cell(i)),
+        true => cell_value(column.dtype, column.width, info.zone.as_deref(), column.cell(i)),
         false => Value::Null,
     })
 }
@@ -174,10 +174,16 @@ impl Rows for ColumnRows {
             Ok(Some(ColumnData {
                 dtype: column.dtype.name(),
                 width: column.width,
+                zone: shown
+                    .iter()
+                    .find(|info| info.path == path)
+                    .and_then(|info| info.zone.as_deref())
+                    .map(Arc::from),
                 is_typed: true,
                 data: column.data.clone(),
                 validity: column.validity.clone(),
                 offsets: column.offsets.clone(),
+                codes: column.codes.clone(),
             }))
         })
     }
@@ -240,7 +246,9 @@ impl Rows for ColumnRows {
     fn arrow_types(&self) -> Result<ArrowTypes> {
         self.with_shard(|_, shown| {
             let field = |info: &&ColumnInfo| {
-                arrow_field(name_of(info), ColumnType::from_name(&info.dtype)?, info.width)
+                let (dtype, zone) = (ColumnType::from_name(&info.dtype)?, info.zone.as_deref());
+                let form = ArrowForm { dtype, width: info.width, zone, entries: info.entries };
+                arrow_field(name_of(info), form)
             };
             let typed = shown.iter().filter_map(field).collect();
             Ok(ArrowTypes { typed, ..ArrowTypes::default() })

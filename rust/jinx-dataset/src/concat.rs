@@ -386,8 +386,23 @@ fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
 
 /// Concatenates columns; integers of several types become 64-bit ones. `None` if their types differ otherwise.
 fn joined(mut columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
+    let is_other = |(column, _): &(ColumnData, u64), first: &ColumnData| {
+        (column.dtype, &column.zone) != (first.dtype, &first.zone)
+    };
+    for (column, _) in &mut columns {
+        // The parts have strings of their own.
+        if column.codes.is_some() {
+            *column = column.clone().with_plain_strings().ok()?;
+        }
+    }
     let (first, _) = columns.first()?;
-    let (mut dtype, width) = (first.dtype, first.width);
+    // Times of several kinds have no common type.
+    if columns.iter().any(|(column, _)| column.dtype.starts_with("datetime"))
+        && columns.iter().any(|part| is_other(part, first))
+    {
+        return None;
+    }
+    let (mut dtype, width, zone) = (first.dtype, first.width, first.zone.clone());
     let is_typed = columns.iter().all(|(column, _)| column.is_typed);
     if columns.iter().any(|(column, _)| (column.dtype, column.width) != (dtype, width)) {
         for (column, _) in &mut columns {
@@ -420,5 +435,5 @@ fn joined(mut columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
         }
     }
     let (validity, offsets) = (has_validity.then_some(valid), has_offsets.then_some(ends));
-    Some(ColumnData { width, is_typed, ..ColumnData::indexed(dtype, data, validity, offsets) })
+    Some(ColumnData { width, zone, is_typed, ..ColumnData::indexed(dtype, data, validity, offsets) })
 }

@@ -60,7 +60,7 @@ pub fn sample_by_sample<R: Rows + ?Sized>(
         let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
         Ok(rows
             .column(&path, ColumnKind::Value)?
-            .filter(|column| column.offsets.is_none() && column.width.is_none()))
+            .filter(|column| (column.offsets.is_none() || column.is_typed) && column.width.is_none()))
     };
     let columns = filter.paths().iter().map(column).collect::<Result<Vec<_>>>()?;
     let count = positions.map_or_else(|| rows.files().samples, |positions| to_u64(positions.len()));
@@ -122,7 +122,11 @@ impl<R: Rows + ?Sized> Sample for OneSample<'_, R> {
                 self.values[path].get_or_init(|| value)
             }
         };
-        Ok(Cell::of_value(value))
+        let narrow = self.columns[path].as_ref().and_then(|column| column.column_type().ok()?.narrow_float());
+        Ok(match (Cell::of_value(value), narrow) {
+            (Cell::Float(value), Some(kind)) => Cell::Narrow(value, kind),
+            (cell, _) => cell,
+        })
     }
 
     fn length(&self, path: usize) -> Result<Option<u64>> {

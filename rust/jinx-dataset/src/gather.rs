@@ -13,6 +13,11 @@ pub fn gathered(column: &ColumnData, positions: &[u64]) -> Result<ColumnData> {
     let at = |position: &u64| usize::try_from(*position).map_err(|_| outside(*position));
     let positions: Vec<usize> = positions.iter().map(at).collect::<Result<_>>()?;
     let validity = column.validity.as_deref().map(|bits| gather_bits(bits, &positions)).transpose()?;
+    if let Some(codes) = &column.codes {
+        let codes = gather_cells(codes, column.code_bytes(), &positions)?;
+        let (codes, validity) = (Some(codes.into()), validity.map(Bytes::from));
+        return Ok(ColumnData { codes, validity, ..column.clone() });
+    }
     let (data, offsets) = match &column.offsets {
         None => (gather_cells(&column.data, column.cell_bytes()?, &positions)?, None),
         Some(offsets) => {

@@ -10,6 +10,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arrow_arrays;
 pub mod bases;
 pub mod blocks_ahead;
 pub mod browse;
@@ -34,7 +35,8 @@ mod touched;
 mod upload;
 mod view;
 
-pub use column_data::{ColumnData, arrow_field};
+pub use arrow_arrays::ArrowColumn;
+pub use column_data::ColumnData;
 pub use column_rows::ColumnRows;
 pub use concat::ConcatRows;
 pub use dataset::Dataset;

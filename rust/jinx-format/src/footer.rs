@@ -69,10 +69,19 @@ pub struct ColumnInfo {
     /// For an own column with `validity`: how many samples have no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nulls: Option<u64>,
+    /// For times of an own column that are instants: the name of a time zone, or an offset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// For an own column with `codes`: how many strings there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<ArrayRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offsets: Option<ArrayRef>,
+    /// For strings of an own column: which of the strings each sample has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub codes: Option<ArrayRef>,
     pub data: ArrayRef,
 }
 
@@ -284,7 +293,8 @@ impl Footer {
 impl ColumnInfo {
     /// The arrays of the column, in the order of the footer and of the sidecar.
     pub fn arrays(&self) -> impl Iterator<Item = &ArrayRef> {
-        [self.validity.as_ref(), Some(&self.data), self.offsets.as_ref()].into_iter().flatten()
+        let Self { validity, data, offsets, codes, .. } = self;
+        [validity.as_ref(), Some(data), offsets.as_ref(), codes.as_ref()].into_iter().flatten()
     }
 }
 

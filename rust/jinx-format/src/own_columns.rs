@@ -38,7 +38,7 @@ pub fn kind_of(info: &ColumnInfo) -> &'static str {
     match ColumnType::from_name(&info.dtype) {
         _ if info.width.is_some() => "ndarray",
         Some(ColumnType::Bool) => "bool",
-        Some(ColumnType::Utf8) => "str",
+        Some(ColumnType::Utf8 | ColumnType::Time(_)) => "str",
         Some(dtype) if dtype.is_float() => "float",
         _ => "int",
     }
@@ -91,10 +91,20 @@ pub(crate) fn check(info: &ColumnInfo, samples: u64) -> Result<()> {
     if has_nulls != info.validity.is_some() || has_nulls != info.nulls.is_some() {
         return Err(Error::corrupt("'nulls' does not fit 'validity'"));
     }
+    check_zone(dtype, info.zone.as_deref()).map_err(Error::corrupt)?;
+    let code = match (dtype, info.entries, &info.codes) {
+        (_, None, None) => 0,
+        (ColumnType::Utf8, Some(entries @ 1..=MAX_ENTRIES), Some(_)) => {
+            code_type(entries).width().unwrap_or(1)
+        }
+        _ => return Err(Error::corrupt("'entries' does not fit 'codes'")),
+    };
+    let strings = info.entries.unwrap_or(samples);
     let lengths = [
         (info.validity.as_ref(), Some(samples.div_ceil(8)), "validity"),
         (Some(&info.data), cell_bytes(dtype, info.width).and_then(|cell| cell.checked_mul(samples)), "data"),
-        (info.offsets.as_ref(), samples.checked_add(1).and_then(|count| count.checked_mul(8)), "offsets"),
+        (info.offsets.as_ref(), strings.checked_add(1).and_then(|count| count.checked_mul(8)), "offsets"),
+        (info.codes.as_ref(), samples.checked_mul(code), "codes"),
     ];
     for (place, expected, what) in lengths {
         let Some(place) = place else { continue };
@@ -111,10 +121,50 @@ pub(crate) fn check(info: &ColumnInfo, samples: u64) -> Result<()> {
     }
 }
 
+/// The most strings of a column with codes: those that 32-bit codes tell apart.
+pub(crate) const MAX_ENTRIES: u64 = 1 << 31;
+const MAX_ZONE_BYTES: usize = 64;
+
+/// The type of the codes of so many strings: the narrowest signed one, which Arrow and pandas take as it is.
+pub fn code_type(entries: u64) -> ColumnType {
+    match entries {
+        0..=0x80 => ColumnType::Int8,
+        0x81..=0x8000 => ColumnType::Int16,
+        _ => ColumnType::Int32,
+    }
+}
+
+pub(crate) fn check_zone(dtype: ColumnType, zone: Option<&str>) -> std::result::Result<(), String> {
+    let Some(zone) = zone else { return Ok(()) };
+    if !matches!(dtype, ColumnType::Time(_)) {
+        return Err(format!("a time zone of the type '{}'", dtype.name()));
+    }
+    match (1..=MAX_ZONE_BYTES).contains(&zone.len()) && zone.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(()),
+        false => Err("a time zone that is not 1 to 64 visible characters".to_owned()),
+    }
+}
+
+/// Checks that every code is one of a string.
+pub(crate) fn check_codes(codes: &[u8], entries: u64) -> Result<()> {
+    let is_outside = |code: i64| u64::try_from(code).map_or(true, |code| code >= entries);
+    let outside = match code_type(entries) {
+        ColumnType::Int8 => codes.iter().any(|byte| is_outside(i8::from_le_bytes([*byte]).into())),
+        ColumnType::Int16 => {
+            codes.as_chunks().0.iter().any(|code| is_outside(i16::from_le_bytes(*code).into()))
+        }
+        _ => codes.as_chunks().0.iter().any(|code| is_outside(i32::from_le_bytes(*code).into())),
+    };
+    match outside {
+        false => Ok(()),
+        true => Err(Error::corrupt(format!("a code that is none of {entries} strings"))),
+    }
+}
+
 pub(crate) fn check_width(dtype: ColumnType, width: Option<u64>) -> std::result::Result<(), String> {
     match width {
         None => Ok(()),
-        Some(_) if matches!(dtype, ColumnType::Bool | ColumnType::Utf8) => {
+        Some(_) if matches!(dtype, ColumnType::Bool | ColumnType::Utf8 | ColumnType::Time(_)) => {
             Err(format!("vectors of the type '{}'", dtype.name()))
         }
         Some(1..=MAX_VECTOR_NUMBERS) => Ok(()),
@@ -145,7 +195,12 @@ pub(crate) fn canonical(own: &[ColumnInfo]) -> Result<Vec<u8>> {
     }
     let columns = own.iter().map(|info| {
         let sums = info.arrays().map(checksum).collect::<Result<Vec<_>>>()?;
-        Ok(json!({"name": name_of(info), "dtype": info.dtype, "width": info.width.unwrap_or(0), "x": sums}))
+        let mut column =
+            json!({"name": name_of(info), "dtype": info.dtype, "width": info.width.unwrap_or(0), "x": sums});
+        if let (Some(zone), Json::Object(members)) = (&info.zone, &mut column) {
+            members.insert("zone".to_owned(), json!(zone));
+        }
+        Ok(column)
     });
     Ok(json!({"own": columns.collect::<Result<Vec<_>>>()?}).to_string().into_bytes())
 }

@@ -5,8 +5,10 @@ use super::place::{Files, Place};
 use super::write_read::{options_of, row_of};
 use jinx_core::checked_math::to_u64;
 use jinx_core::value::Value;
+use jinx_format::read::columns::{ColumnType, TimeUnit};
 use jinx_format::view::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
+use jinx_format::write::new_column::NewColumn;
 use jinx_format::write::options::WriteOptions;
 use std::sync::{Arc, OnceLock};
 
@@ -71,7 +73,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
         positions: has_positions.then(|| (0..num_samples).map(|i| i * 7 % each).collect()),
         drop: vec!["a".to_owned(), "b".to_owned()],
         num_samples,
-        own: Vec::new(),
+        own: if has_positions && own { typed(num_samples) } else { Vec::new() },
     };
     let place = Place::new()?;
     let options = WriteOptions { view: Some(Arc::new(view)), ..options_of(0) };
@@ -81,6 +83,42 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
     }
     writer.close().ok()?;
     Some(place.files(""))
+}
+
+/// Typed columns of every form, with a missing value each.
+fn typed(samples: u64) -> Vec<NewColumn> {
+    let count = usize::try_from(samples).unwrap_or(0);
+    let validity = (0..count.div_ceil(8)).map(|byte| {
+        let bits = u8::MAX >> (8 - (count - 8 * byte).min(8));
+        if byte == 0 { bits & !1 } else { bits }
+    });
+    let validity: Vec<u8> = validity.collect();
+    let column = |name: &str, dtype, cell: usize| NewColumn {
+        name: format!("typed {name}"),
+        dtype,
+        width: None,
+        zone: None,
+        data: vec![0; count * cell].into(),
+        offsets: None,
+        codes: None,
+        validity: Some(validity.clone().into()),
+        order: None,
+    };
+    let offsets: Vec<u8> = [0u64, 1, 3].iter().flat_map(|offset| offset.to_le_bytes()).collect();
+    vec![
+        column("float", ColumnType::Float32, 4),
+        NewColumn { width: Some(3), ..column("vector", ColumnType::Float16, 6) },
+        NewColumn {
+            zone: Some("UTC".to_owned()),
+            ..column("time", ColumnType::Time(TimeUnit::Microsecond), 8)
+        },
+        NewColumn {
+            data: b"abc".to_vec().into(),
+            offsets: Some(offsets.into()),
+            codes: Some((0..count).map(|i| u8::from(i % 2 == 1)).collect::<Vec<u8>>().into()),
+            ..column("label", ColumnType::Utf8, 1)
+        },
+    ]
 }
 
 fn rows() -> Vec<Value> {

@@ -80,7 +80,7 @@ pub(super) fn read_shard(shard: &Shard) {
             let _ = shard.measure(i, &[name], ColumnKind::Value);
         }
     }
-    for info in shard.footer().columns.iter().take(20) {
+    for info in shard.own_columns().iter().chain(&shard.footer().columns).take(20) {
         let kind = if info.kind == "length" { ColumnKind::Length } else { ColumnKind::Value };
         let chunked = shard.chunked_column(&info.path, kind);
         let Ok(column) = shard.read_column(info) else { continue };

@@ -59,7 +59,7 @@ impl StoredColumn {
             ColumnType::Float16 => each!(f16, |value: f16| float(value.into())),
             ColumnType::Float32 => each!(f32, |value: f32| float(value.into())),
             ColumnType::Float64 => each!(f64, float),
-            ColumnType::Utf8 => return Err(Error::invalid("strings are not numbers")),
+            ColumnType::Time(_) | ColumnType::Utf8 => return Err(not_numbers()),
         }
         Ok(())
     }
@@ -99,6 +99,7 @@ impl StoredColumn {
             ColumnType::Float16 => KeyValue::Float(number!(f16).into()),
             ColumnType::Float32 => KeyValue::Float(number!(f32).into()),
             ColumnType::Float64 => KeyValue::Float(number!(f64)),
+            ColumnType::Time(_) => return Err(not_numbers()),
             ColumnType::Utf8 => {
                 let (bounds, _) = self.offsets.as_deref().unwrap_or_default().as_chunks::<8>();
                 let bounds = bounds.get(at..).and_then(|rest| rest.first_chunk::<2>()).ok_or_else(past)?;
@@ -109,6 +110,10 @@ impl StoredColumn {
             }
         })
     }
+}
+
+fn not_numbers() -> Error {
+    Error::invalid("strings and times are not numbers")
 }
 
 fn past(position: u64) -> Error {

@@ -188,6 +188,8 @@ fn stored(column: ColumnData) -> Result<StoredColumn> {
     if column.width.is_some() {
         return Err(Error::invalid("vectors have no order; sort by a number"));
     }
+    // Inputs may have other codes, and times of another unit: they are compared as what samples show.
+    let column = column.with_plain_strings()?;
     let dtype = column.column_type()?;
     Ok(StoredColumn { dtype, data: column.data, validity: column.validity, offsets: column.offsets })
 }

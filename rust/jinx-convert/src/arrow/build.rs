@@ -65,6 +65,10 @@ impl BatchBuilder {
         self.rows
     }
 
+    pub fn is_for_no_columns(&self) -> bool {
+        self.schema.fields().is_empty()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }

@@ -32,6 +32,13 @@ fn precision(unit: TimeUnit) -> (usize, i64) {
     }
 }
 
+/// A timestamp as a row has it. `zone` is Arrow's name of a time zone, or its offset.
+pub fn timestamp_text(ticks: i64, unit: TimeUnit, zone: Option<&str>) -> String {
+    let mut text = IsoText::new();
+    write_timestamp(&mut text, ticks, unit, Zone::of(zone));
+    text.as_str().to_owned()
+}
+
 pub(crate) fn write_timestamp(text: &mut IsoText, ticks: i64, unit: TimeUnit, zone: Zone) {
     let (width, per_second) = precision(unit);
     let utc = ticks.div_euclid(per_second);

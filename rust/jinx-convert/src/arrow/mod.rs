@@ -10,7 +10,7 @@
 //! maps are lists of `[key, value]`, dictionaries are their values, durations are integers.
 
 pub mod build;
-mod calendar;
+pub mod calendar;
 mod column;
 mod decimal;
 mod describe;

@@ -35,7 +35,8 @@ impl Numbers {
     pub fn read(dataset: &Dataset, path: &[String], kind: ColumnKind) -> Result<Option<Self>> {
         let names: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
         if let Some(column) = dataset.rows.column(&names, kind)? {
-            return if column.offsets.is_some() || column.width.is_some() {
+            let is_time = column.dtype.starts_with("datetime");
+            return if column.offsets.is_some() || column.width.is_some() || is_time {
                 Ok(None)
             } else {
                 Self::stored(dataset, &column).map(Some)

@@ -86,7 +86,7 @@ impl<'s> ShardColumns<'s> {
             let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
             let column = |kind, is_asked: bool| -> Result<_> {
                 let column = if is_asked { shard.chunked_column(&path, kind)? } else { None };
-                // A vector is not a value that an expression compares.
+                // A vector is not a value that an expression compares, and a time is compared as its text.
                 Ok(column.filter(|column| column.is_scalar()))
             };
             let values = column(ColumnKind::Value, asked.value)?;
@@ -290,8 +290,11 @@ fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
             Cell::Int(i128::from(unsigned()))
         }
         ColumnType::Float16 | ColumnType::Float32 | ColumnType::Float64 => {
-            Cell::Float(column.dtype.float(bytes).unwrap_or_default())
+            let value = column.dtype.float(bytes).unwrap_or_default();
+            column.dtype.narrow_float().map_or(Cell::Float(value), |kind| Cell::Narrow(value, kind))
         }
+        // Times are left out when columns are opened.
+        ColumnType::Time(_) => Cell::Other("a time"),
         // Reading the column has checked that this is UTF-8.
         ColumnType::Utf8 => Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default())),
     }
@@ -317,6 +320,7 @@ fn compared(
                         Literal::Int(value) => f64::from(i32::try_from(*value).ok()?),
                         _ => return None,
                     };
+                    let value = dtype.narrow_float().map_or(value, |kind| kind.nearest(value));
                     match dtype {
                         ColumnType::Float64 => each(&column.data, comparison, value, rows, f64::from_le_bytes),
                         ColumnType::Float32 => {

@@ -82,13 +82,25 @@ impl Expression {
         let answer = match &test.kind {
             TestKind::IsNone(path) => sample.is_none(*path).map(Truth::of),
             TestKind::IsTrue(path) => sample.value(*path).and_then(|value| is_true(&value)),
-            TestKind::Compare(left, comparison, right) => self
-                .value_of(left, sample)
-                .and_then(|left| compare(&left, *comparison, &self.value_of(right, sample)?)),
+            TestKind::Compare(left, comparison, right) => {
+                self.value_of(left, sample).and_then(|left_value| {
+                    let right_value = self.value_of(right, sample)?;
+                    match (left, right) {
+                        (Operand::Literal(_), _) => {
+                            compare(&left_value.seen_by(&right_value), *comparison, &right_value)
+                        }
+                        (_, Operand::Literal(_)) => {
+                            let right_value = right_value.seen_by(&left_value);
+                            compare(&left_value, *comparison, &right_value)
+                        }
+                        _ => compare(&left_value, *comparison, &right_value),
+                    }
+                })
+            }
             TestKind::In(value, items) => self.value_of(value, sample).and_then(|value| {
                 let mut any = Truth::FALSE;
                 for item in items {
-                    any = any | compare(&value, Comparison::Equal, &item.cell())?;
+                    any = any | compare(&value, Comparison::Equal, &item.cell().seen_by(&value))?;
                     if any == Truth::TRUE {
                         break;
                     }
@@ -186,7 +198,7 @@ fn is_at_fault(value: &Cell<'_>, other: &Cell<'_>) -> bool {
         Cell::Text(_) | Cell::Other(_) => (3, 0),
         Cell::Huge(_) => (2, 0),
         Cell::Int(value) => (1, value.unsigned_abs()),
-        Cell::Missing | Cell::Bool(_) | Cell::Float(_) => (0, 0),
+        Cell::Missing | Cell::Bool(_) | Cell::Float(_) | Cell::Narrow(..) => (0, 0),
     };
     size(value) > size(other)
 }

@@ -56,7 +56,7 @@ fn number<'c>(cell: &'c Cell<'_>) -> Result<Number<'c>> {
         Cell::Bool(value) => Ok(Number::Int(i128::from(*value))),
         Cell::Int(value) => Ok(Number::Int(*value)),
         Cell::Huge(digits) => Ok(Number::Huge(digits)),
-        Cell::Float(value) => Ok(Number::Float(*value)),
+        Cell::Float(value) | Cell::Narrow(value, _) => Ok(Number::Float(*value)),
         other => Err(Error::invalid(format!("{} where a number is needed", other.what()))),
     }
 }
@@ -136,6 +136,7 @@ pub fn compute(left: &Cell<'_>, operator: Operator, right: &Cell<'_>) -> Result<
 pub fn negated(cell: &Cell<'_>) -> Result<Cell<'static>> {
     match cell {
         Cell::Float(value) => Ok(Cell::Float(-value)),
+        Cell::Narrow(value, kind) => Ok(Cell::Narrow(-value, *kind)),
         other => compute(&Cell::Int(0), Operator::Subtract, other),
     }
 }

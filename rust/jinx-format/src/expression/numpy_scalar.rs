@@ -1,6 +1,6 @@
 //! Reads numpy scalars of types that are not stored as JSON numbers (`float64`, `float16`, `bool_`) as numbers.
 
-use crate::expression::tree::Cell;
+use crate::expression::tree::{Cell, NarrowFloat};
 
 /// The value of a payload: its dtype in ASCII, a zero byte, and its bytes.
 pub fn cell_of(payload: &[u8]) -> Cell<'static> {
@@ -26,8 +26,11 @@ pub fn cell_of(payload: &[u8]) -> Cell<'static> {
         }
         (b"u1", 1) | (b"u2", 2) | (b"u4", 4) | (b"u8", 8) => Cell::Int(i128::from(bits)),
         (b"f8", 8) => Cell::Float(f64::from_bits(bits)),
-        (b"f4", 4) => Cell::Float(f64::from(f32::from_le_bytes([wide[0], wide[1], wide[2], wide[3]]))),
-        (b"f2", 2) => Cell::Float(half(u16::from_le_bytes([wide[0], wide[1]]))),
+        (b"f4", 4) => {
+            let value = f32::from_le_bytes([wide[0], wide[1], wide[2], wide[3]]);
+            Cell::Narrow(f64::from(value), NarrowFloat::Float32)
+        }
+        (b"f2", 2) => Cell::Narrow(half(u16::from_le_bytes([wide[0], wide[1]])), NarrowFloat::Float16),
         _ => other,
     }
 }
@@ -53,11 +56,11 @@ mod tests {
         for (payload, expected) in [
             (&b"<f8\0\0\0\0\0\0\0\xe0\x3f"[..], Cell::Float(0.5)),
             (b">f8\0\x3f\xe0\0\0\0\0\0\0", Cell::Float(0.5)),
-            (b"<f4\0\0\0\x20\xc0", Cell::Float(-2.5)),
-            (b"<f2\0\x00\x3c", Cell::Float(1.0)),
-            (b"<f2\0\x01\x80", Cell::Float(-(2f64.powi(-24)))),
-            (b"<f2\0\xff\x7b", Cell::Float(65504.0)),
-            (b"<f2\0\x00\xfc", Cell::Float(f64::NEG_INFINITY)),
+            (b"<f4\0\0\0\x20\xc0", Cell::Narrow(-2.5, NarrowFloat::Float32)),
+            (b"<f2\0\x00\x3c", Cell::Narrow(1.0, NarrowFloat::Float16)),
+            (b"<f2\0\x01\x80", Cell::Narrow(-(2f64.powi(-24)), NarrowFloat::Float16)),
+            (b"<f2\0\xff\x7b", Cell::Narrow(65504.0, NarrowFloat::Float16)),
+            (b"<f2\0\x00\xfc", Cell::Narrow(f64::NEG_INFINITY, NarrowFloat::Float16)),
             (b"|b1\0\x01", Cell::Bool(true)),
             (b"|i1\0\xff", Cell::Int(-1)),
             (b"<i4\0\xfe\xff\xff\xff", Cell::Int(-2)),
@@ -75,6 +78,6 @@ mod tests {
         ] {
             assert_eq!(cell_of(other), Cell::Other("a numpy scalar"));
         }
-        assert!(matches!(cell_of(b"<f2\0\x01\x7e"), Cell::Float(value) if value.is_nan()));
+        assert!(matches!(cell_of(b"<f2\0\x01\x7e"), Cell::Narrow(value, _) if value.is_nan()));
     }
 }

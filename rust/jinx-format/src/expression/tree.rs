@@ -1,8 +1,9 @@
 //! The tree of a parsed expression.
 
 use crate::expression::numpy_scalar;
+use half::f16;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Number, Payload};
+use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -120,12 +121,43 @@ pub enum Cell<'a> {
     /// An integer that does not fit into `Int`, as digits with an optional minus.
     Huge(Cow<'a, str>),
     Float(f64),
+    /// A float of fewer bits, which NumPy compares with numbers of its own type.
+    Narrow(f64, NarrowFloat),
     Text(Cow<'a, str>),
     /// Neither a number nor a string; described in words.
     Other(&'static str),
 }
 
+/// The types of floats that do not hold every float of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NarrowFloat {
+    Float16,
+    Float32,
+}
+
+impl NarrowFloat {
+    /// The number of this type that is nearest to `value`.
+    #[allow(clippy::cast_possible_truncation)] // rounding is what it is for
+    pub fn nearest(self, value: f64) -> f64 {
+        match self {
+            Self::Float16 => f16::from_f64(value).to_f64(),
+            Self::Float32 => f64::from(value as f32),
+        }
+    }
+}
+
 impl<'a> Cell<'a> {
+    /// The cell, if it is a literal, as the other one sees it: NumPy rounds a number to the type of an array's floats.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // rounded further
+    pub fn seen_by(self, other: &Cell<'_>) -> Self {
+        match (&self, other) {
+            (Self::Float(value), Cell::Narrow(_, kind)) => Self::Float(kind.nearest(*value)),
+            (Self::Int(value), Cell::Narrow(_, kind)) => Self::Float(kind.nearest(*value as f64)),
+            _ => self,
+        }
+    }
+
     /// An integer of any size from its digits. A JSON parser must have checked that they are digits.
     pub fn of_digits(digits: impl Into<Cow<'a, str>>) -> Self {
         let digits = digits.into();
@@ -143,6 +175,7 @@ impl<'a> Cell<'a> {
             Value::Int(value) | Value::Scalar(_, Number::Int(value)) => Self::Int(i128::from(*value)),
             Value::Scalar(_, Number::Uint(value)) => Self::Int(i128::from(*value)),
             Value::BigInt(digits) => Self::of_digits(digits.as_str()),
+            Value::Scalar(Dtype::Float32, Number::Float(value)) => Self::Narrow(*value, NarrowFloat::Float32),
             Value::Float(value) | Value::Scalar(_, Number::Float(value)) => Self::Float(*value),
             Value::Str(text) => Self::Text(Cow::Borrowed(text)),
             Value::Blob { payload: Payload::Np, data, .. } => numpy_scalar::cell_of(data),
@@ -161,6 +194,7 @@ impl<'a> Cell<'a> {
             Self::Bool(value) => Cell::Bool(*value),
             Self::Int(value) => Cell::Int(*value),
             Self::Float(value) => Cell::Float(*value),
+            Self::Narrow(value, kind) => Cell::Narrow(*value, *kind),
             Self::Other(what) => Cell::Other(what),
         }
     }
@@ -173,6 +207,7 @@ impl<'a> Cell<'a> {
             Self::Int(value) => Cell::Int(value),
             Self::Huge(digits) => Cell::Huge(Cow::Owned(digits.into_owned())),
             Self::Float(value) => Cell::Float(value),
+            Self::Narrow(value, kind) => Cell::Narrow(value, kind),
             Self::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
             Self::Other(what) => Cell::Other(what),
         }
@@ -195,7 +230,7 @@ impl<'a> Cell<'a> {
         match self {
             Self::Missing => "nothing",
             Self::Bool(_) => "a bool",
-            Self::Int(_) | Self::Huge(_) | Self::Float(_) => "a number",
+            Self::Int(_) | Self::Huge(_) | Self::Float(_) | Self::Narrow(..) => "a number",
             Self::Text(_) => "a string",
             Self::Other(what) => what,
         }

@@ -1,5 +1,6 @@
 //! Reads indexed columns: one small fact about every row, without opening a row.
 
+use crate::expression::tree::NarrowFloat;
 use crate::footer::{ArrayRef, ColumnInfo, check_x};
 use crate::own_columns;
 use crate::read::shard::Shard;
@@ -41,11 +42,22 @@ pub enum ColumnType {
     Float16,
     Float32,
     Float64,
+    /// 64-bit counts since 1970-01-01.
+    Time(TimeUnit),
     Utf8,
 }
 
+/// What a time counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    Second,
+    Millisecond,
+    Microsecond,
+    Nanosecond,
+}
+
 impl ColumnType {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 17] = [
         Self::Bool,
         Self::Int8,
         Self::Int16,
@@ -58,6 +70,10 @@ impl ColumnType {
         Self::Float16,
         Self::Float32,
         Self::Float64,
+        Self::Time(TimeUnit::Second),
+        Self::Time(TimeUnit::Millisecond),
+        Self::Time(TimeUnit::Microsecond),
+        Self::Time(TimeUnit::Nanosecond),
         Self::Utf8,
     ];
 
@@ -76,6 +92,10 @@ impl ColumnType {
             Self::Float16 => "float16",
             Self::Float32 => "float32",
             Self::Float64 => "float64",
+            Self::Time(TimeUnit::Second) => "datetime64[s]",
+            Self::Time(TimeUnit::Millisecond) => "datetime64[ms]",
+            Self::Time(TimeUnit::Microsecond) => "datetime64[us]",
+            Self::Time(TimeUnit::Nanosecond) => "datetime64[ns]",
             Self::Utf8 => "utf8",
         }
     }
@@ -95,15 +115,24 @@ impl ColumnType {
 
     /// Whether an index may have it. The others are types of a view's own columns.
     pub(crate) fn is_indexed(self) -> bool {
-        !matches!(self, Self::Float16 | Self::Float32)
+        !matches!(self, Self::Float16 | Self::Float32 | Self::Time(_))
     }
 
     pub fn is_integer(self) -> bool {
-        !matches!(self, Self::Bool | Self::Utf8) && !self.is_float()
+        !matches!(self, Self::Bool | Self::Utf8 | Self::Time(_)) && !self.is_float()
     }
 
     pub fn is_float(self) -> bool {
         matches!(self, Self::Float16 | Self::Float32 | Self::Float64)
+    }
+
+    /// The type as an expression compares it; `None` for a type whose numbers it holds exactly.
+    pub fn narrow_float(self) -> Option<NarrowFloat> {
+        match self {
+            Self::Float16 => Some(NarrowFloat::Float16),
+            Self::Float32 => Some(NarrowFloat::Float32),
+            _ => None,
+        }
     }
 
     pub fn is_signed(self) -> bool {
@@ -126,7 +155,7 @@ impl ColumnType {
             Self::Bool | Self::Int8 | Self::Uint8 => Some(1),
             Self::Int16 | Self::Uint16 | Self::Float16 => Some(2),
             Self::Int32 | Self::Uint32 | Self::Float32 => Some(4),
-            Self::Int64 | Self::Uint64 | Self::Float64 => Some(8),
+            Self::Int64 | Self::Uint64 | Self::Float64 | Self::Time(_) => Some(8),
             Self::Utf8 => None,
         }
     }
@@ -141,10 +170,12 @@ pub struct IndexedColumn {
     pub width: Option<u64>,
     /// One bit a row, lowest first, 1 = present; `None` when every row has a value.
     pub validity: Option<Bytes>,
-    /// Strings only: `rows + 1` little-endian u64 into `data`.
+    /// Strings only: little-endian u64 into `data`, one for each string and the end of the last.
     pub offsets: Option<Bytes>,
-    /// Little-endian cells (a bool is one byte, 0 or 1), or the UTF-8 of all strings in row order.
+    /// Little-endian cells (a bool is one byte, 0 or 1), or the UTF-8 of all strings.
     pub data: Bytes,
+    /// For strings that are not in row order: which one each row has, as little-endian integers of one width.
+    pub codes: Option<Bytes>,
 }
 
 impl IndexedColumn {
@@ -155,9 +186,9 @@ impl IndexedColumn {
         i < self.rows && byte.is_some_and(|byte| byte >> (i % 8) & 1 == 1)
     }
 
-    /// Whether its cells are single values and not vectors.
+    /// Whether its cells are values as they are: neither vectors nor times, which are shown as strings.
     pub(crate) fn is_scalar(&self) -> bool {
-        self.width.is_none()
+        self.width.is_none() && !matches!(self.dtype, ColumnType::Time(_))
     }
 
     /// The bytes of cell `i`; empty past the end.
@@ -165,9 +196,16 @@ impl IndexedColumn {
         self.bounds(i).and_then(|(start, end)| self.data.get(start..end)).unwrap_or_default()
     }
 
+    /// Which string row `i` has; `None` without codes, and past the end.
+    pub(crate) fn code(&self, i: u64) -> Option<usize> {
+        let rows = usize::try_from(self.rows).ok()?;
+        code_at(self.codes.as_ref()?, rows, usize::try_from(i).ok()?)
+    }
+
     fn bounds(&self, i: u64) -> Option<(usize, usize)> {
         let at = usize::try_from(i).ok()?;
         if let Some(offsets) = &self.offsets {
+            let at = if self.codes.is_some() { self.code(i)? } else { at };
             let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
             return Some((bound(at)?, bound(at.checked_add(1)?)?));
         }
@@ -175,6 +213,15 @@ impl IndexedColumn {
         let start = at.checked_mul(width)?;
         Some((start, start.checked_add(width)?))
     }
+}
+
+/// The code of row `i` of `rows`.
+pub fn code_at(codes: &[u8], rows: usize, i: usize) -> Option<usize> {
+    let width = codes.len().checked_div(rows)?;
+    let start = i.checked_mul(width)?;
+    let mut code = [0; 4];
+    code.get_mut(..width)?.copy_from_slice(codes.get(start..start.checked_add(width)?)?);
+    usize::try_from(u32::from_le_bytes(code)).ok()
 }
 
 /// Opens an array of a number of bytes, of which each row has so many bits; the text says what it holds.
@@ -227,7 +274,8 @@ impl Shard {
             own_columns::check(info, self.footer().num_samples)?;
         } else if rows != self.len() {
             return Err(Error::corrupt(format!("{rows} rows, the file has {}", self.len())));
-        } else if !dtype.is_indexed() || info.width.is_some() || info.nulls.is_some() {
+        } else if !dtype.is_indexed() || info.width.is_some() || info.nulls.is_some() || info.codes.is_some()
+        {
             return Err(Error::corrupt(format!("an index of the type '{}', or of vectors", info.dtype)));
         }
         let validity = match &info.validity {
@@ -242,6 +290,7 @@ impl Shard {
             None => None,
         };
         let too_long = || Error::corrupt("the column is too long");
+        let mut codes = None;
         let (offsets, data) = match (dtype.width(), &info.offsets) {
             (Some(width), None) => {
                 let cell = width.checked_mul(info.width.unwrap_or(1)).ok_or_else(too_long)?;
@@ -253,6 +302,7 @@ impl Shard {
                         width: info.width,
                         validity,
                         offsets: None,
+                        codes: None,
                         data: open(&info.data, expected, 8 * cell, "data")?,
                     });
                 }
@@ -263,18 +313,26 @@ impl Shard {
                 (None, data)
             }
             (None, Some(place)) => {
+                let strings = info.entries.unwrap_or(rows);
                 let expected =
-                    rows.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
+                    strings.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
                 // Copied before the check: the checked bytes must be those that become strings.
                 let offsets = Vec::from(self.array_bytes(place, Some(expected), "offsets")?);
                 let data = Vec::from(self.array_bytes(&info.data, None, "data")?);
                 check_texts(&offsets, &data)?;
+                if let Some(place) = &info.codes {
+                    let width = own_columns::code_type(strings).width().ok_or_else(too_long)?;
+                    let expected = rows.checked_mul(width).ok_or_else(too_long)?;
+                    let checked = Vec::from(self.array_bytes(place, Some(expected), "codes")?);
+                    own_columns::check_codes(&checked, strings)?;
+                    codes = Some(Bytes::from(checked));
+                }
                 (Some(Bytes::from(offsets)), Bytes::from(data))
             }
             (Some(_), Some(_)) => return Err(Error::corrupt("offsets in a column without strings")),
             (None, None) => return Err(Error::corrupt("strings without offsets")),
         };
-        Ok(IndexedColumn { dtype, rows, width: None, validity, offsets, data })
+        Ok(IndexedColumn { dtype, rows, width: None, validity, offsets, data, codes })
     }
 
     /// The checked bytes of an array, wherever it lies.

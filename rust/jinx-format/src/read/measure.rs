@@ -80,7 +80,7 @@ impl Shard {
                 Cell::Int(value) => {
                     i64::try_from(value).map_or_else(|_| Measure::of_digits(&value.to_string()), Measure::Int)
                 }
-                Cell::Float(value) => Measure::Float(value),
+                Cell::Float(value) | Cell::Narrow(value, _) => Measure::Float(value),
                 _ => return Err(Error::mismatch("a numpy scalar that is not a number")),
             },
             _ => return Err(Error::mismatch("this is not a single value")),

@@ -198,7 +198,7 @@ impl OpenColumn {
 
 fn int_fits(dtype: ColumnType, cell: &[u8], value: i128) -> bool {
     match dtype {
-        ColumnType::Bool | ColumnType::Utf8 => false,
+        ColumnType::Bool | ColumnType::Utf8 | ColumnType::Time(_) => false,
         ColumnType::Float64 => {
             let stored = f64::from_bits(u64_at(cell, 0).unwrap_or_default());
             // A column of floats may hold integers below 2^53 only, which are exact.

@@ -32,7 +32,11 @@ pub fn check_view(shard: &Shard, problems: &mut Vec<Error>) {
 fn check_own(shard: &Shard, info: &ColumnInfo) -> Result<()> {
     let column = shard.read_column(info)?;
     let mut missing = (0..column.rows).filter(|i| !column.is_valid(*i));
-    match missing.find(|i| column.cell(*i).iter().any(|byte| *byte != 0)) {
+    let is_zero = |i: u64| match &column.codes {
+        Some(_) => column.code(i) == Some(0),
+        None => column.cell(i).iter().all(|byte| *byte == 0),
+    };
+    match missing.find(|i| !is_zero(*i)) {
         None => Ok(()),
         Some(i) => Err(Error::corrupt("a missing value that is not zero").in_sample(i)),
     }

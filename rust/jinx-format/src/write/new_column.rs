@@ -1,7 +1,7 @@
 //! Writes an own column of a view as typed arrays.
 
 use crate::footer::{ArrayRef, ColumnInfo};
-use crate::own_columns::{cell_bytes, check_width};
+use crate::own_columns::{MAX_ENTRIES, cell_bytes, check_codes, check_width, check_zone, code_type};
 use crate::read::columns::{ColumnKind, ColumnType};
 use crate::write::columns::ArraySink;
 use bytes::Bytes;
@@ -20,10 +20,14 @@ pub struct NewColumn {
     pub dtype: ColumnType,
     /// Numbers of each vector; `None` for single values.
     pub width: Option<u64>,
+    /// For times that are instants: a time zone.
+    pub zone: Option<String>,
     /// Little-endian cells, or the UTF-8 of all strings.
     pub data: Bytes,
     /// For strings: the start of each one and the end of the last, as little-endian u64.
     pub offsets: Option<Bytes>,
+    /// For strings: which one each cell has, as the integers that [`code_type`] gives. `None`: one string a cell.
+    pub codes: Option<Bytes>,
     /// One bit a cell, lowest first, 1 = present; `None` if every cell has a value.
     pub validity: Option<Bytes>,
     /// Which of the cells are written, in this order; `None`: all.
@@ -38,27 +42,47 @@ impl NewColumn {
     pub(crate) fn check(&self, samples: u64) -> Result<()> {
         let invalid = |what: String| Error::invalid(what).in_column(&self.name);
         check_width(self.dtype, self.width).map_err(invalid)?;
+        check_zone(self.dtype, self.zone.as_deref()).map_err(invalid)?;
         if self.rows() != samples {
             return Err(invalid(format!("{} values for {samples} samples", self.rows())));
         }
         if self.offsets.is_some() != (self.dtype == ColumnType::Utf8) {
             return Err(invalid("offsets belong to strings".to_owned()));
         }
-        Ok(())
+        let Some(codes) = &self.codes else { return Ok(()) };
+        if !(1..=MAX_ENTRIES).contains(&self.strings()) || self.offsets.is_none() {
+            return Err(invalid(format!("codes for {} strings", self.strings())));
+        }
+        check_codes(codes, self.strings()).map_err(|error| invalid(error.what().to_owned()))
+    }
+
+    fn strings(&self) -> u64 {
+        self.offsets.as_ref().map_or(0, |offsets| (to_u64(offsets.len()) / 8).saturating_sub(1))
+    }
+
+    /// Bytes of a cell of its own: of strings with codes, those of the code; `None` for other strings.
+    fn bytes_in_order(&self) -> Option<u64> {
+        match self.codes {
+            Some(_) => code_type(self.strings()).width(),
+            None => cell_bytes(self.dtype, self.width),
+        }
+    }
+
+    /// All cells, whatever the order.
+    fn num_cells(&self) -> u64 {
+        match self.bytes_in_order() {
+            Some(cell) => to_u64(self.codes.as_ref().unwrap_or(&self.data).len()) / cell.max(1),
+            None => self.strings(),
+        }
     }
 
     fn rows(&self) -> u64 {
-        let cells = match (&self.offsets, cell_bytes(self.dtype, self.width)) {
-            (Some(offsets), _) => (to_u64(offsets.len()) / 8).saturating_sub(1),
-            (None, Some(cell)) => to_u64(self.data.len()) / cell.max(1),
-            (None, None) => 0,
-        };
-        self.order.as_ref().map_or(cells, |order| to_u64(order.len()))
+        self.order.as_ref().map_or_else(|| self.num_cells(), |order| to_u64(order.len()))
     }
 
-    /// Bytes of a cell; of strings, those of its offset.
+    /// Bytes of a cell; of strings, those of its offset or code.
     pub(crate) fn cell_bytes(&self) -> u64 {
-        cell_bytes(self.dtype, self.width).unwrap_or(8)
+        self.bytes_in_order().unwrap_or(8)
     }
 
     /// The column of some of the samples.
@@ -90,17 +114,17 @@ impl NewColumn {
         if !self.is_valid(cell) {
             return Ok(&[]);
         }
-        let range = match &self.offsets {
-            Some(offsets) => {
+        let range = match (&self.offsets, &self.codes) {
+            (Some(offsets), None) => {
                 let bound = |at: u64| u64_at(offsets, usize::try_from(at.checked_mul(8)?).ok()?);
                 bound(cell).zip(cell.checked_add(1).and_then(bound))
             }
-            None => cell.checked_mul(bytes).and_then(|start| Some((start, start.checked_add(bytes)?))),
+            _ => cell.checked_mul(bytes).and_then(|start| Some((start, start.checked_add(bytes)?))),
         };
         let range =
             range.and_then(|(start, end)| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?));
         let past = || Error::invalid(format!("there is no value {cell}")).in_column(&self.name);
-        range.and_then(|range| self.data.get(range)).ok_or_else(past)
+        range.and_then(|range| self.codes.as_ref().unwrap_or(&self.data).get(range)).ok_or_else(past)
     }
 
     fn cells(&self) -> Box<dyn Iterator<Item = u64> + '_> {
@@ -125,9 +149,16 @@ impl NewColumn {
             0 => None,
             _ => Some(out.put_array(to_u64(bits.len()), &mut |write| write(&bits))?),
         };
-        let (data, offsets) = match cell_bytes(self.dtype, self.width) {
-            Some(bytes) => (self.put_cells(rows, bytes, nulls == 0, out)?, None),
-            None => self.put_strings(out)?,
+        let (data, offsets, codes) = match (self.bytes_in_order(), &self.offsets) {
+            (Some(bytes), Some(offsets)) => {
+                let (data, offsets) = (put_bytes(&self.data, out)?, put_bytes(offsets, out)?);
+                (data, Some(offsets), Some(self.put_cells(rows, bytes, nulls == 0, out)?))
+            }
+            (Some(bytes), None) => (self.put_cells(rows, bytes, nulls == 0, out)?, None, None),
+            (None, _) => {
+                let (data, offsets) = self.put_strings(out)?;
+                (data, offsets, None)
+            }
         };
         Ok(ColumnInfo {
             path: vec![Some(self.name.clone())],
@@ -136,8 +167,11 @@ impl NewColumn {
             rows,
             width: self.width,
             nulls: (nulls > 0).then_some(nulls),
+            zone: self.zone.clone(),
+            entries: codes.as_ref().map(|_| self.strings()),
             validity,
             offsets,
+            codes,
             data,
         })
     }
@@ -145,8 +179,7 @@ impl NewColumn {
     fn put_cells(&self, rows: u64, bytes: u64, is_full: bool, out: &mut impl ArraySink) -> Result<ArrayRef> {
         let length = rows.checked_mul(bytes).ok_or_else(|| Error::invalid("a column beyond 64 bits"))?;
         if self.order.is_none() && is_full {
-            return out
-                .put_array(length, &mut |write| self.data.chunks(BLOCK_BYTES).try_for_each(&mut *write));
+            return put_bytes(self.codes.as_ref().unwrap_or(&self.data), out);
         }
         let zeros = vec![0u8; to_usize(bytes, "a vector")?];
         out.put_array(length, &mut |write| {
@@ -169,11 +202,10 @@ impl NewColumn {
             text.extend_from_slice(self.cell(cell, 0)?);
             offsets.extend_from_slice(&to_u64(text.len()).to_le_bytes());
         }
-        let mut put = |bytes: &[u8]| {
-            out.put_array(to_u64(bytes.len()), &mut |write| {
-                bytes.chunks(BLOCK_BYTES).try_for_each(&mut *write)
-            })
-        };
-        Ok((put(&text)?, Some(put(&offsets)?)))
+        Ok((put_bytes(&text, out)?, Some(put_bytes(&offsets, out)?)))
     }
+}
+
+fn put_bytes(bytes: &[u8], out: &mut impl ArraySink) -> Result<ArrayRef> {
+    out.put_array(to_u64(bytes.len()), &mut |write| bytes.chunks(BLOCK_BYTES).try_for_each(&mut *write))
 }

@@ -8,7 +8,7 @@ use jinx_core::error::{Error, Result};
 /// A column of numbers, bools and nulls, in the form of an indexed column.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberColumn<'c> {
-    /// Any type except [`ColumnType::Utf8`].
+    /// A type of an index except [`ColumnType::Utf8`].
     pub dtype: ColumnType,
     /// Little-endian cells.
     pub data: &'c [u8],
@@ -48,7 +48,9 @@ impl NumberColumn<'_> {
             ColumnType::Float16 => (FLOAT, f64::from(number!(f16)).to_bits()),
             ColumnType::Float32 => (FLOAT, f64::from(number!(f32)).to_bits()),
             ColumnType::Float64 => (FLOAT, number!(u64)),
-            ColumnType::Utf8 => return Err(Error::invalid("strings are not numbers")),
+            ColumnType::Time(_) | ColumnType::Utf8 => {
+                return Err(Error::invalid("strings and times are not numbers"));
+            }
         })
     }
 }

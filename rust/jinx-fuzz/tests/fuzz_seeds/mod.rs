@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// Longer parts of a vector test nothing that shorter ones do not.
 const MAX_BYTES: usize = 4096;
 
+/// Directories of vectors that are saved views.
+const VIEWS: [&str; 4] = ["views", "views/bad", "typed", "typed/bad"];
+
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
 
 fn root() -> &'static Path {
@@ -46,9 +49,8 @@ fn from_main(bytes: &[u8], path: &Path, seeds: &mut Seeds) {
         let side = fs::read(path.with_extension("binx")).unwrap_or_default();
         if side.len() <= MAX_BYTES {
             let pair = [&[255], &length.to_le_bytes()[..], bytes, &side].concat();
-            let is_view = path
-                .parent()
-                .is_some_and(|directory| directory.ends_with("views") || directory.ends_with("views/bad"));
+            let is_view =
+                path.parent().is_some_and(|directory| VIEWS.iter().any(|views| directory.ends_with(views)));
             add(seeds, if is_view { "saved_view" } else { "open_whole_file" }, &pair);
         }
     }

@@ -1,15 +1,16 @@
 //! A view as an Arrow stream, for polars, DuckDB, pandas and pyarrow.
 
 use crate::errors::{IntoPy, to_py};
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use jinx_convert::arrow::stream::{take_failure, to_c_stream};
 use jinx_convert::arrow::{BatchBuilder, with_lengths};
 use jinx_core::checked_math::to_u64;
 use jinx_core::value::TreeBuilder;
 use jinx_core::{Error, Result};
-use jinx_dataset::Dataset;
+use jinx_dataset::{ArrowColumn, Dataset};
+use jinx_format::read::columns::ColumnKind;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 
 /// End a batch at this many bytes, regardless of the requested number of rows.
 const BATCH_BYTES: usize = 32 << 20;
+/// The rows of a batch, if the caller has no wish and rows are built.
+const BATCH_ROWS: usize = 1000;
 
 /// The schema for consumers of the samples; says how lengths were counted.
 ///
@@ -34,8 +37,13 @@ fn schema_of_samples(view: &Dataset, mixed_json: bool) -> Result<SchemaRef> {
 
 struct BatchReader {
     view: Dataset,
+    schema: SchemaRef,
     next: usize,
     batch_rows: usize,
+    /// Columns of one type, which need not be built.
+    typed: Vec<ArrowColumn>,
+    /// The other columns.
+    rest: Dataset,
     builder: BatchBuilder,
 }
 
@@ -51,17 +59,68 @@ impl Iterator for BatchReader {
 }
 
 impl BatchReader {
+    /// Batches of `batch_rows`; 0: of any size.
+    fn new(view: &Dataset, schema: SchemaRef, batch_rows: usize) -> Result<Self> {
+        let mut typed = Vec::new();
+        let own = view.rows.own_names();
+        for field in schema.fields().iter().filter(|field| own.contains(field.name())) {
+            let path = [Some(field.name().clone())];
+            if let Some(column) = view.rows.column(&path, ColumnKind::Value)? {
+                typed.extend(ArrowColumn::of(column, field)?);
+            }
+        }
+        let is_built = |name: &str| !typed.iter().any(|column| column.name() == name);
+        let built: Vec<_> = schema.fields().iter().filter(|field| is_built(field.name())).cloned().collect();
+        let mut projection = view.rows.projection().clone();
+        if !typed.is_empty() {
+            projection.columns = Some(built.iter().map(|field| field.name().clone()).collect());
+        }
+        let rest = Dataset { rows: view.rows.with_projection(projection), positions: view.positions.clone() };
+        let batch_rows = match (batch_rows, &view.positions) {
+            (0, None) if built.is_empty() => view.len(),
+            (0, _) if built.is_empty() => {
+                BATCH_BYTES / typed.iter().map(ArrowColumn::sample_bytes).sum::<usize>().max(1)
+            }
+            (0, _) => BATCH_ROWS,
+            (rows, _) => rows,
+        };
+        let builder = BatchBuilder::new(Arc::new(Schema::new(built)))?;
+        Ok(Self { view: view.clone(), schema, next: 0, batch_rows: batch_rows.max(1), typed, rest, builder })
+    }
+
     fn fill(&mut self) -> Result<RecordBatch> {
+        let start = self.next;
+        if self.builder.is_for_no_columns() {
+            self.next = self.view.len().min(start.saturating_add(self.batch_rows));
+        }
         while self.next < self.view.len()
             && self.builder.len() < self.batch_rows
             && self.builder.bytes() < BATCH_BYTES
+            && !self.builder.is_for_no_columns()
         {
             let mut tree = TreeBuilder::default();
-            self.view.rows.emit(self.view.position(self.next), &mut tree)?;
+            self.rest.rows.emit(self.rest.position(self.next), &mut tree)?;
             self.builder.push(&tree.take()?).map_err(|error| error.in_sample(to_u64(self.next)))?;
             self.next += 1;
         }
-        self.builder.finish()
+        let rows = self.next - start;
+        let built = self.builder.finish()?;
+        let mut arrays = Vec::with_capacity(self.schema.fields().len());
+        for field in self.schema.fields() {
+            arrays.push(match self.typed.iter().find(|column| column.name() == field.name()) {
+                None => built
+                    .column_by_name(field.name())
+                    .map(Arc::clone)
+                    .ok_or_else(|| Error::invalid(format!("the column '{}' was not built", field.name())))?,
+                Some(column) => match &self.view.positions {
+                    None => column.range(start..self.next)?,
+                    Some(positions) => column.list(&positions[start..self.next])?,
+                },
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+            .map_err(|error| Error::invalid(error.to_string()))
     }
 }
 
@@ -73,8 +132,7 @@ pub fn stream<'py>(
     mixed_json: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let schema = py.detach(|| schema_of_samples(view, mixed_json)).into_py_result()?;
-    let builder = BatchBuilder::new(Arc::clone(&schema)).into_py_result()?;
-    let batches = BatchReader { view: view.clone(), next: 0, batch_rows: batch_rows.max(1), builder };
+    let batches = py.detach(|| BatchReader::new(view, Arc::clone(&schema), batch_rows)).into_py_result()?;
     let stream = to_c_stream(schema, batches);
     Ok(PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?.into_any())
 }

@@ -15,7 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList};
 use std::ops::Range;
 
-/// dtype, data, validity bitmap, string offsets, numbers of each vector, and whether the type is the column's own.
+/// dtype, data, validity bitmap, string offsets, numbers of each vector, whether the type is the column's own, and the
+/// codes of strings.
 ///
 /// The caller owns the data and may change them, except those of a column with a type of its own, which are shared.
 pub type ColumnParts<'py> = (
@@ -25,6 +26,7 @@ pub type ColumnParts<'py> = (
     Option<Bound<'py, PyBytes>>,
     Option<u64>,
     bool,
+    Option<Bound<'py, PyAny>>,
 );
 
 /// A thread measures this many samples before it checks whether another thread failed.
@@ -49,7 +51,7 @@ pub fn stored<'py>(
 ) -> PyResult<Option<ColumnParts<'py>>> {
     let kind = kind_of(kind)?;
     let column = py.detach(|| view.rows.column(path, kind)).into_py_result()?;
-    let Some(ColumnData { dtype, width, is_typed, data, validity, offsets }) = column else {
+    let Some(ColumnData { dtype, width, is_typed, data, validity, offsets, codes, .. }) = column else {
         return Ok(None);
     };
     let bytes = |data: Bytes| PyBytes::new(py, &data);
@@ -57,7 +59,8 @@ pub fn stored<'py>(
         true => Bound::new(py, SharedBytes(data))?.into_any(),
         false => PyByteArray::new(py, &data).into_any(),
     };
-    Ok(Some((dtype, data, validity.map(bytes), offsets.map(bytes), width, is_typed)))
+    let codes = codes.map(|codes| Bound::new(py, SharedBytes(codes)).map(Bound::into_any)).transpose()?;
+    Ok(Some((dtype, data, validity.map(bytes), offsets.map(bytes), width, is_typed, codes)))
 }
 
 /// Splits a dotted path into names. Names may be quoted.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use jinx_core::events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
-use jinx_dataset::{ArrowTypes, ColumnData, Files, Located, Projection, Roots, Rows, arrow_field};
+use jinx_dataset::{ArrowTypes, ColumnData, Files, Located, Projection, Roots, Rows};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::meta::Meta;
 use jinx_format::read::columns::{ColumnKind, ColumnType};
@@ -67,8 +67,8 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    /// Takes columns from Python. `column[i]` returns a value. `column.numbers()` returns all values as dtype, bytes
-    /// and validity bits, or None if they are not numbers. `meta` is what is known of them.
+    /// Takes columns from Python. `column[i]` returns a value. `column.numbers()` returns all values as the parts of a
+    /// typed array, or None if they are not of one type. `meta` is what is known of them.
     ///
     /// # Errors
     /// Errors of `numbers`.
@@ -191,7 +191,7 @@ impl Rows for MemoryRows {
         let mut typed = Vec::new();
         for (name, values) in self.shown() {
             if let Values::Numbers(column) = values {
-                typed.extend(arrow_field(name, column.column_type()?, column.width));
+                typed.extend(column.field(name)?);
             }
         }
         Ok(ArrowTypes { typed, ..ArrowTypes::default() })
@@ -211,18 +211,23 @@ impl Rows for MemoryRows {
 }
 
 fn numbers(column: &Bound<'_, PyAny>) -> PyResult<Option<ColumnData>> {
-    type Numbers = Option<(String, PyBackedBytes, Option<PyBackedBytes>, Option<u64>)>;
-    let Some((dtype, data, validity, width)) = column.call_method0("numbers")?.extract::<Numbers>()? else {
+    type Part = Option<PyBackedBytes>;
+    type Numbers = Option<(String, PyBackedBytes, Part, Option<u64>, Part, Part, Option<String>)>;
+    let Some((dtype, data, validity, width, offsets, codes, zone)) =
+        column.call_method0("numbers")?.extract::<Numbers>()?
+    else {
         return Ok(None);
     };
     let Some(dtype) = ColumnType::from_name(&dtype) else { return Ok(None) };
     Ok(Some(ColumnData {
         dtype: dtype.name(),
         width,
+        zone: zone.map(Arc::from),
         is_typed: true,
         data: Bytes::from_owner(data),
         validity: validity.map(Bytes::from_owner),
-        offsets: None,
+        offsets: offsets.map(Bytes::from_owner),
+        codes: codes.map(Bytes::from_owner),
     }))
 }
 
