@@ -239,3 +239,4 @@ def test_a_column_as_an_arrow_stream(served: Served) -> None:
         with pytest.raises(HTTPError) as caught:
             urlopen(f"{served.url}0/columns/{name}", timeout=60)
         assert caught.value.code == status
+        caught.value.close()

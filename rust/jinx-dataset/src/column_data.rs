@@ -32,6 +32,15 @@ pub struct ColumnData {
     pub codes: Option<Bytes>,
 }
 
+/// A part of an indexed column, which lies in one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnPart {
+    /// The position of its first cell.
+    pub start: u64,
+    /// `None` if its cells are vectors.
+    pub dtype: Option<ColumnType>,
+}
+
 impl ColumnData {
     /// A column of single values of the narrowest type.
     pub fn indexed(

@@ -1,6 +1,6 @@
 //! Own columns of a saved view that its file has as typed arrays.
 
-use crate::column_data::{ArrowForm, ColumnData, arrow_field, cell_value};
+use crate::column_data::{ArrowForm, ColumnData, ColumnPart, arrow_field, cell_value};
 use crate::files::Files;
 use crate::filter::sample_by_sample;
 use crate::located::Located;
@@ -186,6 +186,20 @@ impl Rows for ColumnRows {
                 codes: column.codes.clone(),
             }))
         })
+    }
+
+    fn column_parts(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Vec<ColumnPart>>> {
+        self.with_shard(|_, shown| {
+            let info = shown.iter().find(|info| kind == ColumnKind::Value && info.path == path);
+            let dtype =
+                |info: &ColumnInfo| ColumnType::from_name(&info.dtype).filter(|_| info.width.is_none());
+            Ok(info.map(|info| vec![ColumnPart { start: 0, dtype: dtype(info) }]))
+        })
+    }
+
+    fn column_part(&self, part: usize, path: &[Option<String>], kind: ColumnKind) -> Result<ColumnData> {
+        let column = if part == 0 { self.column(path, kind)? } else { None };
+        column.ok_or_else(|| Error::invalid(format!("the column has no part {part}")))
     }
 
     fn filtered(

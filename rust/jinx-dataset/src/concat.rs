@@ -1,6 +1,6 @@
 //! Several datasets as one sequence of samples.
 
-use crate::column_data::ColumnData;
+use crate::column_data::{ColumnData, ColumnPart};
 use crate::dataset::Dataset;
 use crate::files::Files;
 use crate::located::Located;
@@ -191,6 +191,33 @@ impl Rows for ConcatRows {
             columns.push((column, part.files().samples));
         }
         Ok(joined(columns))
+    }
+
+    fn column_parts(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Vec<ColumnPart>>> {
+        let mut all = Vec::new();
+        let name = path.first().and_then(Option::as_deref);
+        for (rows, start) in self.parts.iter().zip(&self.starts).filter(|(rows, _)| rows.files().samples > 0)
+        {
+            // Its files have values that it does not show.
+            if name.is_some_and(|name| rows.hides(name)) {
+                return Ok(None);
+            }
+            let Some(parts) = rows.column_parts(path, kind)? else { return Ok(None) };
+            all.extend(parts.into_iter().map(|part| ColumnPart { start: start + part.start, ..part }));
+        }
+        Ok(Some(all))
+    }
+
+    fn column_part(&self, part: usize, path: &[Option<String>], kind: ColumnKind) -> Result<ColumnData> {
+        let mut before = 0;
+        for rows in self.parts.iter().filter(|rows| rows.files().samples > 0) {
+            let parts = rows.column_parts(path, kind)?.map_or(0, |parts| parts.len());
+            if part < before + parts {
+                return rows.column_part(part - before, path, kind);
+            }
+            before += parts;
+        }
+        Err(Error::invalid(format!("the column has no part {part}")))
     }
 
     fn column_names(&self) -> Result<Vec<String>> {

@@ -1,6 +1,6 @@
 //! The source of a dataset's samples: [`Rows`].
 
-use crate::column_data::ColumnData;
+use crate::column_data::{ColumnData, ColumnPart};
 use crate::files::Files;
 use crate::filter::sample_by_sample;
 use crate::located::{Located, Walk};
@@ -83,6 +83,23 @@ pub trait Rows: Send + Sync {
     /// # Errors
     /// Read errors.
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>>;
+
+    /// The parts of an indexed column, for readers that take one after the other; `None` if it is known only as a whole,
+    /// or not at all.
+    ///
+    /// # Errors
+    /// Read errors.
+    fn column_parts(&self, _path: &[Option<String>], _kind: ColumnKind) -> Result<Option<Vec<ColumnPart>>> {
+        Ok(None)
+    }
+
+    /// Returns a part of a column that [`Rows::column_parts`] lists.
+    ///
+    /// # Errors
+    /// Read errors; `Invalid` if there is no such part.
+    fn column_part(&self, part: usize, _path: &[Option<String>], _kind: ColumnKind) -> Result<ColumnData> {
+        Err(Error::invalid(format!("the column has no part {part}")))
+    }
 
     /// The known names of the columns, in order of first appearance.
     ///

@@ -1,6 +1,6 @@
 //! Views: samples of a base, with additional columns of the view.
 
-use crate::column_data::ColumnData;
+use crate::column_data::{ColumnData, ColumnPart};
 use crate::dataset::Dataset;
 use crate::files::Files;
 use crate::filter::sample_by_sample;
@@ -186,6 +186,12 @@ impl ViewRows {
     fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
         self.own.as_ref().filter(|_| self.is_own(name))
     }
+
+    /// The rows whose parts of a column are parts of the view: they have its order.
+    fn holder_of_parts(&self, path: &[Option<String>]) -> Option<&Arc<dyn Rows>> {
+        let own = path.first().and_then(Option::as_deref).and_then(|name| self.holder(name));
+        own.or_else(|| matches!(self.positions, Positions::Same).then_some(&self.base))
+    }
 }
 
 impl Rows for ViewRows {
@@ -270,6 +276,19 @@ impl Rows for ViewRows {
             Positions::Memory(positions) => gathered(&column, positions).map(Some),
             saved @ Positions::Saved(_) => gathered(&column, &saved.all(self.files.samples)?).map(Some),
         }
+    }
+
+    fn column_parts(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Vec<ColumnPart>>> {
+        match self.holder_of_parts(path) {
+            Some(rows) => rows.column_parts(path, kind),
+            None => Ok(None),
+        }
+    }
+
+    fn column_part(&self, part: usize, path: &[Option<String>], kind: ColumnKind) -> Result<ColumnData> {
+        let rows = self.holder_of_parts(path);
+        rows.ok_or_else(|| Error::invalid("the column is known only as a whole"))?
+            .column_part(part, path, kind)
     }
 
     fn filtered(

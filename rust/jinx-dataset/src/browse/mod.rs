@@ -1,10 +1,12 @@
 //! Looks at all samples of a dataset at once, as a viewer does: columns as codes of one byte with counts that depend on
 //! each other, pages of any order, and words in strings.
 
+mod cells;
 mod counts;
 mod numbers;
 mod order;
 mod search;
+mod stored;
 mod texts;
 
 pub use counts::{Counts, KeptCodes, kept_samples, linked_counts};

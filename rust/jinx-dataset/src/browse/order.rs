@@ -2,6 +2,7 @@
 
 use crate::browse::numbers::Numbers;
 use jinx_core::{Error, Result};
+use jinx_format::ordered_blocks::in_order;
 
 const BUCKETS: usize = 1 << 16;
 
@@ -19,42 +20,59 @@ impl SortedPages {
     /// Distributes `chosen` samples, or all.
     ///
     /// # Errors
-    /// `Limit` for more samples than 32 bits count; `Invalid` for a sample without a cell in the column.
+    /// `Limit` for more samples than 32 bits count; `Invalid` for samples that do not ascend, or one without a cell in the
+    /// column; read errors.
     pub fn new(numbers: &Numbers, chosen: Option<&[u32]>, is_descending: bool) -> Result<Self> {
         let count = chosen.map_or(numbers.len(), <[u32]>::len);
-        let total = u32::try_from(count).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
-        let sample = |i: usize| match chosen {
-            Some(chosen) => chosen[i],
-            None => u32::try_from(i).unwrap_or(u32::MAX),
-        };
+        u32::try_from(count).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
+        if chosen.is_some_and(|chosen| !chosen.is_sorted()) {
+            return Err(Error::invalid("samples that do not ascend"));
+        }
+        if chosen.and_then(<[u32]>::last).is_some_and(|last| index(*last) >= numbers.len()) {
+            return Err(Error::invalid("a sample past the end of the column"));
+        }
         let place = Place::new(numbers);
-        let bucket = |sample: u32| {
-            let at = usize::try_from(sample).unwrap_or(usize::MAX);
-            numbers.key(at).map_or(BUCKETS, |key| {
+        let bucket = |key: Option<u64>| {
+            key.map_or(BUCKETS, |key| {
                 let bucket = place.bucket(numbers.number(key));
                 if is_descending { BUCKETS - 1 - bucket } else { bucket }
             })
         };
-        if chosen.is_some_and(|chosen| {
-            chosen.iter().any(|i| usize::try_from(*i).is_ok_and(|i| i >= numbers.len()))
-        }) {
-            return Err(Error::invalid("a sample past the end of the column"));
-        }
+        // The samples of a block, each with its bucket.
+        let distribute = |block: usize| {
+            let samples = numbers.block(block);
+            let mut placed = Vec::new();
+            let take =
+                |sample: usize, key| placed.push((u32::try_from(sample).unwrap_or(u32::MAX), bucket(key)));
+            match chosen {
+                None => numbers.keys_in(block, samples, take)?,
+                Some(chosen) => {
+                    let from = chosen.partition_point(|sample| index(*sample) < samples.start);
+                    let own = chosen[from..].iter().map(|sample| index(*sample));
+                    numbers.keys_in(block, own.take_while(|sample| *sample < samples.end), take)?;
+                }
+            }
+            Ok(placed)
+        };
         let mut starts = vec![0u32; BUCKETS + 2];
-        (0..count).for_each(|i| starts[bucket(sample(i)) + 1] += 1);
+        in_order(numbers.blocks(), distribute, |placed| {
+            placed.into_iter().for_each(|(_, bucket)| starts[bucket + 1] += 1);
+            false
+        })?;
         for at in 0..=BUCKETS {
             starts[at + 1] += starts[at];
         }
         let mut next = starts.clone();
-        let mut samples = vec![0u32; usize::try_from(total).unwrap_or_default()];
-        for i in 0..count {
-            let sample = sample(i);
-            let next = &mut next[bucket(sample)];
-            if let Some(cell) = samples.get_mut(usize::try_from(*next).unwrap_or(usize::MAX)) {
-                *cell = sample;
+        let mut samples = vec![0u32; count];
+        in_order(numbers.blocks(), distribute, |placed| {
+            for (sample, bucket) in placed {
+                if let Some(cell) = samples.get_mut(index(next[bucket])) {
+                    *cell = sample;
+                }
+                next[bucket] += 1;
             }
-            *next += 1;
-        }
+            false
+        })?;
         // The order of samples without a number is final.
         let mut is_sorted = vec![false; BUCKETS + 1];
         is_sorted[BUCKETS] = true;
@@ -81,21 +99,39 @@ impl SortedPages {
     }
 
     /// Sorts what a page shows, by the numbers from which this was made.
-    pub fn sort_page(&mut self, numbers: &Numbers, start: usize, count: usize) {
+    ///
+    /// # Errors
+    /// Read errors.
+    pub fn sort_page(&mut self, numbers: &Numbers, start: usize, count: usize) -> Result<()> {
         for bucket in self.buckets(start, count) {
-            if !std::mem::replace(&mut self.is_sorted[bucket], true) {
-                let (start, end) = (self.start_of(bucket), self.start_of(bucket + 1));
-                let key = |sample: &u32| {
-                    let key = usize::try_from(*sample).ok().and_then(|i| numbers.key(i)).unwrap_or_default();
-                    if self.is_descending { !key } else { key }
-                };
-                self.samples[start..end].sort_by_key(key);
+            if self.is_sorted[bucket] {
+                continue;
             }
+            let (start, end) = (self.start_of(bucket), self.start_of(bucket + 1));
+            let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(end - start);
+            let own = self.samples[start..end].iter().map(|sample| index(*sample));
+            // They ascend, so that each block is read once.
+            let mut own = own.peekable();
+            while let Some(first) = own.peek() {
+                let block = numbers.block_of(*first);
+                let block_end = numbers.block(block).end;
+                let mut of_block = std::iter::from_fn(|| own.next_if(|sample| *sample < block_end));
+                numbers.keys_in(block, &mut of_block, |sample, key| {
+                    let key = key.unwrap_or_default();
+                    let key = if self.is_descending { !key } else { key };
+                    keyed.push((key, u32::try_from(sample).unwrap_or(u32::MAX)));
+                })?;
+            }
+            keyed.sort_by_key(|(key, _)| *key);
+            let cells = self.samples[start..end].iter_mut();
+            cells.zip(keyed).for_each(|(cell, (_, sample))| *cell = sample);
+            self.is_sorted[bucket] = true;
         }
+        Ok(())
     }
 
     fn start_of(&self, bucket: usize) -> usize {
-        usize::try_from(self.starts[bucket]).unwrap_or(usize::MAX)
+        index(self.starts[bucket])
     }
 
     /// The buckets that hold a page.
@@ -104,11 +140,13 @@ impl SortedPages {
         if start >= end {
             return 0..0;
         }
-        let of = |place: usize| {
-            self.starts.partition_point(|start| usize::try_from(*start).is_ok_and(|start| start <= place)) - 1
-        };
+        let of = |place: usize| self.starts.partition_point(|start| index(*start) <= place) - 1;
         of(start)..of(end - 1) + 1
     }
+}
+
+fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Places numbers in buckets, in ascending order.
@@ -159,7 +197,7 @@ mod tests {
             // From the end, in pages that cut buckets.
             let mut found: Vec<u32> = Vec::new();
             for start in (0..expected.len()).step_by(37).rev() {
-                pages.sort_page(&numbers, start, 37);
+                pages.sort_page(&numbers, start, 37).unwrap();
                 assert!(pages.is_ready(start, 37));
                 found.splice(0..0, pages.page(start, 37).iter().copied());
             }
@@ -199,5 +237,6 @@ mod tests {
     #[test]
     fn samples_past_the_column_are_refused() {
         assert!(SortedPages::new(&floats(&[1.0]), Some(&[1]), false).is_err());
+        assert!(SortedPages::new(&floats(&[1.0, 2.0]), Some(&[1, 0]), false).is_err());
     }
 }

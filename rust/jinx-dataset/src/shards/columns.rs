@@ -1,8 +1,8 @@
-//! Joins the stored columns of several shards.
+//! The stored columns of several shards: joined, or each on its own.
 
-use crate::column_data::ColumnData;
+use crate::column_data::{ColumnData, ColumnPart};
 use crate::shards::shard_list::Shards;
-use jinx_core::Result;
+use jinx_core::{Error, Result};
 use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 
 #[derive(Default)]
@@ -23,12 +23,43 @@ pub fn stored(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Res
     }))
 }
 
+/// Lists the shards that have samples as parts of a stored column. `None` if one of them lacks the column.
+pub fn parts(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Vec<ColumnPart>>> {
+    let mut parts = Vec::new();
+    for i in live(shards) {
+        let Some(info) = shards.shard(i)?.column_info(path, kind) else { return Ok(None) };
+        let dtype = ColumnType::from_name(&info.dtype).filter(|_| info.width.is_none());
+        parts.push(ColumnPart { start: shards.range(i).start, dtype });
+    }
+    Ok(Some(parts))
+}
+
+/// Reads the stored column of one of the shards that [`parts`] lists; of a mapped one, the cells stay in the map.
+pub fn part(shards: &Shards, part: usize, path: &[Option<String>], kind: ColumnKind) -> Result<ColumnData> {
+    let lacks = || Error::invalid(format!("the column has no part {part}"));
+    let shard = shards.shard(live(shards).nth(part).ok_or_else(lacks)?)?;
+    let column = shard.chunked_column(path, kind)?.ok_or_else(lacks)?;
+    column.require(0..column.rows)?;
+    Ok(ColumnData {
+        dtype: column.dtype.name(),
+        width: column.width,
+        is_typed: false,
+        data: column.data.clone(),
+        validity: column.validity.clone(),
+        offsets: column.offsets.clone(),
+    })
+}
+
+fn live(shards: &Shards) -> impl Iterator<Item = usize> {
+    (0..shards.count()).filter(|i| shards.samples(*i) > 0)
+}
+
 fn join(
     shards: &Shards,
     path: &[Option<String>],
     kind: ColumnKind,
 ) -> Result<Option<(ColumnType, JoinedColumn)>> {
-    let live: Vec<usize> = (0..shards.count()).filter(|i| shards.samples(*i) > 0).collect();
+    let live: Vec<usize> = live(shards).collect();
     let (mut types, mut has_validity) = (Vec::new(), false);
     for i in &live {
         let Some(info) = shards.next_shard(*i)?.column_info(path, kind) else { return Ok(None) };
@@ -49,7 +80,7 @@ fn join(
 }
 
 /// The narrowest type that can hold all types; `None` if there is none.
-fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
+pub fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
     use ColumnType as T;
     let first = *types.first()?;
     if types.iter().all(|other| *other == first) {

@@ -8,5 +8,6 @@ mod footer;
 mod rows;
 mod shard_list;
 
+pub use columns::common_type;
 pub use rows::ShardRows;
 pub use shard_list::Shards;

@@ -1,6 +1,6 @@
 //! JINX shards, or files of JSON lines, as the rows of a dataset.
 
-use crate::column_data::ColumnData;
+use crate::column_data::{ColumnData, ColumnPart};
 use crate::files::{Closable, Files};
 use crate::located::Located;
 use crate::projection::Projection;
@@ -207,6 +207,17 @@ impl Rows for ShardRows {
             return Ok(None);
         }
         columns::stored(&shards, path, kind)
+    }
+
+    fn column_parts(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Vec<ColumnPart>>> {
+        if self.facts.lacks_indexed(path, kind) {
+            return Ok(None);
+        }
+        columns::parts(&*self.shards.get()?, path, kind)
+    }
+
+    fn column_part(&self, part: usize, path: &[Option<String>], kind: ColumnKind) -> Result<ColumnData> {
+        columns::part(&*self.shards.get()?, part, path, kind)
     }
 
     fn column_names(&self) -> Result<Vec<String>> {

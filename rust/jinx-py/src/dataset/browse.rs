@@ -78,18 +78,19 @@ impl SortedPages {
         start: usize,
         count: usize,
         numbers: Option<&Bound<'py, ViewNumbers>>,
-    ) -> Option<Bound<'py, PyBytes>> {
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let numbers = numbers.map(|numbers| &numbers.get().0);
         let page = py.detach(|| {
             let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match numbers {
-                Some(numbers) => pages.sort_page(numbers, start, count),
-                None if !pages.is_ready(start, count) => return None,
+                Some(numbers) => pages.sort_page(numbers, start, count)?,
+                None if !pages.is_ready(start, count) => return Ok(None),
                 None => {}
             }
-            Some(pages.page(start, count).iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<u8>>())
+            let samples = pages.page(start, count).iter().flat_map(|sample| sample.to_le_bytes());
+            Ok::<_, Error>(Some(samples.collect::<Vec<u8>>()))
         });
-        page.map(|page| PyBytes::new(py, &page))
+        Ok(page.into_py_result()?.map(|page| PyBytes::new(py, &page)))
     }
 }
 
