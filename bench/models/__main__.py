@@ -138,23 +138,23 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=measure.PARTS, help="measure only these parts")
     parser.add_argument("--save", type=save_directory, help="directory for models.json and models.md")
     options = parser.parse_args()
-    started, load = time.monotonic(), os.getloadavg()[0]
-    names = options.only or measure.PARTS
-    with tempfile.TemporaryDirectory() as folder:
-        found = measure.run(Path(folder), options.samples, names, is_tiny=options.tiny)
+    results = _saved(options.save) if options.only else {}
     about = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "command": " ".join(["python -m bench.models", f"--samples {options.samples}", *_only(options.only)]),
         "machine": machine(),
-        "load": load,
+        "load": os.getloadavg()[0],
         "versions": {name: version(name) for name in ("torch", "transformers", "aiohttp", "jinx-data")},
-        "seconds": round(time.monotonic() - started),
     }
-    results = _saved(options.save) if options.only else {}
-    for name, figures in found.items():
-        results[name] = {**figures, "count": options.samples, "about": about}
-    publish("models", results, page(results), options.save)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, figures in measure.run(
+            Path(folder), options.samples, options.only or measure.PARTS, is_tiny=options.tiny
+        ):
+            about["seconds"] = round(time.monotonic() - started)
+            results[name] = {**figures, "count": options.samples, "about": about}
+            publish("models", results, page(results), options.save)  # each part as soon as it is there
 
 
 def _only(names: list[str] | None) -> list[str]:

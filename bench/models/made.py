@@ -1,5 +1,6 @@
 """Models with random weights, in the sizes of real ones or tiny, and samples for them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -33,36 +34,56 @@ class Made:
     lm: Path
 
 
-def save_models(folder: Path, *, is_tiny: bool, clip_size: str = "base") -> Made:
+def save_models(folder: Path, *, is_tiny: bool, clip_size: str = "base", only: Collection[str] | None = None) -> Made:
     """Save the models.
 
     Args:
         folder: The directory for their directories.
         is_tiny: Whether to make them tiny, to try the benchmark.
         clip_size: `base` or `large`, ViT-L/14.
+        only: Which models; None: all.
     """
     import torch
-    import transformers
 
     torch.manual_seed(0)
     made = Made(folder / "clip", folder / "vit", folder / "lm")
+    for name, save in (("clip", _save_clip), ("vit", _save_vit), ("lm", _save_lm)):
+        if only is None or name in only:
+            save(getattr(made, name), is_tiny=is_tiny, size=clip_size)
+    return made
+
+
+def _save_clip(folder: Path, *, is_tiny: bool, size: str) -> None:
+    import transformers
+
     vision = _TINY if is_tiny else {}
     text = {**(_TINY if is_tiny else {}), "vocab_size": len(WORDS) + len(_SPECIAL), "eos_token_id": 3}
-    if clip_size == "large" and not is_tiny:
+    if size == "large" and not is_tiny:
         vision = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
         vision |= {"patch_size": 14}
     clip = transformers.CLIPConfig(text_config=text, vision_config=vision)
-    transformers.CLIPModel(clip).save_pretrained(made.clip)
-    transformers.CLIPProcessor(transformers.CLIPImageProcessor(), _tokenizer(77)).save_pretrained(made.clip)
+    transformers.CLIPModel(clip).save_pretrained(folder)
+    transformers.CLIPProcessor(transformers.CLIPImageProcessor(), _tokenizer(77)).save_pretrained(folder)
+
+
+def _save_vit(folder: Path, *, is_tiny: bool, size: str) -> None:
+    import transformers
+
+    del size
     names = {"id2label": {0: "normal", 1: "nsfw"}, "label2id": {"normal": 0, "nsfw": 1}}
     vit = transformers.ViTConfig(**(_TINY if is_tiny else {}), **names)
-    transformers.ViTForImageClassification(vit).save_pretrained(made.vit)
-    transformers.ViTImageProcessor().save_pretrained(made.vit)
+    transformers.ViTForImageClassification(vit).save_pretrained(folder)
+    transformers.ViTImageProcessor().save_pretrained(folder)
+
+
+def _save_lm(folder: Path, *, is_tiny: bool, size: str) -> None:
+    import transformers
+
+    del size
     small = {"n_embd": 32, "n_layer": 2, "n_head": 2} if is_tiny else {}
     lm = transformers.GPT2Config(**small, bos_token_id=2, eos_token_id=3)
-    transformers.GPT2LMHeadModel(lm).save_pretrained(made.lm)
-    _tokenizer(1024).save_pretrained(made.lm)
-    return made
+    transformers.GPT2LMHeadModel(lm).save_pretrained(folder)
+    _tokenizer(1024).save_pretrained(folder)
 
 
 def _tokenizer(length: int) -> Any:

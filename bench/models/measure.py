@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -34,8 +34,8 @@ PARTS = ("clip", "vit", "lm", "five", "llm", "theirs")
 """What is measured; each part can be run alone."""
 
 
-def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> dict[str, Any]:
-    """The figures of some parts.
+def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The names and figures of some parts, each as soon as it is measured.
 
     Args:
         folder: An empty directory.
@@ -43,14 +43,14 @@ def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> dic
         parts: Which of `PARTS`.
         is_tiny: Whether to take tiny models.
     """
-    found: dict[str, Any] = {}
     if "llm" in parts:
         part = 50 if is_tiny else 1
         loads = [llm_client.Load(count // part, 200, latency) for count, latency in ((20_000, 0.05), (4_000, 0.5))]
-        found["llm"] = {"loads": [llm_client.rounds(load, TURNS) for load in loads]}
+        yield "llm", {"loads": [llm_client.rounds(load, TURNS) for load in loads]}
     if set(parts) <= {"llm"}:
-        return found
-    made = save_models(folder / "models", is_tiny=is_tiny)
+        return
+    needed = None if "theirs" in parts else {"clip" if name == "five" else name for name in parts}
+    made = save_models(folder / "models", is_tiny=is_tiny, only=needed)
     rows = samples(folder / "images", count)
     with jinx.Writer(folder / "in.jinx") as writer:
         writer.write_many(rows)
@@ -58,16 +58,15 @@ def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> dic
         if name in parts:
             ours = _ours(operator, parameters, folder / "in.jinx", name)
             loop = LOOPS[name](made, "cpu")
-            found[name] = _compared(ours, lambda loop=loop: loop(rows))
+            yield name, _compared(ours, lambda loop=loop: loop(rows))
     if "five" in parts:
-        found["five"] = _five(made, folder / "in.jinx")
+        yield "five", _five(made, folder / "in.jinx")
     if "theirs" in parts:
-        found["theirs"] = _theirs(folder, made, rows)
+        found = _theirs(folder, made, rows)
         for name, (operator, parameters) in cases(made).items():
-            theirs = found["theirs"][name]
             ours = _ours(operator, parameters, folder / "in.jinx", name)()
-            theirs["difference"] = largest_difference(ours, theirs.pop("scores"))
-    return found
+            found[name]["difference"] = largest_difference(ours, found[name].pop("scores"))
+        yield "theirs", found
 
 
 def largest_difference(ours: list[float], others: list[float]) -> float:

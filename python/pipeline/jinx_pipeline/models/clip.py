@@ -76,6 +76,13 @@ class Clip:
             vectors[number] = vector
         return np.stack(vectors) if vectors else np.empty((0, 0), np.float32)
 
+    def texts_once(self, texts: Sequence[str]) -> "Vectors":
+        """The vectors of texts that all batches need, such as tags, which are computed once in a process."""
+        kept, key = self._loaded.kept, ("texts", tuple(texts))
+        if key not in kept:
+            kept[key] = self.texts(texts)
+        return kept[key]
+
 
 def _unit(features: Any) -> "Results[Vectors]":
     """The features, scaled to the length 1, when they are read."""

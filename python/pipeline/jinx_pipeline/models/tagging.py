@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def tag_vectors(clip: Clip, tags: Sequence[str], prompt: str) -> "npt.NDArray[np.float32]":
     """The vectors of tags in a prompt, float32 of shape (n, d)."""
-    return clip.texts([prompt.format(tag) for tag in tags])
+    return clip.texts_once([prompt.format(tag) for tag in tags])
 
 
 def tags_of(
