@@ -37,7 +37,8 @@ def run(place: Path, count: int, rounds: int) -> list[Record]:
         LANCE: lambda: peers.measured("bench.views.lance_column", lance, values),
     }
     records = alternate(ADD, writers, count=count, rounds=rounds)
-    sizes = {PARQUET: parquet.stat().st_size, JINX: view.stat().st_size + view.with_suffix(".binx").stat().st_size}
+    files = [path for path in (view, view.with_suffix(".binx")) if path.exists()]  # small columns are in the first
+    sizes = {PARQUET: parquet.stat().st_size, JINX: sum(path.stat().st_size for path in files)}
     for name, size in sizes.items():
         records += alternate(BYTES, {name: lambda size=size: {"bytes": size}}, count=1, rounds=1)
     table = pa.table({"score": scores})
