@@ -27,7 +27,7 @@ pub fn stored(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Res
 pub fn parts(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Vec<ColumnPart>>> {
     let mut parts = Vec::new();
     for i in live(shards) {
-        let Some(info) = shards.shard(i)?.column_info(path, kind) else { return Ok(None) };
+        let Some(info) = shards.next_shard(i)?.column_info(path, kind) else { return Ok(None) };
         let dtype = ColumnType::from_name(&info.dtype).filter(|_| info.width.is_none());
         parts.push(ColumnPart { start: shards.range(i).start, dtype });
     }
@@ -43,10 +43,12 @@ pub fn part(shards: &Shards, part: usize, path: &[Option<String>], kind: ColumnK
     Ok(ColumnData {
         dtype: column.dtype.name(),
         width: column.width,
+        zone: None,
         is_typed: false,
         data: column.data.clone(),
         validity: column.validity.clone(),
         offsets: column.offsets.clone(),
+        codes: None,
     })
 }
 
