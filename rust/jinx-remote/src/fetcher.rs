@@ -168,7 +168,7 @@ impl Origin {
         let usual = latency.usual().unwrap_or(Duration::MAX);
         let answer = match timeout(usual, &mut first).await {
             Ok(answer) => answer,
-            Err(_) if latency.may_hedge() => {
+            Err(_) if self.process.turns.is_calm() && latency.may_hedge() => {
                 Counters::add(&COUNTERS.hedges, 1);
                 let second = pin!(fetch(self.client, self.key, &self.pinned, range));
                 match select(first, second).await {

@@ -12,8 +12,7 @@ use std::sync::{Arc, OnceLock};
 /// At URLs, so many are opened at the same time.
 const OPENED_AT_ONCE: usize = 16;
 
-/// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access; at URLs,
-/// all of them are, because nothing keeps a replaced object readable, and its id tells that it was replaced.
+/// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access.
 #[derive(Debug)]
 pub struct Shards {
     entries: Vec<Arc<ShardEntry>>,
@@ -55,7 +54,8 @@ impl Shards {
         let entries: Vec<_> = paths.into_iter().map(entry).collect();
         let has_far = entries.iter().any(|entry| entry.is_far);
         let mut shards = Self { entries, starts: vec![0], has_far };
-        shards.expect_open((0..shards.count()).filter(|i| shards.entries[*i].expected.is_none()));
+        let is_few = shards.count() <= OPENED_AT_ONCE;
+        shards.expect_open((0..shards.count()).filter(|i| is_few || shards.entries[*i].expected.is_none()));
         let mut total = 0u64;
         let mut other_splits = BTreeSet::new();
         let mut is_found = split.is_none() || shards.entries.len() <= 1;
@@ -106,11 +106,10 @@ impl Shards {
         self.shard(i)
     }
 
-    /// Opens all shards on this machine unless there are many. If one cannot be opened, access to its samples reports
-    /// the error.
+    /// Opens all shards unless there are many. If one cannot be opened, access to its samples reports the error.
     fn open_few(&self) {
         let few = if self.count() <= OPENED_AT_ONCE { self.count() } else { 0 };
-        for i in (0..few).filter(|i| !self.entries[*i].is_far) {
+        for i in 0..few {
             let _ = self.shard(i);
         }
     }
