@@ -48,7 +48,9 @@ def train(store: bucket.Bucket, ranks: int, directory: Path, killed_at: int = 0)
     ]
     codes = [process.wait(240) for process in running]
     assert codes == [-signal.SIGKILL if killed_at else 0] * ranks
-    logs = [[json.loads(line) for line in (directory / f"{rank}.jsonl").open()] for rank in range(ranks)]
+    logs = [
+        [json.loads(line) for line in (directory / f"{rank}.jsonl").read_text().splitlines()] for rank in range(ranks)
+    ]
     assert len({len(log) for log in logs}) == 1
     return [
         {

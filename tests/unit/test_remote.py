@@ -171,13 +171,13 @@ def test_views_over_buckets(store, root, tmp_path):
     with pytest.raises(MismatchError):
         jinx.open(view, base=store.url("a/small.jinx"))
     # A directory is one base, and is opened as a whole.
-    with jinx.Writer(root / "many", shard_size=2000) as writer:
+    with jinx.Writer(root / "several", shard_size=2000) as writer:
         for n in range(100):
             writer.write({"n": n, "text": 80 * "x"})
-    jinx.open(store.url("many")).filter("n % 10 == 3").save(tmp_path / "some.jinx")
-    [base] = jinx.open(tmp_path / "some.jinx", base=store.url("many")).info().bases
-    assert (base.kind, base.location, base.samples) == ("directory", store.url("many"), 100)
-    assert jinx.open(tmp_path / "some.jinx", base=root / "many").column("n").tolist() == list(range(3, 100, 10))
+    jinx.open(store.url("several")).filter("n % 10 == 3").save(tmp_path / "some.jinx")
+    [base] = jinx.open(tmp_path / "some.jinx", base=store.url("several")).info().bases
+    assert (base.kind, base.location, base.samples) == ("directory", store.url("several"), 100)
+    assert jinx.open(tmp_path / "some.jinx", base=root / "several").column("n").tolist() == list(range(3, 100, 10))
     # A view in the bucket, beside its base.
     jinx.open(root / "large.jinx")[:7].save(root / "a" / "view.jinx", overwrite=True)
     assert same(jinx.open(store.url("a/view.jinx")), jinx.open(root / "large.jinx")[:7])

@@ -35,7 +35,8 @@ impl Connector {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             stall_time: settings.stall_time,
-            longest_pause: if settings.retries == 0 { Duration::ZERO } else { settings.retry_time },
+            // Time must be left for the request that comes after it.
+            longest_pause: if settings.retries == 0 { Duration::ZERO } else { settings.retry_time / 2 },
             authorization: None,
         }
     }

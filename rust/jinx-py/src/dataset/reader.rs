@@ -397,8 +397,8 @@ impl Reader {
     }
 
     /// The footer of a shard as JSON text, with the entries that its version has.
-    fn _footer(&self, shard: usize) -> PyResult<String> {
-        self.view.rows.footer(shard).into_py_result()
+    fn _footer(&self, py: Python<'_>, shard: usize) -> PyResult<String> {
+        py.detach(|| self.view.rows.footer(shard)).into_py_result()
     }
 
     /// Statistics of the values at each path.
@@ -423,8 +423,9 @@ impl Reader {
         self.view.rows.assume(facts).into_py_result()
     }
 
-    fn _arrow_schema(&self) -> PyResult<Option<String>> {
-        Ok(self.view.rows.arrow_types().into_py_result()?.schema)
+    fn _arrow_schema(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        // Opens shards, perhaps at URLs.
+        Ok(py.detach(|| self.view.rows.arrow_types()).into_py_result()?.schema)
     }
 
     fn _column<'py>(
