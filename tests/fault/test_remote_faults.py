@@ -1,9 +1,6 @@
 """Each fault of a store ends in the right bytes or in one named error, in bounded time, and shows no secret."""
 
 import os
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -309,49 +306,3 @@ def test_a_pause_is_no_longer_than_the_user_wants_to_wait(store):
 def refused_for_a_day(handler: bucket.Handler, request: bucket.Request) -> bool:
     handler.refuse(request, 503, "SlowDown", Retry_After="86400")
     return True
-
-
-# Few of the samples, so that no chunk is fetched whole.
-HEDGING = """
-import sys
-import jinx
-dataset = jinx.open(sys.argv[1], storage={"stall_time": 40})
-images = [dataset[5 * i]["image"] for i in range(20)]
-before = dataset.io_stats()["hedges"]
-print("ready", flush=True)
-sys.stdin.readline()
-sys.stdout.buffer.write(dataset[102]["image"])
-print(dataset.io_stats()["hedges"] - before, file=sys.stderr)
-"""
-
-
-def test_a_short_range_that_takes_long_is_asked_for_again(store):
-    """The first request for it is answered only when the second one has arrived."""
-    # A process of its own: one whose store has asked for a pause sends nothing twice for a minute.
-    reader = subprocess.Popen(
-        [sys.executable, "-c", HEDGING, store.url("a.jinx")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert reader.stdout is not None
-    assert reader.stdout.readline() == b"ready\n"
-    second = threading.Event()
-    asked: list[str | None] = []
-
-    def held(handler: bucket.Handler, request: bucket.Request) -> bool:
-        if not request.key.endswith(".binx"):
-            return False
-        asked.append(handler.headers.get("Range"))
-        if len(asked) == 1:
-            second.wait(30)
-        else:
-            second.set()
-        return False
-
-    store.faults.append(held)
-    found, hedges = reader.communicate(b"\n")
-    assert found == image(102)
-    assert second.is_set()
-    assert asked == [asked[0]] * 2
-    assert int(hedges) == 1

@@ -20,8 +20,7 @@ class RemoteReading(Browsing):
         """What this process has read from object stores, for all datasets together.
 
         Returns:
-            `requests` sent, repeated ones included; `failures` among them, and `hedges`, which were sent twice
-            because the answer took long; `fetched_bytes` from stores, `cached_bytes`
+            `requests` sent, repeated ones included; `failures` among them; `fetched_bytes` from stores, `cached_bytes`
             from the cache on disk, and `read_bytes` that readers asked for.
         """
         return _core.io_statistics()

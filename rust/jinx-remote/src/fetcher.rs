@@ -10,21 +10,15 @@ use crate::settings::Settings;
 use crate::spans::{ObjectId, Span};
 use crate::statistics::{COUNTERS, Counters};
 use bytes::Bytes;
-use futures_util::future::{Either, select};
 use jinx_core::checked_math::to_u64;
 use jinx_core::{Error, Result};
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 use std::ops::Range;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::time::timeout;
 use twox_hash::XxHash3_128;
 
 const TURNS_OF_CHUNK: usize = 4;
-/// Shorter ranges are asked for again when they take long.
-const HEDGED_BYTES: u64 = 1 << 20;
 
 /// One object of a store.
 #[derive(Debug, Clone)]
@@ -159,28 +153,7 @@ impl Origin {
     /// Fetches a range, when it is its turn.
     pub(crate) async fn fetch(self, range: Range<u64>) -> Result<Bytes> {
         let _turn = self.process.turns.next(turns_of(&range)).await;
-        let first = fetch(Arc::clone(&self.client), self.key.clone(), &self.pinned, range.clone());
-        if range.end - range.start > HEDGED_BYTES {
-            return first.await;
-        }
-        let (latency, started) = (&self.process.latency, Instant::now());
-        let mut first = pin!(first);
-        let usual = latency.usual().unwrap_or(Duration::MAX);
-        let answer = match timeout(usual, &mut first).await {
-            Ok(answer) => answer,
-            Err(_) if self.process.turns.is_calm() && latency.may_hedge() => {
-                Counters::add(&COUNTERS.hedges, 1);
-                let second = pin!(fetch(self.client, self.key, &self.pinned, range));
-                match select(first, second).await {
-                    Either::Left((Ok(bytes), _)) | Either::Right((Ok(bytes), _)) => Ok(bytes),
-                    Either::Left((Err(_), other)) => other.await,
-                    Either::Right((Err(_), other)) => other.await,
-                }
-            }
-            Err(_) => first.await,
-        };
-        latency.see(started.elapsed());
-        answer
+        fetch(self.client, self.key, &self.pinned, range).await
     }
 }
 

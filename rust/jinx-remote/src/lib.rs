@@ -15,7 +15,6 @@ mod client;
 mod download;
 mod failure;
 mod fetcher;
-mod hedge;
 mod http;
 mod location;
 mod mark;

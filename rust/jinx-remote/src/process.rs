@@ -5,7 +5,6 @@
 
 use crate::chunk::ChunksSeen;
 use crate::failure::no_thread;
-use crate::hedge::Latency;
 use crate::spans::Spans;
 use crate::turns::Turns;
 use jinx_core::Result;
@@ -22,7 +21,6 @@ pub(crate) struct Process {
     pub(crate) clients: Mutex<HashMap<u128, Arc<dyn ObjectStore>>>,
     pub(crate) spans: Spans,
     pub(crate) turns: Turns,
-    pub(crate) latency: Latency,
     pub(crate) chunks: Mutex<ChunksSeen>,
     /// The process that was forked from this one.
     child: OnceLock<Box<Self>>,
@@ -65,7 +63,6 @@ impl Process {
             clients: Mutex::default(),
             spans: Spans::default(),
             turns: Turns::default(),
-            latency: Latency::default(),
             chunks: Mutex::default(),
             child: OnceLock::new(),
             _alive: alive,

@@ -13,8 +13,6 @@ pub struct Statistics {
     pub cached_bytes: u64,
     /// Bytes that readers got.
     pub read_bytes: u64,
-    /// Requests that were sent twice because an answer took long.
-    pub hedges: u64,
     /// Answers with an error, and requests that got none.
     pub failures: u64,
 }
@@ -24,7 +22,6 @@ pub(crate) static COUNTERS: Counters = Counters {
     fetched_bytes: AtomicU64::new(0),
     cached_bytes: AtomicU64::new(0),
     read_bytes: AtomicU64::new(0),
-    hedges: AtomicU64::new(0),
     failures: AtomicU64::new(0),
 };
 
@@ -34,7 +31,6 @@ pub(crate) struct Counters {
     pub(crate) fetched_bytes: AtomicU64,
     pub(crate) cached_bytes: AtomicU64,
     pub(crate) read_bytes: AtomicU64,
-    pub(crate) hedges: AtomicU64,
     pub(crate) failures: AtomicU64,
 }
 
@@ -50,7 +46,6 @@ impl Counters {
             fetched_bytes: read(&self.fetched_bytes),
             cached_bytes: read(&self.cached_bytes),
             read_bytes: read(&self.read_bytes),
-            hedges: read(&self.hedges),
             failures: read(&self.failures),
         }
     }

@@ -11,8 +11,6 @@ const MOST: usize = 64;
 const FEWEST: usize = 4;
 /// All complaints within this time are about the same requests.
 const SAME_COMPLAINT: Duration = Duration::from_secs(1);
-/// So long after a complaint, no request is sent twice.
-const CALM: Duration = Duration::from_secs(60);
 
 /// The requests under way in this process.
 #[derive(Debug)]
@@ -77,11 +75,6 @@ impl Turns {
             Some(rest) => state.surplus = rest,
             None => self.semaphore.add_permits(1),
         }
-    }
-
-    /// Whether the store has not complained for some time. A request that waits after a complaint is not late.
-    pub(crate) fn is_calm(&self) -> bool {
-        locked(&self.state).complaint.is_none_or(|time| time.elapsed() > CALM)
     }
 
     #[cfg(test)]

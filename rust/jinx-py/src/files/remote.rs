@@ -15,7 +15,6 @@ pub fn io_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     for (name, number) in [
         ("requests", now.requests),
         ("failures", now.failures),
-        ("hedges", now.hedges),
         ("fetched_bytes", now.fetched_bytes),
         ("cached_bytes", now.cached_bytes),
         ("read_bytes", now.read_bytes),

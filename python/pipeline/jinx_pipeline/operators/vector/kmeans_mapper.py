@@ -25,8 +25,8 @@ class KmeansMapper(FittedMapper):
     every sample gets the number of the centre with the highest cosine similarity. Samples without a vector get no
     number.
 
-        create("kmeans_mapper", clusters=2)([{"emb": [1, 0]}, {"emb": [0, 1]}])
-        # [{"emb": [1, 0], "cluster": 0, "cluster_similarity": 1.0}, ...]
+        create("kmeans_mapper", clusters=1)([{"emb": [1, 0]}])
+        # [{"emb": [1, 0], "cluster": 0, "cluster_similarity": 1.0}]
 
     Attributes:
         vector_field: A column or path with vectors of one length.
