@@ -91,7 +91,7 @@ fn read_all(files: &Files) {
 /// The first samples; `None` for each that cannot be read.
 fn rows(place: &Place, access: Access) -> Vec<Option<String>> {
     let limits = Limits { max_value_bytes: MAX_VALUE_BYTES, ..Limits::default() };
-    let options = Options { access, hashes: Hashes::All, limits, unpack: Unpack::Memory };
+    let options = Options { access, hashes: Hashes::All, limits, unpack: Unpack::Memory, store: None };
     let Ok(directory) = Directory::open(vec![place.path("")], options) else { return Vec::new() };
     let row = |i| -> jinx_core::Result<Value> {
         let mut tree = TreeBuilder::default();
