@@ -92,10 +92,7 @@ def fetched(path: str | os.PathLike[str]) -> Path:
     url, own = url_of(path), writable(path)
     if url is None or own in _current or (own.parent.name == _WRITTEN_ONCE and own.exists()):
         return own
-    temporary = own.with_name(f".{own.name}.{os.getpid()}.fetched")
-    temporary.unlink(missing_ok=True)
-    patiently(lambda: object_store().get_file(url, temporary))
-    temporary.replace(own)
+    _copy(url, own)
     _current.add(own)
     return own
 
@@ -109,12 +106,17 @@ def downloaded(url: str) -> Path:
     """
     if not is_remote(url):
         raise ValueError(f"{url}: only {', '.join(f'{scheme}://' for scheme in _SCHEMES)} and paths are supported here")
-    data = patiently(lambda: object_store().get(url)).data
     own = writable(mirrored(url))
-    temporary = own.with_name(f".{own.name}.{os.getpid()}.fetched")
-    temporary.write_bytes(data)
-    temporary.replace(own)
+    _copy(url, own)
     return own
+
+
+def _copy(url: str, own: Path) -> None:
+    """Put an object in place of a file, which is complete whenever it is there."""
+    temporary = own.with_name(f".{own.name}.{os.getpid()}.fetched")
+    temporary.unlink(missing_ok=True)
+    patiently(lambda: object_store().get_file(url, temporary))
+    temporary.replace(own)
 
 
 def readable(path: str | os.PathLike[str]) -> str:

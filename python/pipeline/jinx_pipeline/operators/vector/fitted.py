@@ -10,15 +10,13 @@ import pyarrow as pa
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.part_deduplicator import PartDeduplicator
-from jinx_pipeline.operators.vector.stored_vectors import StoredVectors
+from jinx_pipeline.operators.vector.stored_vectors import stored_signatures, vector_signatures
 from jinx_pipeline.operators.vector.vectors_of import vectors_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Fitted = npt.NDArray[np.float32]
-
-_VECTOR, _PRESENT = "vector", "present"
 
 
 class FittedMapper(PartDeduplicator):
@@ -50,16 +48,10 @@ class FittedMapper(PartDeduplicator):
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         del ctx
-        vectors, present = vectors_of(batch.column(self.vector_field), self.vector_field)
-        cells = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
-        return pa.table({_VECTOR: cells, _PRESENT: present})
+        return vector_signatures(batch.column(self.vector_field), self.vector_field)
 
     def repeated(self, signatures: Iterable[pa.Table]) -> Any:
-        stored = StoredVectors(self.vector_field)
-        for table in signatures:
-            numbers = table.column(_VECTOR).combine_chunks().flatten().to_numpy(zero_copy_only=False)
-            stored.append(numbers.reshape(len(table), -1), table.column(_PRESENT).to_numpy())
-        rows = self.fitted(stored.mapped())
+        rows = self.fitted(stored_signatures(signatures, self.vector_field).mapped())
         # One dimension, as decisions are stored: the length of a row, and the rows.
         return np.concatenate([[rows.shape[1]], rows.ravel()]).astype(np.float32)
 

@@ -12,13 +12,12 @@ from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.vector.clusters import clusters, members_of
-from jinx_pipeline.operators.vector.stored_vectors import StoredVectors
-from jinx_pipeline.operators.vector.vectors_of import unit, vectors_of
+from jinx_pipeline.operators.vector.stored_vectors import stored_signatures, vector_signatures
+from jinx_pipeline.operators.vector.vectors_of import unit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_VECTOR, _PRESENT = "vector", "present"
 _BLOCK_ROWS = 1024
 
 
@@ -52,16 +51,10 @@ class SemanticDeduplicator(Deduplicator):
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         del ctx
-        vectors, present = vectors_of(batch.column(self.vector_field), self.vector_field)
-        cells = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
-        return pa.table({_VECTOR: cells, _PRESENT: present})
+        return vector_signatures(batch.column(self.vector_field), self.vector_field)
 
     def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        stored = StoredVectors(self.vector_field)
-        for table in signatures:
-            cells = table.column(_VECTOR).combine_chunks()
-            numbers = cells.flatten().to_numpy(zero_copy_only=False)
-            stored.append(numbers.reshape(len(table), -1), table.column(_PRESENT).to_numpy())
+        stored = stored_signatures(signatures, self.vector_field)
         vectors, present = stored.mapped(), stored.present
         originals = np.full(len(present), -1, np.int64)
         places = np.flatnonzero(present)

@@ -3,10 +3,11 @@
 import mmap
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from jinx_pipeline.operators.vector.vectors_of import unit, vectors_of
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _BLOCK_ROWS = 8192
+_VECTOR, _PRESENT = "vector", "present"
 
 
 class StoredVectors:
@@ -97,6 +99,27 @@ def stored_of(values: Any, name: str) -> StoredVectors:
         return values
     stored = StoredVectors(name)
     stored.extend(values)
+    return stored
+
+
+def vector_signatures(values: Sequence[Any], name: str) -> pa.Table:
+    """The vectors of samples, and which have one, as signatures that `stored_signatures` takes.
+
+    Args:
+        values: The values of a column.
+        name: The column, for messages.
+    """
+    vectors, present = vectors_of(values, name)
+    cells = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+    return pa.table({_VECTOR: cells, _PRESENT: present})
+
+
+def stored_signatures(signatures: Iterable[pa.Table], name: str) -> StoredVectors:
+    """The vectors of tables that `vector_signatures` has made."""
+    stored = StoredVectors(name)
+    for table in signatures:
+        numbers = table.column(_VECTOR).combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        stored.append(numbers.reshape(len(table), -1), table.column(_PRESENT).to_numpy())
     return stored
 
 
