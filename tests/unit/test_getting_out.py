@@ -59,8 +59,8 @@ def test_tar_and_back(chat_parquet, tmp_path, name):
 
 def test_the_plain_reader_needs_nothing_of_the_package(tmp_path):
     samples.write(tmp_path / "a.jinx", 5)
-    alone = tmp_path / "reader.py"
-    alone.write_bytes(Path(reader.__file__).read_bytes())
+    for name in ("reader.py", "typed_columns.py"):
+        (tmp_path / name).write_bytes(Path(reader.__file__).with_name(name).read_bytes())
     code = "import sys, reader; print(reader.open_pairs('a.jinx')[0][4]['id'], 'jinx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "s004 False\n"

@@ -41,7 +41,9 @@ def test_objects_are_written_read_listed_and_removed(store, tmp_path):
     assert [found.url for found in shallow] == [url, store.url("run/b/")]
     assert len(objects.list(store.url())) == 3
     assert objects.list(store.url("nothing")) == []
+    store.forget()
     objects.delete(url, store.url("run/b/c"), store.url("nothing"))
+    assert len(store.requests) == 1
     assert [found.url for found in objects.list(store.url())] == [store.url("run2/d")]
     for call in (objects.head, objects.get):
         with pytest.raises(FileNotFoundError, match=f"{store.url('nothing')}: there is no such object"):

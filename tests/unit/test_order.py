@@ -421,3 +421,24 @@ def test_commands(source, tmp_path, capfd):
     jinx.convert(source, parquet, columns=["n"])
     assert run(["shuffle", str(parquet), str(tmp_path / "b.jinx")]) != 0
     assert "jinx convert" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        ([np.float32(0.1), 0.1], [1, 0]),
+        ([np.int64(2**53 + 1), 2.0**53, 2**53], [1, 2, 0]),
+        ([np.float32(2**24), 2**24 + 1, 2**24 + 0.5], [0, 2, 1]),
+        ([np.float32(np.inf), 1e300], [1, 0]),
+        ([np.uint64(2**64 - 1), 2.0**64], [0, 1]),
+    ],
+)
+def test_a_view_compares_numpy_scalars_with_numbers_exactly(tmp_path, values, order):
+    jinx.convert(({"k": k, "v": v, "in": {"v": v}} for k, v in enumerate(values)), tmp_path / "a.jinx")
+    dataset = jinx.open(tmp_path / "a.jinx")
+    keys = ("v", "in.v", lambda sample: sample["v"], lambda sample: (sample["v"], 0), lambda sample: [sample["v"]])
+    for key in keys:
+        assert dataset.sort(key)["k"].tolist() == order
+    for key in ("in.v", "-in.v"):
+        jinx.sort(tmp_path / "a.jinx", tmp_path / "b.jinx", by=key, overwrite=True)
+        assert dataset.sort(key)["k"].tolist() == jinx.open(tmp_path / "b.jinx")["k"].tolist()

@@ -334,3 +334,22 @@ def test_many_shards_are_opened_when_they_are_read(store, root, tmp_path):
     assert len(store.requests) == 1
     assert same(remote[50:52], jinx.open(root / "many")[50:52])
     assert same(remote, jinx.open(root / "many"))
+
+
+def test_no_request_is_for_a_sidecar_that_the_manifest_denies(store, root):
+    with jinx.Writer(root / "texts", shard_size=3_000_000) as writer:
+        writer.write_many({"n": i, "text": f"{i} " + "word " * 200} for i in range(10_000))
+    shards = sorted(path.name for path in (root / "texts").glob("*.jinx"))
+    assert len(shards) > 2
+    dataset = jinx.open(store.url("texts"))
+    assert sorted(request.key for request in store.requests) == [
+        "texts/jinx.json",
+        *(f"texts/{name}" for name in shards),
+    ]
+    store.forget()
+    # Many values of a column that no index has are read in pieces, and not one by one.
+    local = jinx.open(root / "texts")
+    assert dataset[1000:2500].column("text") == local[1000:2500].column("text")
+    assert len(store.requests) <= 2
+    assert dataset.column("text") == local.column("text")
+    assert len(store.requests) <= 2 * len(shards)

@@ -390,3 +390,19 @@ def test_what_has_no_utf8_form_is_named(tmp_path):
     assert not (tmp_path / "view.jinx").exists()
     with pytest.raises(ValueError, match=r"the column .* has lone surrogates"):
         jinx.open(base).with_columns({"\ud800": [1]})
+
+
+@pytest.mark.parametrize("name", ["a.jinx", "shards"])
+def test_a_dataset_that_was_replaced_is_refused_when_a_view_of_it_is_saved(name, tmp_path):
+    def write(first: int) -> None:
+        with jinx.Writer(tmp_path / name, overwrite=True, shard_size=200) as writer:
+            writer.write_many({"id": (number + first) % 90 + 10} for number in range(90))
+
+    write(0)
+    dataset = jinx.open(tmp_path / name)
+    dataset.filter("id > 50").save(tmp_path / "view.jinx")
+    before = (tmp_path / "view.jinx").read_bytes()
+    write(3)
+    with pytest.raises(jinx.MismatchError, match=rf"{name}: the dataset was replaced after it was opened"):
+        dataset.save(tmp_path / "view.jinx", overwrite=True)
+    assert (tmp_path / "view.jinx").read_bytes() == before

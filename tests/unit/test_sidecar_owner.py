@@ -168,3 +168,23 @@ def test_what_a_killed_copy_leaves_is_cleaned(tmp_path, kind):
     assert list(out.iterdir())
     assert run(["clean", str(out)]) == 0
     assert names(out) == []
+
+
+def test_a_directory_takes_one_dataset_after_another(tmp_path, capsys):
+    for name in "abcd":
+        samples.write(tmp_path / f"{name}.jinx", 3)
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    for words in (["cp", "a.jinx"], ["cp", "b.jinx"], ["mv", "c.jinx", "d.jinx"]):
+        assert run([words[0], *(str(tmp_path / name) for name in words[1:]), str(archive)]) == 0, (
+            capsys.readouterr().err
+        )
+    assert sorted(path.name for path in archive.glob("*.jinx")) == ["a.jinx", "b.jinx", "c.jinx", "d.jinx"]
+    # A directory of shards still gets and keeps its own name.
+    assert run(["cp", str(archive), str(tmp_path / "other")]) == 0
+    assert len(jinx.open(tmp_path / "other")) == 12
+    assert run(["cp", str(archive), str(tmp_path / "other")]) == 2
+    assert "other exists" in capsys.readouterr().err
+    with jinx.Writer(tmp_path / "listed", shard_size=10_000) as writer:
+        writer.write_many(samples.sample(i) for i in range(5))
+    assert run(["cp", str(tmp_path / "a.jinx"), str(tmp_path / "listed")]) == 2

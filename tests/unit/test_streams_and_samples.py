@@ -122,6 +122,13 @@ def test_batches_of_equal_numbers_of_tokens(dataset):
         ElasticLoader(dataset, 3, tokens_per_batch=10)
 
 
+def test_samples_without_tokens_are_told(tmp_path):
+    jinx.convert(({"id": i, "num_tokens": 0 if i % 4 else 5} for i in range(20)), tmp_path / "a.jinx")
+    with pytest.warns(UserWarning, match="15 of 20 samples have no tokens"):
+        loader = ElasticLoader(jinx.open(tmp_path / "a.jinx"), tokens_per_batch=10, columns=["id"], num_workers=0)
+    assert sorted(number for batch in loader for number in batch["id"].tolist()) == [0, 4, 8, 12, 16]
+
+
 def test_samples_that_cannot_be_read_are_left_out(dataset):
     def numbers(samples):
         return [sample["id"] for sample in samples]

@@ -71,7 +71,7 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
         raise click.UsageError(f"where to? For instance: jinx {command} {paths[0] if paths else 'a.jinx'} b.jinx")
     *sources, to = paths
     views = {source: not is_readable(source) and Parts.of(source).is_view for source in sources}
-    inside = to.endswith("/") if is_readable(to) else os.path.isdir(to) and not Parts.is_dataset(to)  # noqa: PTH112 - str in, str out
+    inside = to.endswith("/") if is_readable(to) else _takes(to, sources)
     if len(sources) > 1 and not inside:
         raise click.UsageError(f"{to}: to take several datasets this must be a directory that exists")
     # Views come last, so that they follow datasets that were moved with them.
@@ -82,6 +82,24 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
         if by_target.setdefault(target, path) != path:
             raise click.UsageError(f"{target}: this would be the new name of {by_target[target]} and of {path}")
     return pairs
+
+
+def _takes(directory: str, sources: list[str]) -> bool:
+    """Whether datasets get places in a directory; otherwise its path is the new name of one.
+
+    A directory that holds only datasets looks like one dataset of shards. It is taken for one if it has a manifest, or
+    if a directory of shards gets its name.
+    """
+    import os
+
+    from jinx._files.move import Parts
+
+    if not os.path.isdir(directory):  # noqa: PTH112 - str in, str out
+        return False
+    if not Parts.is_dataset(directory):
+        return True
+    is_listed = os.path.exists(os.path.join(directory, "jinx.json"))  # noqa: PTH110, PTH118
+    return not is_listed and (len(sources) > 1 or os.path.isfile(sources[0]) or directory.endswith("/"))  # noqa: PTH113
 
 
 def _absolute(source: str, target: str) -> dict[str, str]:

@@ -53,9 +53,20 @@ def stable_order(values: Any, present: Any, *, descending: bool) -> "npt.NDArray
     return np.concatenate([kept[order], missing])
 
 
+def _exact(value: Any) -> Any:
+    """A value for comparisons: NumPy rounds numbers to a common type first, and Python compares them exactly."""
+    import numpy as np
+
+    kind: Any = type(value)
+    if issubclass(kind, np.number | np.bool_):
+        return value.item()
+    return kind(map(_exact, value)) if kind in {tuple, list} else value
+
+
 def _order_of_objects(values: list[Any], *, descending: bool) -> "npt.NDArray[np.int64]":
     import numpy as np
 
+    values = list(map(_exact, values))
     kept = [index for index, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124 - NaN
     missing = sorted(set(range(len(values))).difference(kept))
     try:

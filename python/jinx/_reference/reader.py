@@ -13,10 +13,12 @@ from base64 import a85decode, b16decode, b64decode
 from bz2 import BZ2Decompressor
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
+from importlib import import_module
 from lzma import LZMADecompressor
 from os import fsdecode
 from os.path import normpath
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote_to_bytes
 from zlib import decompressobj
 
@@ -28,8 +30,8 @@ from numpy.lib.format import dtype_to_descr, read_array
 from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest, xxh3_128_hexdigest
 from zstandard import CONTENTSIZE_UNKNOWN, ZstdDecompressor, get_frame_parameters
 
-from jinx._reference.typed_columns import INTS, OWN_ONLY, check, values_of
-
+typed_columns: Any = import_module(f"{__package__}.typed_columns" if __package__ else "typed_columns")
+INTS, OWN_ONLY = typed_columns.INTS, typed_columns.OWN_ONLY
 MAX_VALUE, MAX_WINDOW, MAX_DEPTH, MAX_CODECS = 2 << 30, 1 << 27, 256, 3  # limits.md
 MAX_BASES, MAX_PATH = 300_000, 4096
 SIDECAR_MAGIC, SNAPPY_MAGIC, ZSTD_MAGIC = b"\x89BINX\r\n\x1a", b"\xff\x06\x00\x00sNaPpY", b"\x28\xb5\x2f\xfd"
@@ -297,11 +299,14 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view 
 
     @failures_mean_damage()
     def column(self, entry: dict) -> list:  # columns.md 1
-        need(entry["dtype"] in [*INTS, "bool", "float64", "utf8"] and not entry.keys() & OWN_ONLY, "dtype of a column")
+        need(
+            entry["dtype"] in [*INTS, "bool", "float64", "utf8"] and not entry.keys() & OWN_ONLY,
+            "dtype of a column",
+        )
         return self.cells(entry, self.count)
 
     def cells(self, entry: dict, count: int) -> list:
-        values = values_of(entry, count, self._array, need)
+        values = typed_columns.values_of(entry, count, self._array, need)
         if "validity" in entry:
             bits = np.unpackbits(np.array(self._array(entry["validity"], "u1"), "u1"), bitorder="little")
             need(len(bits) == -(-count // 8) * 8 and not bits[count:].any(), "validity of a column")
@@ -376,7 +381,7 @@ class View:  # views.md; `view[i]` is a sample
 
     def _typed(self, entry: dict) -> list:  # views.md 7
         need(self.count, "own column")
-        check(entry, need)
+        typed_columns.check(entry, need)
         values = self.own.cells(entry, self.count)
         nulls = sum(value is None for value in values) or None
         need(nulls == entry.get("nulls") and bool(nulls) == ("validity" in entry), "nulls")

@@ -113,6 +113,25 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
     return bases
 
 
+def refuse_replaced(base: Base) -> None:
+    """Refuse a JINX file or directory on this machine that was replaced since it was opened: a view could not show it.
+
+    Raises:
+        FileNotFoundError: It is gone.
+        MismatchError: It was replaced.
+    """
+    if "hint" not in base or base["kind"] not in {"pair", "directory"}:
+        return
+    path, count = base["hint"], base.get("shards", 1)
+    found = [file for root in Reader(location=path)._roots()[0] for file in _files(root)][:count]
+    names = [os.path.basename(shard) for shard, _ in found]  # noqa: PTH119
+    identities = [identity for _, identity in found]
+    is_directory = base["kind"] == "directory"
+    id_ = _core.directory_id(names, identities) if is_directory else "".join(identity for _, identity in identities)
+    if id_ != base["id"]:
+        raise MismatchError(f"{path}: the dataset was replaced after it was opened; open it again")
+
+
 def _files(root: _core.Rows) -> list[_File]:
     return list(zip(root.paths, root.base_ids(), strict=True))
 

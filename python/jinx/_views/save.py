@@ -13,7 +13,7 @@ from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_wit
 from jinx._results import WriteResult
 from jinx._sizes import shard_bytes as shard_size_of
 from jinx._urls import is_url
-from jinx._views.bases import Base, bases_of, keep_location
+from jinx._views.bases import Base, bases_of, keep_location, refuse_replaced
 from jinx._views.meta import kept_meta
 
 # Signals are noticed between two calls.
@@ -151,6 +151,7 @@ def _writer(
     `beneath` has the files, the positions and the names of all own columns.
     """
     roots, positions, own = beneath
+    is_by_user = place is None
     if place is None:
         # The shards of a directory name the bases by paths from the directory.
         place = target if target.endswith(".jinx") else os.path.join(target, "shard-00000.jinx")  # noqa: PTH118
@@ -160,6 +161,8 @@ def _writer(
         bases = [base for root in roots for base in bases_of(root, place, options, with_empty=True)]
     if not bases:
         raise ValueError("a dataset of no files has nothing to show; there is nothing to save")
+    for base in bases if is_by_user else ():
+        refuse_replaced(base["entry"])
     known = _known_bases(dataset)
     for base in bases:
         before = known.get((base["entry"]["num_samples"], base["entry"]["id"]))

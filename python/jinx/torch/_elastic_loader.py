@@ -1,5 +1,6 @@
 """`jinx.torch.ElasticLoader`: single samples in a global random order, which any number of ranks can resume."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +11,7 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.selection import BlockOrder
 from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
-from jinx.errors import InvalidError
+from jinx.errors import InvalidError, LimitError
 from jinx.torch._block_order import epoch_in_blocks, required_order
 from jinx.torch._collate import collate
 from jinx.torch._loader_plan import required
@@ -41,10 +42,30 @@ class _Batch:
         return self.collate(samples) if samples else None, skipped
 
 
+def _plan_of_tokens(dataset: Dataset, tokens: int, seed: int | None) -> PackPlan:
+    """Batches of at most `tokens` tokens, with a warning if samples are in no batch.
+
+    Raises:
+        LimitError: A sample has more tokens.
+    """
+    try:
+        plan = make_plan(dataset, tokens, strategy="next_fit", oversize="error", seed=seed)
+    except LimitError:
+        problem = f"some samples have more tokens than tokens_per_batch={tokens}"
+        raise LimitError(f"{problem}; leave them out, ds.filter('num_tokens <= {tokens}'), or raise it") from None
+    if plan.left_out.empty:
+        warnings.warn(
+            f"{plan.left_out.empty:,} of {len(dataset):,} samples have no tokens (num_tokens is 0) and are in no batch",
+            stacklevel=3,
+        )
+    return plan
+
+
 class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
     """Samples without packing: shuffled as a whole, divided among ranks, and resumed exactly by any number of them.
 
-    With `tokens_per_batch`, batches have different numbers of samples and about equal numbers of tokens.
+    With `tokens_per_batch`, batches have different numbers of samples and about equal numbers of tokens. Samples
+    without tokens are in no batch, which a warning says.
 
     Args:
         dataset: A dataset or view.
@@ -110,7 +131,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
             # Each sample is one pack, so that ranks and batch sizes may change in the middle of an epoch.
             plan = make_plan(np.ones(len(dataset), dtype=np.uint32), 1, strategy="next_fit", seed=order)
         else:
-            plan = make_plan(dataset, tokens_per_batch, strategy="next_fit", oversize="error", seed=order)
+            plan = _plan_of_tokens(dataset, tokens_per_batch, order)
         chosen = dataset if columns is None else dataset.select_columns(columns)
         self._pads = remainder == "pad"
         self._order: tuple[int, BlockOrder] | None = None

@@ -117,9 +117,11 @@ def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engi
     refuse_impossible(recipe, lacks=engine.lacks, columns=columns if rows else None)
     if recipe.validators:
         validate(opened.dataset, recipe.validators, recipe.roles)
-    findings = run_probe(recipe, source, rows)
+    facts = _publish_facts(directory, opened)
+    told = None if facts is None else str(directory.decisions / facts)
+    findings = run_probe(recipe, replace(source, facts=told), rows)
     fitted = engine.fitted(pools_of(recipe), measured_bytes(recipe, findings))
-    row_bytes = mean_row_bytes(inputs)
+    row_bytes = mean_row_bytes(opened.dataset.info())
     sample = SampleSize(row_bytes, outside_media_bytes(recipe, opened, rows, row_bytes))
     plan = make_plan(
         recipe, inputs, group_rows, findings, fitted.memory(), sample=sample, order=order_name, versions=versions()
@@ -129,7 +131,7 @@ def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engi
     return replace(
         plan,
         outputs=_absolute_outputs(recipe),
-        facts=_publish_facts(directory, opened),
+        facts=facts,
         meta=output_meta(recipe, inputs, versions(), inherited),
     )
 

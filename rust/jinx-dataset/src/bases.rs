@@ -10,7 +10,7 @@ use jinx_core::io::{Identity, Version, url_of};
 use jinx_core::{Error, Result};
 use jinx_format::base_url::local_path;
 use jinx_format::bases::hash_bytes;
-use jinx_format::read::open::resolve;
+use jinx_format::read::open::{ShardRef, resolve};
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::{Base, BaseKind};
 use jinx_mds::index_json::INDEX_NAME;
@@ -109,7 +109,8 @@ impl BaseOpener {
             }
             BaseKind::Directory => self.directory(base, view, path),
             BaseKind::Pair => {
-                let rows = self.shards(vec![path.to_owned()], None, self.options(view), false)?;
+                let rows =
+                    self.shards(vec![ShardRef::alone(path.to_owned())], None, self.options(view), false)?;
                 if rows.is_view() {
                     let what = "is a saved view itself, and not the dataset that this view was saved over";
                     return Err(self.mismatch(format!("{} {what}", path.display())));
@@ -130,7 +131,7 @@ impl BaseOpener {
         let offsets = line_offsets(view, i)?;
         let line_offsets = Some(Arc::from(offsets));
         let options = OpenOptions { markers: base.markers, line_offsets, ..self.options(view) };
-        let rows = self.shards(vec![path.to_owned()], None, options, true)?;
+        let rows = self.shards(vec![ShardRef::alone(path.to_owned())], None, options, true)?;
         // Again: the file may have been replaced before it was opened.
         self.require_own(base, path, &rows)?;
         Ok(Arc::new(rows))
@@ -155,18 +156,17 @@ impl BaseOpener {
         }
         let total = expected.iter().fold(0, |total: u64, (samples, _)| total.saturating_add(*samples));
         self.require(base, path, total, &directory_id(&names, &expected)?)?;
-        let paths = shards.into_iter().map(|shard| shard.path).collect();
-        Ok(Arc::new(self.shards(paths, Some(expected), self.options(view), false)?))
+        Ok(Arc::new(self.shards(shards, Some(expected), self.options(view), false)?))
     }
 
     fn shards(
         &self,
-        paths: Vec<PathBuf>,
+        shards: Vec<ShardRef>,
         expected: Option<Vec<(u64, String)>>,
         options: OpenOptions,
         is_plain: bool,
     ) -> Result<ShardRows> {
-        ShardRows::open(paths, expected, None, options, is_plain)
+        ShardRows::open(shards, expected, None, options, is_plain)
     }
 
     /// The options of the view's file, for other files.

@@ -115,7 +115,10 @@ fn open_once(
     let (split, files) = (options.split.as_deref(), options.files.clone());
     Ok(match location.contents(split, &files)? {
         Contents::Mds(paths) => Arc::new(mds::open(paths, &files)?),
-        Contents::JsonLines(paths) => Arc::new(ShardRows::open(paths, None, split, files, true)?),
+        Contents::JsonLines(paths) => {
+            let shards = paths.into_iter().map(ShardRef::alone).collect();
+            Arc::new(ShardRows::open(shards, None, split, files, true)?)
+        }
         Contents::Shards(mut shards) => {
             let views = are_views(&shards)?;
             let files = OpenOptions { views, ..files };
@@ -124,8 +127,7 @@ fn open_once(
             // What is expected of a view includes its bases.
             let expected = expected.filter(|_| !views);
             let known = if split.is_none() { listed(&shards, expected) } else { None };
-            let paths = shards.into_iter().map(|shard| shard.path).collect();
-            let rows = ShardRows::open(paths, known, split, files, false)?;
+            let rows = ShardRows::open(shards, known, split, files, false)?;
             if views {
                 rows.shards.get()?.require_views()?;
             }

@@ -73,11 +73,9 @@ pub(crate) fn shards_at(url: &str, split: Option<&str>, options: &OpenOptions) -
     let inner = split.map(|split| format!("{directory}/{split}"));
     for place in inner.iter().map(String::as_str).chain([directory]) {
         if let Some(manifest) = manifest_at(place, store)? {
-            let shard = |entry: &manifest::ShardEntry| ShardRef {
-                path: PathBuf::from(format!("{place}/{}", entry.name)),
-                samples: Some(entry.samples),
-                id: Some(entry.id.clone()),
-                is_view: manifest.is_of_views(),
+            let is_view = manifest.is_of_views();
+            let shard = |entry: &manifest::ShardEntry| {
+                ShardRef::listed(PathBuf::from(format!("{place}/{}", entry.name)), entry, is_view)
             };
             return Ok(manifest.shards.iter().map(shard).collect());
         }

@@ -5,8 +5,7 @@ use crate::failure::{exists, failure, replaced};
 use crate::fetcher::Target;
 use crate::location::Scheme;
 use crate::mark::{Mark, head};
-use crate::process::Process;
-use crate::store::{RemoteStore, wait_for};
+use crate::store::RemoteStore;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use jinx_core::checked_math::to_u64;
@@ -24,8 +23,6 @@ use std::sync::Arc;
 
 /// Attempts of a conditional write whose outcome is not known.
 const ATTEMPTS: usize = 3;
-/// Removals under way at once.
-const REMOVALS_AT_ONCE: usize = 16;
 
 /// The state of an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,22 +132,27 @@ impl RemoteStore {
     /// # Errors
     /// Errors of the network and of the store.
     pub(crate) fn remove(&self, urls: &[String]) -> Result<()> {
-        let process = Process::here()?;
-        let mut removals = Vec::new();
+        let Some(first) = urls.first() else { return Ok(()) };
+        let mut keys = Vec::new();
         for url in urls {
             let target = self.target(url)?;
             writable(target.url.scheme).map_err(|error| error.in_file(url))?;
-            removals.push(remove(target.client(process)?, target.key, url.clone()));
+            keys.push(Ok(target.key));
         }
-        wait_for(process, stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE).try_collect())
+        self.wait(first, |client, _| remove(client, keys))
     }
 }
 
-async fn remove(client: Arc<dyn ObjectStore>, key: Key, url: String) -> Result<()> {
-    match client.delete(&key).await {
-        Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-        Err(error) => Err(failure(&error).in_file(url)),
+/// Stores that can remove many objects in one request do.
+async fn remove(client: Arc<dyn ObjectStore>, keys: Vec<object_store::Result<Key>>) -> Result<()> {
+    let mut removed = client.delete_stream(stream::iter(keys).boxed());
+    while let Some(answer) = removed.next().await {
+        match answer {
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(failure(&error)),
+        }
     }
+    Ok(())
 }
 
 fn state_of(target: &Target, meta: &ObjectMeta) -> ObjectState {

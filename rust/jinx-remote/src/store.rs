@@ -187,12 +187,15 @@ impl Store for RemoteStore {
         let process = Process::here()?;
         let receiver = match self.taken(url) {
             Some(receiver) => receiver,
-            None => self.begin(process, url)?,
+            None => {
+                let receiver = self.begin(process, url)?;
+                // Most have one, and it is opened next.
+                if let Some(sidecar) = sidecar_of(url) {
+                    self.begin_early(process, &sidecar);
+                }
+                receiver
+            }
         };
-        // Most have one, and it is opened next.
-        if let Some(sidecar) = sidecar_of(url) {
-            self.begin_early(process, &sidecar);
-        }
         let opened = received(&receiver)??;
         let target = Target::new(url, &self.settings)?;
         let tail = (opened.tail.start, opened.tail_bytes);
@@ -203,9 +206,6 @@ impl Store for RemoteStore {
         let Ok(process) = Process::here() else { return };
         for url in urls {
             self.begin_early(process, url);
-            if let Some(sidecar) = sidecar_of(url) {
-                self.begin_early(process, &sidecar);
-            }
         }
     }
 

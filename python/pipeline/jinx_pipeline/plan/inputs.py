@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from glob import glob
 from hashlib import sha256
 from itertools import zip_longest
@@ -92,11 +91,6 @@ class Input:
     source: str
     content: str = ""
     rejected: list[Rejected] = field(default_factory=list[Rejected])
-
-    @cached_property
-    def bytes(self) -> int:
-        """See `bytes_of`; this opens every shard."""
-        return bytes_of(jinx.open(self.path).info())
 
 
 def bytes_of(info: DatasetInfo) -> int:

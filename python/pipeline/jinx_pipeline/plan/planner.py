@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from jinx._results import DatasetInfo
 from jinx._suggest import hint, some_of
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.keyed import Edits, Partitioned
@@ -17,7 +18,7 @@ from jinx_pipeline.operators.join.column_conflict import ColumnTakenError
 from jinx_pipeline.plan.blocks import SampleSize, block_size, cut
 from jinx_pipeline.plan.graph import PlanGraph, PlanNode
 from jinx_pipeline.plan.graph_builder import graph_of, node_resources
-from jinx_pipeline.plan.inputs import Input
+from jinx_pipeline.plan.inputs import Input, bytes_of
 from jinx_pipeline.plan.probe import Findings, pools_of
 from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.recipe.errors import Place, RecipeError
@@ -101,7 +102,7 @@ def make_plan(
         rows: The number of samples to read, of each group of sources if there are several.
         findings: The results of the probe.
         memory: Bytes that a worker of each pool may use; a pool that is missing has no limit.
-        sample: The mean size of a sample; None: its size in the inputs.
+        sample: The mean size of a sample; None: one byte.
         order: The name of the file with the rows to read; None: all rows, in order.
         versions: Versions of the packages whose code makes the rows.
 
@@ -109,7 +110,7 @@ def make_plan(
         RecipeError: The steps of the recipe do not fit together.
     """
     findings = findings or Findings()
-    sample = sample or SampleSize(mean_row_bytes(inputs))
+    sample = sample or SampleSize()
     group_rows = [rows] if isinstance(rows, int) else rows
     rows_per_block = block_size(sum(group_rows), sample, recipe.options.block_rows).rows
     blocks = [cut(count, rows_per_block) for count in group_rows]
@@ -153,10 +154,9 @@ def joined_paths(recipe: Recipe) -> list[str]:
     return [other[0] for other in others if other is not None and other[0]]
 
 
-def mean_row_bytes(inputs: list[Input]) -> float:
-    """The mean size of a sample in the inputs."""
-    rows = sum(source.rows for source in inputs)
-    return sum(source.bytes for source in inputs) / rows if rows else 1.0
+def mean_row_bytes(info: DatasetInfo) -> float:
+    """The mean size of a sample in a dataset."""
+    return bytes_of(info) / info.samples if info.samples else 1.0
 
 
 def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None], columns: list[str] | None) -> None:

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Opens and writes the objects behind URLs.
 pub trait Store: Debug + Send + Sync {
-    /// Opens an object.
+    /// Opens an object. Unless a main file was announced by [`Store::will_open`], its sidecar is expected to be opened next.
     ///
     /// # Errors
     /// `Io(NotFound)` when there is none; errors of the network and of the store.

@@ -18,6 +18,7 @@ use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::key::FormatVersion;
 use jinx_format::meta::Meta;
 use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::open::ShardRef;
 use jinx_format::read::shard::OpenOptions;
 use jinx_format::view::ViewInfo;
 use jinx_format::write::inherit::Inherited;
@@ -41,17 +42,18 @@ impl ShardRows {
     /// # Errors
     /// Errors from opening the shards.
     pub fn open(
-        paths: Vec<PathBuf>,
+        shards: Vec<ShardRef>,
         expected: Option<Vec<(u64, String)>>,
         split: Option<&str>,
         options: OpenOptions,
         plain: bool,
     ) -> Result<Self> {
+        let paths: Vec<PathBuf> = shards.iter().map(|shard| shard.path.clone()).collect();
         let base = base_of(&paths);
         // A shard that a manifest lists is a view only if the manifest says so.
         let views = options.views || (paths.len() == 1 && expected.is_none());
         let options = OpenOptions { base: base.clone(), views, ..options };
-        let shards = Shards::open(paths.clone(), expected, split, options, plain)?;
+        let shards = Shards::open(shards, expected, split, options, plain)?;
         let files = Arc::new(Files { paths, base, samples: shards.len() });
         let (shards, facts) = (Closable::new(shards), Arc::default());
         Ok(Self { files, shards, facts, projection: Projection::default(), plain })

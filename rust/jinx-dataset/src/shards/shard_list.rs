@@ -1,7 +1,8 @@
 //! JINX shards as one sequence of samples.
 
-use jinx_core::io::url_of;
+use jinx_core::io::{sidecar_path, url_of};
 use jinx_core::{Error, Result};
+use jinx_format::read::open::ShardRef;
 use jinx_format::read::shard::{OpenOptions, Shard};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -26,6 +27,8 @@ struct ShardEntry {
     path: PathBuf,
     /// Whether the path is a URL.
     is_far: bool,
+    /// Whether it may have a sidecar.
+    has_sidecar: bool,
     expected: Option<(u64, String)>,
     options: Arc<OpenOptions>,
     is_plain: bool,
@@ -40,18 +43,19 @@ impl Shards {
     /// # Errors
     /// `Mismatch` if none of several shards belongs to the split. A single file of another split is empty, as in 1.0.
     pub fn open(
-        paths: Vec<PathBuf>,
+        shards: Vec<ShardRef>,
         expected: Option<Vec<(u64, String)>>,
         split: Option<&str>,
         options: OpenOptions,
         is_plain: bool,
     ) -> Result<Self> {
         let (mut expected, options) = (expected.map(Vec::into_iter), Arc::new(options));
-        let entry = |path| {
+        let entry = |shard: ShardRef| {
             let expected = expected.as_mut().and_then(Iterator::next);
-            ShardEntry::new(path, expected, Arc::clone(&options), is_plain)
+            let has_sidecar = shard.has_sidecar && !is_plain;
+            ShardEntry::new(shard.path, has_sidecar, expected, Arc::clone(&options), is_plain)
         };
-        let entries: Vec<_> = paths.into_iter().map(entry).collect();
+        let entries: Vec<_> = shards.into_iter().map(entry).collect();
         let has_far = entries.iter().any(|entry| entry.is_far);
         let mut shards = Self { entries, starts: vec![0], has_far };
         let is_few = shards.count() <= OPENED_AT_ONCE;
@@ -85,12 +89,14 @@ impl Shards {
 
     /// Begins to open shards that are at URLs, so that the caller, who opens one after the other, does not wait for each.
     pub fn expect_open(&self, shards: impl Iterator<Item = usize>) {
-        let closed = shards.filter(|i| self.entries[*i].shard.get().is_none());
-        let urls: Vec<&str> =
-            closed.filter_map(|i| url_of(&self.entries[i].path)).take(OPENED_AT_ONCE).collect();
-        if urls.len() > 1
-            && let Some(store) = self.entries.first().and_then(|entry| entry.options.store.as_ref())
-        {
+        let closed =
+            shards.map(|i| &self.entries[i]).filter(|entry| entry.is_far && entry.shard.get().is_none());
+        let sidecar = |entry: &ShardEntry| entry.has_sidecar.then(|| sidecar_path(&entry.path));
+        let files =
+            |entry: &Arc<ShardEntry>| [Some(entry.path.clone()), sidecar(entry)].into_iter().flatten();
+        let files: Vec<PathBuf> = closed.take(OPENED_AT_ONCE).flat_map(files).collect();
+        let urls: Vec<&str> = files.iter().filter_map(|file| url_of(file)).collect();
+        if let Some(store) = self.entries.first().and_then(|entry| entry.options.store.as_ref()) {
             store.will_open(&urls);
         }
     }
@@ -177,7 +183,13 @@ impl Shards {
             let (markers, line_offsets) = (entry.options.markers, entry.options.line_offsets.clone());
             let store = entry.options.store.clone();
             let options = OpenOptions { base, views, markers, line_offsets, store, ..options.clone() };
-            Ok(ShardEntry::new(entry.path.clone(), Some((samples, id)), Arc::new(options), entry.is_plain))
+            Ok(ShardEntry::new(
+                entry.path.clone(),
+                entry.has_sidecar,
+                Some((samples, id)),
+                Arc::new(options),
+                entry.is_plain,
+            ))
         };
         let entries = (0..self.count()).map(reopened).collect::<Result<_>>()?;
         let shards = Self { entries, starts: self.starts.clone(), has_far: self.has_far };
@@ -206,6 +218,9 @@ impl Shards {
         let entry = &self.entries[i];
         if let Some(shard) = entry.shard.get() {
             return Ok(shard);
+        }
+        if entry.is_far {
+            self.expect_open(std::iter::once(i));
         }
         let shard = if entry.is_plain {
             Shard::open_plain(&entry.path, &entry.options)?
@@ -283,13 +298,14 @@ impl Shards {
 impl ShardEntry {
     fn new(
         path: PathBuf,
+        has_sidecar: bool,
         expected: Option<(u64, String)>,
         options: Arc<OpenOptions>,
         is_plain: bool,
     ) -> Arc<Self> {
         let (shard, identity) = (OnceLock::new(), OnceLock::new());
         let is_far = url_of(&path).is_some();
-        Arc::new(Self { path, is_far, expected, options, is_plain, shard, identity })
+        Arc::new(Self { path, is_far, has_sidecar, expected, options, is_plain, shard, identity })
     }
 }
 

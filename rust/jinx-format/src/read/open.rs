@@ -16,6 +16,8 @@ pub struct ShardRef {
     pub path: PathBuf,
     pub samples: Option<u64>,
     pub id: Option<String>,
+    /// False if the manifest says that there is none.
+    pub has_sidecar: bool,
     /// The manifest lists saved views.
     pub is_view: bool,
 }
@@ -23,7 +25,13 @@ pub struct ShardRef {
 impl ShardRef {
     /// A file that no manifest lists.
     pub fn alone(path: PathBuf) -> Self {
-        Self { path, samples: None, id: None, is_view: false }
+        Self { path, samples: None, id: None, has_sidecar: true, is_view: false }
+    }
+
+    /// A file that a manifest lists.
+    pub fn listed(path: PathBuf, entry: &ShardEntry, is_view: bool) -> Self {
+        let (samples, id) = (Some(entry.samples), Some(entry.id.clone()));
+        Self { path, samples, id, has_sidecar: entry.sidecar_bytes > 0, is_view }
     }
 
     fn is_listed(&self) -> bool {
@@ -107,9 +115,7 @@ fn listed(directory: &Path, entry: &ShardEntry, is_view: bool) -> Result<ShardRe
     match metadata.len().cmp(&entry.bytes) {
         Ordering::Less => Err(Error::truncated(what).in_file(&path)),
         Ordering::Greater => Err(Error::mismatch(what).in_file(&path)),
-        Ordering::Equal => {
-            Ok(ShardRef { path, samples: Some(entry.samples), id: Some(entry.id.clone()), is_view })
-        }
+        Ordering::Equal => Ok(ShardRef::listed(path, entry, is_view)),
     }
 }
 

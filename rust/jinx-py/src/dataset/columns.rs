@@ -2,6 +2,7 @@
 
 use crate::errors::{IntoPy, to_py};
 use crate::ffi::shared_bytes::SharedBytes;
+use crate::prefetch::iteration::density_at;
 use bytes::Bytes;
 use jinx_core::cores::usable_cores;
 use jinx_core::panics::caught;
@@ -91,7 +92,12 @@ pub fn scan<'py>(
     let mut start = 0;
     while start < count {
         let end = count.min(start + threads * SAMPLES_PER_THREAD);
-        let block = py.detach(|| measure_block(view, start..end, &path, kind, threads)).into_py_result()?;
+        let block = py.detach(|| {
+            let positions: Vec<u64> = (start..end).map(|at| view.position(at)).collect();
+            view.rows.will_need(&positions, &|_| false, density_at(view, start));
+            measure_block(view, start..end, &path, kind, threads)
+        });
+        let block = block.into_py_result()?;
         measured.extend(block);
         start = end;
         py.check_signals()?;

@@ -6,6 +6,7 @@ use jinx_core::io::{Access, Store};
 use jinx_core::limits::Limits;
 use jinx_dataset::shards::ShardRows;
 use jinx_dataset::{Location, Options, Rows, open_files};
+use jinx_format::read::open::ShardRef;
 use jinx_format::read::shard::{OpenOptions, Verify};
 use jinx_remote::{RemoteStore, Settings};
 use pyo3::exceptions::PyValueError;
@@ -62,7 +63,8 @@ impl OpenArguments<'_, '_> {
             return Ok(Arc::new(crate::mds::open::open(py, paths, &options, mds)?));
         }
         let (expected, split, plain) = (self.expected, self.split, self.plain);
-        let opened = py.detach(|| ShardRows::open(paths, expected, split, options, plain));
+        let shards = paths.into_iter().map(ShardRef::alone).collect();
+        let opened = py.detach(|| ShardRows::open(shards, expected, split, options, plain));
         Ok(Arc::new(opened.into_py_result()?))
     }
 

@@ -424,7 +424,6 @@ impl Reader {
     }
 
     fn _arrow_schema(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        // Opens shards, perhaps at URLs.
         Ok(py.detach(|| self.view.rows.arrow_types()).into_py_result()?.schema)
     }
 

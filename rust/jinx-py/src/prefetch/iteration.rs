@@ -93,7 +93,7 @@ impl IterationPrefetch {
 }
 
 /// Whether the next samples are so close together that most of what lies between them is read too.
-fn density_at(view: &Dataset, start: usize) -> Density {
+pub(crate) fn density_at(view: &Dataset, start: usize) -> Density {
     let mut next: Vec<u64> = (start..view.len()).take(DENSITY_SAMPLES).map(|at| view.position(at)).collect();
     next.sort_unstable();
     let close = next.windows(2).filter(|pair| pair[1] - pair[0] <= DENSE_GAP).count();
