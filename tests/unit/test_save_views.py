@@ -395,7 +395,7 @@ def test_what_has_no_utf8_form_is_named(tmp_path):
 @pytest.mark.parametrize("name", ["a.jinx", "shards"])
 def test_a_dataset_that_was_replaced_is_refused_when_a_view_of_it_is_saved(name, tmp_path):
     def write(first: int) -> None:
-        with jinx.Writer(tmp_path / name, overwrite=True, shard_size=200) as writer:
+        with jinx.Writer(tmp_path / name, overwrite=True) as writer:
             writer.write_many({"id": (number + first) % 90 + 10} for number in range(90))
 
     write(0)
@@ -403,6 +403,6 @@ def test_a_dataset_that_was_replaced_is_refused_when_a_view_of_it_is_saved(name,
     dataset.filter("id > 50").save(tmp_path / "view.jinx")
     before = (tmp_path / "view.jinx").read_bytes()
     write(3)
-    with pytest.raises(jinx.MismatchError, match=rf"{name}: the dataset was replaced after it was opened"):
+    with pytest.raises(jinx.MismatchError, match="the dataset was replaced after it was opened"):
         dataset.save(tmp_path / "view.jinx", overwrite=True)
     assert (tmp_path / "view.jinx").read_bytes() == before
