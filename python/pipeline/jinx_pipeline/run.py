@@ -29,6 +29,7 @@ from jinx_pipeline.run_plan import (
     publications_of,
     record_growth,
     refuse_equal_outputs,
+    refuse_outputs_before_conversion,
     sweep_other_runs,
     work_dir_of,
 )
@@ -114,6 +115,7 @@ class Run:
             if known is None:
                 forget_queries(recipe, work_dir.inputs)
                 refuse_missing_files(recipe)
+                refuse_outputs_before_conversion(recipe)
             with self._engine() as engine:
                 inputs = find_inputs(recipe, work_dir.inputs, InputConversion(engine, recipe.options.threads))
                 has_grown = known is not None and input_has_grown(work_dir, plan_of(known), inputs)

@@ -302,6 +302,16 @@ def test_two_runs_onto_one_output_and_two_recipes_over_one_work_dir(tmp_path):
     assert renamed(data, "A").export(out, workers=1, work_dir=str(tmp_path / "wa")).resumed
 
 
+def test_a_path_of_another_recipe_is_shown_as_it_was_written(tmp_path):
+    data, code = lines(tmp_path / "in.jsonl", 0, 10), tmp_path / "code.py"
+    code.write_text("def same(sample):\n    return sample\n")
+    out = tmp_path / "out.jinx"
+    mapper = jp.ops.PythonFileMapper(file_path=code, function_name="same")
+    Dataset.load(data).process(mapper).export(out, workers=1)
+    with pytest.raises(ChangedError, match=rf'process\[0\]\.parameters\.file_path: "{code}" -> null;'):
+        keep_all(data).export(out, workers=1)
+
+
 @pytest.mark.parametrize("out", ["in/out.jinx", "in/out", "in/deep/out.jsonl"])
 def test_an_output_in_an_input_directory_is_refused(tmp_path, monkeypatch, out):
     (tmp_path / "in" / "deep").mkdir(parents=True)

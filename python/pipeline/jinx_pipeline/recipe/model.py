@@ -1,6 +1,7 @@
 """The data classes of a checked recipe."""
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -475,6 +476,8 @@ def _shown(value: Any) -> Any:
     """A value as a log holds it: values that JSON would change or refuse (infinity, a function) become strings."""
     if isinstance(value, Model):
         return value.identity
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)  # pyright: ignore[reportUnknownArgumentType]
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
