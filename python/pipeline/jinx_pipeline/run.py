@@ -142,7 +142,7 @@ class Run:
                     except LostOutputError as error:
                         raise ChangedError(f"{error}; {START_OVER}") from None
                     if has_grown:
-                        record_growth(ledger, plan_of(ledger), inputs[0])
+                        record_growth(recipe, ledger, inputs[0])
                     if done is None or any(record.rows != plan_of(ledger).rows for record in done):
                         done = opened.publish()
                     seconds = time.monotonic() - started

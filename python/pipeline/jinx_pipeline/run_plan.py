@@ -228,10 +228,16 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     raise ChangedError(f"{work_path}: the input changed: {' / '.join(changes)}; {START_OVER}")
 
 
-def record_growth(ledger: Ledger, plan: Plan, grown: Input) -> None:
-    """Add blocks to the plan for the rows that were appended to the input."""
-    opened = OpenSource(Source((grown.path,)))
+def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
+    """Add blocks to the plan for the rows that were appended to the input.
+
+    Raises:
+        ValidationError: New samples are not valid.
+    """
+    plan, opened = plan_of(ledger), OpenSource(Source((grown.path,)))
     refuse_private_columns([grown], opened.dataset.column_names)
+    if recipe.validators:
+        validate(opened.dataset[plan.rows :], recipe.validators, recipe.roles, start=plan.rows)
     ledger.record(
         Grown(
             [grown.identity],

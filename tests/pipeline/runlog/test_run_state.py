@@ -12,6 +12,7 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline import ChangedError, SourceSpec
+from jinx_pipeline.cli.program import run as command
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.runlog.ledger import Ledger
@@ -338,3 +339,46 @@ def test_a_run_whose_parameters_have_no_bound_reads_its_own_log(tmp_path):
     assert go(40).rows_out == 60
     with pytest.raises(ChangedError, match="min_value"):
         go(-math.inf)
+
+
+TEXTS = jp.RequiredColumns(columns={"text": "str"})
+
+
+def checked(data, *validators):
+    return Dataset.load(data, validators=validators).process(jp.ops.CleanLinksMapper())
+
+
+def test_samples_that_were_appended_are_validated(tmp_path):
+    data, out = lines(tmp_path / "in.jsonl", 0, 5), tmp_path / "out.jinx"
+    assert checked(data, TEXTS).export(out, workers=1).rows_out == 5
+    good = data.read_text()
+    data.write_text(f'{good}{{"n": 5}}\n{{"n": 6, "text": 7}}\n')
+    for _ in range(2):
+        with pytest.raises(jp.ValidationError, match=r"sample 5: 'text' is missing; sample 6: 'text' is int, not str"):
+            checked(data, TEXTS).export(out, workers=1)
+        assert numbers(out) == list(range(5))
+    data.write_text(good)
+    lines(data, 5, 8, "a")
+    assert checked(data, TEXTS).export(out, workers=1).rows_out == 8
+
+
+def test_other_validators_are_another_recipe(tmp_path, capsys):
+    data, out = lines(tmp_path / "in.jsonl", 0, 5), tmp_path / "out.jinx"
+    checked(data).export(out, workers=1)
+    captions = jp.RequiredColumns(columns=["caption"])
+    for is_there in (True, False):
+        with pytest.raises(ChangedError, match=r"belongs to another recipe: validators.*required_columns"):
+            checked(data, captions).export(out, workers=1)
+        assert out.exists() == is_there
+        out.unlink(missing_ok=True)
+    with pytest.raises(jp.ValidationError, match="sample 0: 'caption' is missing"):
+        checked(data, captions).export(out, workers=1, restart=True)
+    checked(data, TEXTS).export(out, workers=1, restart=True)
+    out.unlink()
+    # The working directory alone knows them, too.
+    assert command(["resume", str(tmp_path / "out.jinx.work")]) == 0
+    assert numbers(out) == list(range(5))
+    with data.open("a") as file:
+        file.write('{"n": 5}\n')
+    assert command(["resume", str(tmp_path / "out.jinx.work")]) == 2
+    assert "sample 5: 'text' is missing" in capsys.readouterr().err

@@ -400,7 +400,7 @@ class Recipe:
         export = self.export
         return {
             "sources": [asdict(source) for source in self.sources],
-            "roles": json.loads(json.dumps(asdict(self.roles))),
+            "roles": _json(asdict(self.roles)),
             "process": [
                 {
                     "operator": step.operator.name,
@@ -412,6 +412,7 @@ class Recipe:
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},
             "outputs": [{**asdict(other), "overwrite": None} for other in self.exports[1:]],
+            **({"validators": _json([one.to_data() for one in self.validators])} if self.validators else {}),
             "edges": self._edges,
             "only_rows": None if self.only_rows is None else list(self.only_rows),
             "measure_only": self.measure_only,
@@ -462,6 +463,11 @@ class Recipe:
             self.options.seed,
         ]
         return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _json(data: Any) -> Any:
+    """What remains of data in JSON."""
+    return json.loads(json.dumps(data, default=str))
 
 
 def _plain_ports(ports: Sequence[StepPort]) -> list[list[Any]]:
