@@ -382,3 +382,26 @@ def test_other_validators_are_another_recipe(tmp_path, capsys):
         file.write('{"n": 5}\n')
     assert command(["resume", str(tmp_path / "out.jinx.work")]) == 2
     assert "sample 5: 'text' is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["out.jinx", "out", "out.jsonl"])
+@pytest.mark.parametrize("rows", ["the input's", "changed"])
+def test_a_part_under_the_name_of_another_is_refused(tmp_path, name, rows):
+    data, out = lines(tmp_path / "in.jsonl", 10, 70), tmp_path / name
+    flow = keep_all(data) if rows == "the input's" else renamed(data, "A")
+    steps = flow.process(jp.ops.DocumentDeduplicator()) if rows == "changed" else flow
+
+    def work():
+        Ledger.record = lambda self, what: kill_me() if isinstance(what, Published) else real(self, what)
+        steps.export(out, workers=1, block_rows=10)
+
+    real = Ledger.record
+    killed(work)
+    shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
+    parts = sorted(file for file in (tmp_path / f"{name}.work").rglob("parts/*-b*.jinx"))
+    if name == "out" and not parts:
+        return  # they became the output
+    shutil.copy(parts[0], parts[1])
+    with pytest.raises(ValueError, match=rf"{parts[1].name} is not the part that this run has written; restore it"):
+        steps.export(out, workers=1, block_rows=10)
+    assert not out.exists()
