@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jinx
+from jinx._cli.program import run
 from jinx.errors import UnsupportedError
 
 
@@ -37,6 +38,13 @@ def test_an_empty_selection_of_json_lines_is_sorted_and_shuffled(lines, tmp_path
     for order in orders:
         assert order().samples == 0
         assert jinx.open(tmp_path / out).column_names == ["id", "s"]
+
+
+@pytest.mark.parametrize("out", ["out.jinx", "out"])
+@pytest.mark.parametrize("command", [["sort", "--by", "id"], ["sort", "--by", "-s,id"], ["shuffle", "--seed", "1"]])
+def test_commands_order_an_empty_selection_of_json_lines(lines, tmp_path, out, command):
+    assert run([*command, "--where", "id > 100", str(lines), str(tmp_path / out)]) == 0
+    assert (len(jinx.open(tmp_path / out)), jinx.open(tmp_path / out).column_names) == (0, ["id", "s"])
 
 
 def nothing_shown(pair, lines, tmp_path):

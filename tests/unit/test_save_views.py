@@ -288,6 +288,23 @@ def test_an_opened_view_pickles_as_its_path(tmp_path):
         pickle.loads(text)
 
 
+def test_a_view_that_is_replaced_while_it_is_unpickled_shows_the_rows_of_its_id(tmp_path, monkeypatch):
+    import jinx._views.open as opening
+
+    path, base = tmp_path / "v.jinx", pair(tmp_path)
+    text, real = pickle.dumps(saved(base.select([1, 2, 3]), path)), opening.footer_of
+
+    def replaced_after(file):
+        footer = real(file)
+        base.select([5, 6, 0]).save(path, overwrite=True)
+        return footer
+
+    monkeypatch.setattr(opening, "footer_of", replaced_after)
+    assert [sample["n"] for sample in pickle.loads(text)] == [1, 2, 3]
+    monkeypatch.undo()
+    assert [sample["n"] for sample in jinx.open(path)] == [5, 6, 0]
+
+
 def ids(opened: jinx.Dataset) -> list[str]:
     return [sample["id"] + str(sample["x"]) for sample in opened]
 

@@ -21,6 +21,7 @@ from jinx_pipeline.report.progress import EventObserver, Progress
 from jinx_pipeline.run_plan import plan_of, publications_of
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.media_check import forget_replaced_media
+from jinx_pipeline.runlog.part_check import refuse_other_parts
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
@@ -61,6 +62,7 @@ class OpenedRun:
         give_freed_memory_back()
         publications = publications_of(self.recipe, self.ledger)
         publications.begin()
+        refuse_other_parts(self.ledger)
         forget_replaced_media(self.ledger)
         self.ledger.sweep()
         try:

@@ -29,6 +29,7 @@ from jinx_pipeline.run_plan import (
     publications_of,
     record_growth,
     refuse_equal_outputs,
+    refuse_outputs_before_conversion,
     sweep_other_runs,
     work_dir_of,
 )
@@ -114,6 +115,7 @@ class Run:
             if known is None:
                 forget_queries(recipe, work_dir.inputs)
                 refuse_missing_files(recipe)
+                refuse_outputs_before_conversion(recipe)
             with self._engine() as engine:
                 inputs = find_inputs(recipe, work_dir.inputs, InputConversion(engine, recipe.options.threads))
                 has_grown = known is not None and input_has_grown(work_dir, plan_of(known), inputs)
@@ -140,7 +142,7 @@ class Run:
                     except LostOutputError as error:
                         raise ChangedError(f"{error}; {START_OVER}") from None
                     if has_grown:
-                        record_growth(ledger, plan_of(ledger), inputs[0])
+                        record_growth(recipe, ledger, inputs[0])
                     if done is None or any(record.rows != plan_of(ledger).rows for record in done):
                         done = opened.publish()
                     seconds = time.monotonic() - started

@@ -1,7 +1,7 @@
 """The plan of a run: made once, kept in the run log, and compared with the recipe and inputs of each later call."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -15,7 +15,13 @@ from jinx_pipeline.engines.local.probe import run_probe
 from jinx_pipeline.global_ops.decisions import publish_order
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
-from jinx_pipeline.plan.inputs import Input, has_grown, refuse_input_as_output, refuse_private_columns
+from jinx_pipeline.plan.inputs import (
+    Input,
+    has_grown,
+    needs_conversion,
+    refuse_input_as_output,
+    refuse_private_columns,
+)
 from jinx_pipeline.plan.mixture import order_of_groups
 from jinx_pipeline.plan.output_meta import inherited_meta, output_meta, with_inputs
 from jinx_pipeline.plan.outside_media import outside_media_bytes
@@ -74,15 +80,31 @@ def new_run(recipe: Recipe, work_dir: WorkDir, inputs: list[Input], engine: Engi
         FileExistsError: The output exists.
         ValueError: The output is an input, or lies in one.
     """
-    refuse_input_as_output(recipe, [*(source.path for source in inputs), *joined_paths(recipe)])
-    for export in recipe.exports:
-        refuse_place(export)
+    _refuse_outputs(recipe, [*(source.path for source in inputs), *joined_paths(recipe)])
     with work_dir.new_run() as directory:
         plan = _new_plan(recipe, directory, inputs, engine)
         text = json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n"
         publish_text(directory.recipe_path, text)
         RunLog.create(directory.log, directory.run, plan.to_dict())
     return Ledger(directory)
+
+
+def refuse_outputs_before_conversion(recipe: Recipe) -> None:
+    """Refuse what `new_run` would refuse about the outputs, before inputs are converted, which may take hours.
+
+    Raises:
+        FileExistsError: The output exists.
+        ValueError: The output is an input.
+        OSError: It could not be written.
+    """
+    if any(source.query is not None or needs_conversion(source.path) for source in recipe.sources):
+        _refuse_outputs(recipe, ())
+
+
+def _refuse_outputs(recipe: Recipe, input_paths: Sequence[str]) -> None:
+    refuse_input_as_output(recipe, input_paths)
+    for export in recipe.exports:
+        refuse_place(export)
 
 
 def refuse_equal_outputs(recipe: Recipe) -> None:
@@ -208,10 +230,16 @@ def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     raise ChangedError(f"{work_path}: the input changed: {' / '.join(changes)}; {START_OVER}")
 
 
-def record_growth(ledger: Ledger, plan: Plan, grown: Input) -> None:
-    """Add blocks to the plan for the rows that were appended to the input."""
-    opened = OpenSource(Source((grown.path,)))
+def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
+    """Add blocks to the plan for the rows that were appended to the input.
+
+    Raises:
+        ValidationError: New samples are not valid.
+    """
+    plan, opened = plan_of(ledger), OpenSource(Source((grown.path,)))
     refuse_private_columns([grown], opened.dataset.column_names)
+    if recipe.validators:
+        validate(opened.dataset[plan.rows :], recipe.validators, recipe.roles, start=plan.rows)
     ledger.record(
         Grown(
             [grown.identity],

@@ -360,6 +360,24 @@ def test_an_input_without_samples_gives_an_output_without_samples(tmp_path):
         assert rows_of(tmp_path / name) == []
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("how", ["directory", "sources"])
+def test_an_input_that_is_partly_empty_is_like_its_other_parts(tmp_path, place, how):
+    """An empty file knows no columns, and a block of a global operator may have no row of it."""
+    (tmp_path / "in").mkdir()
+    paths = [tmp_path / "in" / f"{number}.jinx" for number in range(3)]
+    for number, path in enumerate(paths):
+        with jinx.Writer(path) as writer:
+            writer.write_many({"n": n, "text": f"text {n}"} for n in range(0 if number == place else 5))
+    flow = Dataset.load(tmp_path / "in" if how == "directory" else [str(path) for path in paths])
+    steps = [jp.ops.TextLengthFilter(min_len=1), jp.ops.DocumentDeduplicator(), jp.ops.CleanLinksMapper()]
+    for name in ("out", "out.jinx", "out.jsonl"):
+        result = flow.process(steps).export(tmp_path / name, workers=1, block_rows=3)
+        assert (result.rows_in, result.rows_out, result.ok) == (10, 5, True)
+        found = jinx.stream(tmp_path / name) if name == "out.jsonl" else jinx.open(tmp_path / name)
+        assert [(row["n"], row["text"]) for row in found] == [(n, f"text {n}") for n in range(5)]
+
+
 def test_an_operator_that_exits_costs_its_row_alone(data, tmp_path):
     def leave(sample):
         if sample["n"] == 50:

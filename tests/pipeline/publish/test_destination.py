@@ -42,6 +42,22 @@ def test_what_cannot_be_replaced_is_refused_before_the_work(folder, out, message
     assert not (folder / f"{out}.work").exists()
 
 
+@pytest.mark.parametrize("out", ["out.jinx", "out", "out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_output_that_exists_is_refused_before_inputs_are_converted(folder, out, restart):
+    (folder / "lines.jsonl").write_text('{"text": "mine"}\n')
+    if out == "out":
+        jinx.convert("lines.jsonl", out)
+    else:
+        (folder / out).write_text("theirs")
+    with pytest.raises(FileExistsError, match=rf"{out} exists; replace it with overwrite=True"):
+        jp.Dataset.load("lines.jsonl").export(out, workers=1, restart=restart)
+    assert not list((folder / f"{out}.work").glob("inputs"))
+    with pytest.raises(ValueError, match="is also an input, which is never changed"):
+        jp.Dataset.load("lines.jsonl").export("lines.jsonl", workers=1)
+    assert not list((folder / "lines.jsonl.work").glob("inputs"))
+
+
 def test_a_missing_directory_is_refused_before_the_work(folder):
     flow = jp.Dataset.load("in.jinx").process(never)
     for out in ("nodir/out.jinx", "nodir/out.jsonl"):

@@ -12,6 +12,7 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline import ChangedError, SourceSpec
+from jinx_pipeline.cli.program import run as command
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.runlog.ledger import Ledger
@@ -302,6 +303,16 @@ def test_two_runs_onto_one_output_and_two_recipes_over_one_work_dir(tmp_path):
     assert renamed(data, "A").export(out, workers=1, work_dir=str(tmp_path / "wa")).resumed
 
 
+def test_a_path_of_another_recipe_is_shown_as_it_was_written(tmp_path):
+    data, code = lines(tmp_path / "in.jsonl", 0, 10), tmp_path / "code.py"
+    code.write_text("def same(sample):\n    return sample\n")
+    out = tmp_path / "out.jinx"
+    mapper = jp.ops.PythonFileMapper(file_path=code, function_name="same")
+    Dataset.load(data).process(mapper).export(out, workers=1)
+    with pytest.raises(ChangedError, match=rf'process\[0\]\.parameters\.file_path: "{code}" -> null;'):
+        keep_all(data).export(out, workers=1)
+
+
 @pytest.mark.parametrize("out", ["in/out.jinx", "in/out", "in/deep/out.jsonl"])
 def test_an_output_in_an_input_directory_is_refused(tmp_path, monkeypatch, out):
     (tmp_path / "in" / "deep").mkdir(parents=True)
@@ -328,3 +339,69 @@ def test_a_run_whose_parameters_have_no_bound_reads_its_own_log(tmp_path):
     assert go(40).rows_out == 60
     with pytest.raises(ChangedError, match="min_value"):
         go(-math.inf)
+
+
+TEXTS = jp.RequiredColumns(columns={"text": "str"})
+
+
+def checked(data, *validators):
+    return Dataset.load(data, validators=validators).process(jp.ops.CleanLinksMapper())
+
+
+def test_samples_that_were_appended_are_validated(tmp_path):
+    data, out = lines(tmp_path / "in.jsonl", 0, 5), tmp_path / "out.jinx"
+    assert checked(data, TEXTS).export(out, workers=1).rows_out == 5
+    good = data.read_text()
+    data.write_text(f'{good}{{"n": 5}}\n{{"n": 6, "text": 7}}\n')
+    for _ in range(2):
+        with pytest.raises(jp.ValidationError, match=r"sample 5: 'text' is missing; sample 6: 'text' is int, not str"):
+            checked(data, TEXTS).export(out, workers=1)
+        assert numbers(out) == list(range(5))
+    data.write_text(good)
+    lines(data, 5, 8, "a")
+    assert checked(data, TEXTS).export(out, workers=1).rows_out == 8
+
+
+def test_other_validators_are_another_recipe(tmp_path, capsys):
+    data, out = lines(tmp_path / "in.jsonl", 0, 5), tmp_path / "out.jinx"
+    checked(data).export(out, workers=1)
+    captions = jp.RequiredColumns(columns=["caption"])
+    for is_there in (True, False):
+        with pytest.raises(ChangedError, match=r"belongs to another recipe: validators.*required_columns"):
+            checked(data, captions).export(out, workers=1)
+        assert out.exists() == is_there
+        out.unlink(missing_ok=True)
+    with pytest.raises(jp.ValidationError, match="sample 0: 'caption' is missing"):
+        checked(data, captions).export(out, workers=1, restart=True)
+    checked(data, TEXTS).export(out, workers=1, restart=True)
+    out.unlink()
+    # The working directory alone knows them, too.
+    assert command(["resume", str(tmp_path / "out.jinx.work")]) == 0
+    assert numbers(out) == list(range(5))
+    with data.open("a") as file:
+        file.write('{"n": 5}\n')
+    assert command(["resume", str(tmp_path / "out.jinx.work")]) == 2
+    assert "sample 5: 'text' is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["out.jinx", "out", "out.jsonl"])
+@pytest.mark.parametrize("rows", ["the input's", "changed"])
+def test_a_part_under_the_name_of_another_is_refused(tmp_path, name, rows):
+    data, out = lines(tmp_path / "in.jsonl", 10, 70), tmp_path / name
+    flow = keep_all(data) if rows == "the input's" else renamed(data, "A")
+    steps = flow.process(jp.ops.DocumentDeduplicator()) if rows == "changed" else flow
+
+    def work():
+        Ledger.record = lambda self, what: kill_me() if isinstance(what, Published) else real(self, what)
+        steps.export(out, workers=1, block_rows=10)
+
+    real = Ledger.record
+    killed(work)
+    shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
+    parts = sorted(file for file in (tmp_path / f"{name}.work").rglob("parts/*-b*.jinx"))
+    if name == "out" and not parts:
+        return  # they became the output
+    shutil.copy(parts[0], parts[1])
+    with pytest.raises(ValueError, match=rf"{parts[1].name} is not the part that this run has written; restore it"):
+        steps.export(out, workers=1, block_rows=10)
+    assert not out.exists()

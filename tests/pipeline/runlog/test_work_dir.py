@@ -41,6 +41,36 @@ def test_a_folder_of_somebody_else_is_refused_and_stays_as_it_is(tmp_path):
     ]
 
 
+THEIRS = {
+    "experiment": ["runs/Nov26/events.out", "model.pt"],
+    "runs alone": ["runs/Nov26/events.out"],
+    "runs of ours by name": ["runs/0123456789abcdef/notes.txt"],
+    "with a lock": ["lock", "runs/Nov26/events.out"],
+    "inputs": ["inputs/mine.txt"],
+    "logs": ["events.jsonl", "quarantine.jsonl", "trace.jsonl", "runs/a"],
+    "database": ["CURRENT", "000003.log"],
+    "hidden": [".git/config", "lock"],
+}
+
+
+@pytest.mark.parametrize("theirs", THEIRS.values(), ids=THEIRS)
+@pytest.mark.parametrize("is_linked", [False, True])
+@pytest.mark.parametrize("restart", [False, True])
+def test_what_only_has_the_names_of_a_run_is_refused_and_stays_as_it_is(tmp_path, theirs, is_linked, restart):
+    data, place = write_input(tmp_path / "in.jinx", 5), tmp_path / "exp"
+    for name in theirs:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("mine")
+    (tmp_path / "link").symlink_to(place)
+    before = sorted(place.rglob("*"))
+    with pytest.raises(ValueError, match="not the working directory of a run: it holds "):
+        Dataset.load(data).export(
+            tmp_path / "out.jinx", work_dir=str(tmp_path / "link" if is_linked else place), restart=restart, workers=1
+        )
+    assert sorted(place.rglob("*")) == before
+    assert all((place / name).read_text() == "mine" for name in theirs)
+
+
 def begin(work_dir):
     with work_dir.new_run() as directory:
         RunLog.create(directory.log, directory.run, {})
@@ -90,13 +120,16 @@ def test_runs_that_are_not_the_current_one_are_swept_and_that_one_never(tmp_path
     runs = tmp_path / "out.jinx.work" / "runs"
     Dataset.load(data).export(tmp_path / "out.jinx", workers=1)
     (current,) = runs.iterdir()
-    (runs / "unfinished" / "parts").mkdir(parents=True)
-    shutil.copytree(current, runs / "older")
+    (runs / f"{1:016x}" / "parts").mkdir(parents=True)
+    shutil.copytree(current, runs / f"{2:016x}")
+    (runs / "Nov26").mkdir()
+    (runs / "Nov26" / "notes.txt").write_text("mine")
     assert Dataset.load(data).export(tmp_path / "out.jinx", workers=1).resumed
-    assert list(runs.iterdir()) == [current]
+    assert set(runs.iterdir()) == {current, runs / "Nov26"}
     Dataset.load(data).export(tmp_path / "out.jinx", restart=True, overwrite=True, workers=1)
-    assert len(list(runs.iterdir())) == 1
-    assert list(runs.iterdir()) != [current]
+    assert len(list(runs.iterdir())) == 2
+    assert current not in runs.iterdir()
+    assert (runs / "Nov26" / "notes.txt").read_text() == "mine"
 
 
 def test_a_refused_run_leaves_no_folder(tmp_path):

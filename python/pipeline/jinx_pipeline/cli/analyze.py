@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -41,20 +40,21 @@ def analyze(
     thresholds without computing them again.
     """
     import jinx
-    from jinx_pipeline.publish.destination import refuse_folder_of
+    from jinx_pipeline.cli.report_files import refuse_file_places, refuse_place_of_file, write_file
+    from jinx_pipeline.recipe.model import Export
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.recipe.resolve import resolve
     from jinx_pipeline.report.analysis import analysis
     from jinx_pipeline.report.page import page
-    from jinx_pipeline.runlog.work_dir import publish_text
     from jinx_pipeline.stored_stats import measure
 
-    refuse_folder_of(Path(report))
+    refuse_place_of_file(report)
     checked = resolve(read_recipe(recipe, **options))
+    refuse_file_places((report,), checked.with_exports([Export(out)]))
     progress = "none" if as_json else progress
     result = result_of(lambda: measure(checked, out, progress=progress, restart=restart))
     dataset = jinx.open(out)
-    publish_text(Path(report).absolute(), page(dataset, checked, result, analysis(dataset, checked)))
+    write_file(report, page(dataset, checked, result, analysis(dataset, checked)))
     code = print_result(result, as_json=as_json)
     click.echo(f"report: {report}", err=True)
     if is_viewed:

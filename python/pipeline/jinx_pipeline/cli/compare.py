@@ -27,16 +27,17 @@ def compare(variants: str, out: str, report: str, *, as_json: bool) -> None:
     best third remains. Each model is trained with several seeds, and a difference that chance explains is called not
     distinguishable. An interrupted comparison continues where it was.
     """
-    from jinx_pipeline.runlog.work_dir import publish_text
+    from jinx_pipeline.cli.report_files import refuse_place_of_file, write_file
     from jinx_pipeline.sandbox.comparison import compare as compared
     from jinx_pipeline.sandbox.comparison_page import comparison_page, write_table
     from jinx_pipeline.sandbox.spec import read_spec
 
+    refuse_place_of_file(report)
     spec = read_spec(Path(variants))
     work_dir = Path(spec.work_dir or f"{variants}.work").absolute()
     result = compared(spec, work_dir, lambda line: click.echo(line, err=True))
     write_table(result, out)
-    publish_text(Path(report).absolute(), comparison_page(variants, result))
+    write_file(report, comparison_page(variants, result))
     if as_json:
         print_json(asdict(result))
         return

@@ -23,18 +23,19 @@ def plan(recipe: str, source: str | None, graph: str | None, *, run_code: bool, 
     and nothing is written. Operators of the package run on a few samples to measure them. Code that RECIPE names is
     only run with --run-code.
     """
+    from jinx_pipeline.cli.report_files import refuse_file_places, write_file
     from jinx_pipeline.plan_page import describe
     from jinx_pipeline.report.graph_picture import mermaid, picture_of
     from jinx_pipeline.report.graph_svg import document
-    from jinx_pipeline.runlog.work_dir import publish_text
 
     if graph is not None and Path(graph).suffix not in {".svg", ".mmd"}:
         raise click.UsageError(f"--graph {graph}: the name of a picture ends in .svg or .mmd")
     loaded = read_with_input(recipe, source, options)
+    refuse_file_places((graph,), loaded)
     facts = describe(loaded, run_code=run_code)
     if graph is not None:
         picture = picture_of(loaded)
-        publish_text(Path(graph).absolute(), document(picture) if graph.endswith(".svg") else mermaid(picture))
+        write_file(graph, document(picture) if graph.endswith(".svg") else mermaid(picture))
     if as_json:
         print_json(facts)
         return

@@ -3,7 +3,6 @@
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,7 +71,7 @@ def run(
 
         return print_trial(_read(recipe, source, out, options), limit, as_json=as_json)
     with nullcontext() if options["engine"] == "ray" else early_worker.started():
-        from jinx_pipeline.publish.destination import refuse_folder_of
+        from jinx_pipeline.cli.report_files import refuse_file_places
         from jinx_pipeline.run import Run
 
         loaded = _read(recipe, source, out, options)
@@ -84,8 +83,7 @@ def run(
             loaded = use_stats(loaded, from_stats)
         if overwrite:
             loaded = loaded.with_exports([replace(export, overwrite=True) for export in loaded.exports])
-        for file in filter(None, (report, metrics)):
-            refuse_folder_of(Path(file))
+        refuse_file_places((report, metrics), loaded, overwrite=overwrite)
         run = Run(loaded, progress="none" if as_json else progress, restart=restart)
         with _served(run, serve_metrics):
             result = result_of(run)
@@ -130,11 +128,11 @@ def _served(run: "Run", address: str | None) -> Generator[None]:
 
 def _write_files(recipe: "Recipe", result: "RunResult", report: str | None, metrics: str | None) -> None:
     """Write the files about a run that the user named."""
+    from jinx_pipeline.cli.report_files import write_file
     from jinx_pipeline.report.metrics import metrics_text
     from jinx_pipeline.report.page import run_page
-    from jinx_pipeline.runlog.work_dir import publish_text
 
     if report is not None:
-        publish_text(Path(report).absolute(), run_page(recipe, result))
+        write_file(report, run_page(recipe, result))
     if metrics is not None:
-        publish_text(Path(metrics).absolute(), metrics_text(result))
+        write_file(metrics, metrics_text(result))

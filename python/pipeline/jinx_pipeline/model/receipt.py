@@ -65,10 +65,12 @@ class PortPart:
     Attributes:
         part: The name of the part in `parts/`; None: no rows came out.
         rows: Rows in the part.
+        end: See `Receipt`.
     """
 
     part: str | None
     rows: int
+    end: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class Receipt:
         traces: Examples of changed and dropped rows.
         ports: The output of other ports.
         media: The file in `parts/` with the states of the media files that were read; None: there were none.
+        end: A digest of the end of the part, which tells it from other parts; None: it is not known.
     """
 
     part: str | None
@@ -96,6 +99,7 @@ class Receipt:
     traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     ports: dict[str, PortPart] = field(default_factory=dict[str, PortPart])
     media: str | None = None
+    end: str | None = None
 
     @property
     def rows_by_port(self) -> dict[str, int]:

@@ -32,6 +32,8 @@ def refuse_place(export: Export) -> None:
     if not export.overwrite:
         refuse_existing(export.path)
     path = Path(export.path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path}: this is not a regular file, and is never replaced; choose another name")
     if export.kind in {"jinx", "view"}:
         # Opening a writer checks everything that it needs.
         jinx.Writer(path, overwrite=True).abort()

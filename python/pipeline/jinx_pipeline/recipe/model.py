@@ -1,6 +1,7 @@
 """The data classes of a checked recipe."""
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -399,7 +400,7 @@ class Recipe:
         export = self.export
         return {
             "sources": [asdict(source) for source in self.sources],
-            "roles": json.loads(json.dumps(asdict(self.roles))),
+            "roles": _json(asdict(self.roles)),
             "process": [
                 {
                     "operator": step.operator.name,
@@ -411,6 +412,7 @@ class Recipe:
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},
             "outputs": [{**asdict(other), "overwrite": None} for other in self.exports[1:]],
+            **({"validators": _json([one.to_data() for one in self.validators])} if self.validators else {}),
             "edges": self._edges,
             "only_rows": None if self.only_rows is None else list(self.only_rows),
             "measure_only": self.measure_only,
@@ -463,6 +465,11 @@ class Recipe:
         return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
+def _json(data: Any) -> Any:
+    """What remains of data in JSON."""
+    return json.loads(json.dumps(data, default=str))
+
+
 def _plain_ports(ports: Sequence[StepPort]) -> list[list[Any]]:
     return [[port.step, port.port, port.group] for port in ports]
 
@@ -475,6 +482,8 @@ def _shown(value: Any) -> Any:
     """A value as a log holds it: values that JSON would change or refuse (infinity, a function) become strings."""
     if isinstance(value, Model):
         return value.identity
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)  # pyright: ignore[reportUnknownArgumentType]
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):

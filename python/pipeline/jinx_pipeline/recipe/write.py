@@ -25,6 +25,7 @@ def as_data(recipe: Recipe) -> dict[str, Any]:
         }
     data: dict[str, Any] = {
         **sections,
+        "validators": [validator.to_data() for validator in recipe.validators],
         "models": {name: model.to_data() for name, model in recipe.models.items()},
         **options,
         "only_rows": recipe.only_rows,

@@ -225,7 +225,7 @@ class _Drawing:
 
 def mermaid(picture: Picture) -> str:
     """The picture as a Mermaid flowchart."""
-    lines = ["flowchart TD"]
+    lines = ["flowchart TD", "  %% made by jinx-pipeline"]
     for box in picture.boxes:
         opening, closing = _SHAPES[box.kind]
         lines.append(f'  {box.key}{opening}"{"<br>".join(map(_quoted, box.lines))}"{closing}')

@@ -84,7 +84,7 @@ def svg(picture: Picture) -> str:
 def document(picture: Picture) -> str:
     """The picture as an SVG file."""
     head, _, body = svg(picture).partition(">")
-    return f"{head}><style>{STYLE}</style>{body}\n"
+    return f"{head}><!-- made by jinx-pipeline --><style>{STYLE}</style>{body}\n"
 
 
 def _layers(picture: Picture) -> tuple[list[list[_Place]], list[list[_Place]]]:

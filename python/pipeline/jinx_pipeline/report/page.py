@@ -148,6 +148,7 @@ def document(title: str, parts: Sequence[str]) -> str:
     """A page with a title and parts in HTML."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="generator" content="made by jinx-pipeline">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}{GRAPH_STYLE}</style></head>\n<body>"
         + "\n".join(parts)

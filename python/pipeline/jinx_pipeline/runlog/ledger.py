@@ -37,6 +37,7 @@ class Piece:
         place: The offset of the record in the log.
         ports: The output of other ports than `out`.
         media: The name of the file with the states of the media files that were read; None: there were none.
+        end: A digest of the end of the part; None: it is not known.
     """
 
     first: int
@@ -49,6 +50,7 @@ class Piece:
     place: int
     ports: Mapping[str, PortPart]
     media: str | None = None
+    end: str | None = None
 
     def part_of(self, port: str) -> PortPart:
         """The output of a port."""
@@ -255,7 +257,7 @@ class Ledger:
                 self.bad_count += len(receipt.bad)
                 output = (receipt.part, receipt.rows_out, receipt.bytes_out)
                 ports = receipt.ports or _NO_PORTS
-                piece = Piece(first, rows, attempt, *output, len(receipt.bad), place, ports, receipt.media)
+                piece = Piece(first, rows, attempt, *output, len(receipt.bad), place, ports, receipt.media, receipt.end)
                 self._pieces.setdefault(node, {}).setdefault(block, []).append(piece)
             case Forgotten(node, block):
                 forgotten = self._pieces.get(node, {}).pop(block, [])

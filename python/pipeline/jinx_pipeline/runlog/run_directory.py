@@ -6,6 +6,7 @@ parts/          output of tasks: <node>-b<block>-<first row>.<attempt>-<driver>
 decisions/      row orders of the plan and of global operators; the combined facts of the footers of the inputs
 """
 
+import re
 from pathlib import Path
 
 from jinx_pipeline.runlog.run_log import START_OVER, LostEpochError, RunLogError
@@ -18,7 +19,13 @@ from jinx_pipeline.store.sync import sync_folder
 RUNS, CURRENT = "runs", "CURRENT"
 _LOG, _PARTS, _DECISIONS = "log.jsonl", "parts", "decisions"
 # A file that an earlier version kept in the working directory itself.
-_OLD_LAYOUT = "plan.json"
+OLD_LAYOUT = "plan.json"
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a name is the id of a run: nothing else in `runs/` is ours."""
+    return _ID.fullmatch(name) is not None
 
 
 class RunDirectory:
@@ -104,13 +111,13 @@ def current_run(work_dir: Path) -> str | None:
     Raises:
         ValueError: An earlier version made the directory.
     """
-    if (work_dir / _OLD_LAYOUT).exists():
+    if (work_dir / OLD_LAYOUT).exists():
         raise ValueError(
-            f"{work_dir} was made by an earlier version of jinx-pipeline, which kept {_OLD_LAYOUT} there; finish that "
+            f"{work_dir} was made by an earlier version of jinx-pipeline, which kept {OLD_LAYOUT} there; finish that "
             "run with it, or remove the directory to start over"
         )
     try:
-        return store_at(work_dir).get(CURRENT).decode("ascii").strip()
+        return store_at(work_dir).get(CURRENT).decode("ascii", "replace").strip()
     except FileNotFoundError:
         return None
 

@@ -20,7 +20,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from jinx_pipeline.runlog.run_directory import CURRENT, RUNS, RunDirectory, current_directory, current_run
+from jinx_pipeline.runlog.run_directory import (
+    CURRENT,
+    OLD_LAYOUT,
+    RUNS,
+    RunDirectory,
+    current_directory,
+    current_run,
+    is_run_id,
+)
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 from jinx_pipeline.store.lease import Lease, lock_at
 from jinx_pipeline.store.local_store import published
@@ -32,9 +40,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SIGNATURES", "WorkDir", "crash_note_path", "publish_text", "published", "remove_part", "signatures_path"]
 
-# A directory with any of these names is that of a run.
-_OWN_NAMES = frozenset({"lock", CURRENT, RUNS, "inputs"})
+_LOCK = "lock"
 _FOR_USERS = ("events.jsonl", "workers.log")
+# What a run may have left. No name alone says that a directory is ours: many projects have `runs` and `inputs`.
+_OWN_NAMES = frozenset(
+    {_LOCK, CURRENT, RUNS, "inputs", "answers", "annotation", *_FOR_USERS, "quarantine.jsonl", "trace.jsonl"}
+)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
@@ -56,10 +67,10 @@ class WorkDir:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = mirrored(os.fspath(path)).absolute()
         self._store: Store = store_at(self.path)
-        names = self._store.list()
-        if names and not _OWN_NAMES.intersection(names):
+        foreign = self._foreign()
+        if foreign is not None:
             raise ValueError(
-                f"{shown(self.path)} is not the working directory of a run: it holds {names[0]}; name another"
+                f"{shown(self.path)} is not the working directory of a run: it holds {foreign}; name another"
             )
         self._lock = _locked(self.path)
         self.driver = secrets.token_hex(3)
@@ -68,6 +79,18 @@ class WorkDir:
         except ValueError:
             self._lock.close()
             raise
+
+    def _foreign(self) -> str | None:
+        """A name that shows that the directory is not ours; None: it is, or it is empty."""
+        names = self._store.list()
+        if OLD_LAYOUT in names or (CURRENT in names and is_run_id(current_run(self.path) or "")):
+            return None
+        unknown = [name for name in names if not _is_own_name(name)]
+        unknown += [f"{RUNS}/{name}" for name in self._store.list(RUNS) if not is_run_id(name)] if RUNS in names else []
+        # Every run begins with the lock, which stays. In an object store, it is removed.
+        if names and not unknown and _LOCK not in names and url_of(self.path) is None:
+            unknown = names
+        return unknown[0] if unknown else None
 
     @property
     def inputs(self) -> Path:
@@ -115,7 +138,8 @@ class WorkDir:
     def other_runs(self) -> list[RunDirectory]:
         """Runs that do not count, because they were abandoned or never began."""
         current = current_run(self.path)
-        return [RunDirectory(self.path, name, self.driver) for name in self._store.list(RUNS) if name != current]
+        names = [name for name in self._store.list(RUNS) if name != current and is_run_id(name)]
+        return [RunDirectory(self.path, name, self.driver) for name in names]
 
     def close(self) -> None:
         """Release the lock; the directory is removed if its run was refused before it began."""
@@ -124,7 +148,10 @@ class WorkDir:
                 self._close_mirror()
             elif not (self.path / CURRENT).exists() and not self.inputs.exists():
                 with suppress(OSError):
-                    shutil.rmtree(self.path / RUNS, ignore_errors=True)
+                    for directory in self.other_runs():
+                        shutil.rmtree(directory.path, ignore_errors=True)
+                    with suppress(FileNotFoundError):
+                        (self.path / RUNS).rmdir()
                     if all(path.is_file() and path.stat().st_size == 0 for path in self.path.iterdir()):
                         shutil.rmtree(self.path)
         finally:
@@ -148,11 +175,17 @@ class WorkDir:
         self.close()
 
 
+def _is_own_name(name: str) -> bool:
+    """Whether a run may have left a file or directory of this name, finished or not."""
+    finished = name.removeprefix(".").removesuffix(".tmp") if name.startswith(".") else name
+    return finished in _OWN_NAMES or finished.startswith("workers.log.")
+
+
 def _locked(path: Path) -> FileLock | Lease:
     while True:
         path.mkdir(parents=True, exist_ok=True)
         try:
-            return lock_at(path / "lock")
+            return lock_at(path / _LOCK)
         except LockedError:
             raise RuntimeError(f"{shown(path)}: another process runs this pipeline; wait for it, or stop it") from None
         except FileNotFoundError:

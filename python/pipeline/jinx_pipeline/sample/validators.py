@@ -47,6 +47,10 @@ class Validator(ABC):
 
     name: ClassVar[str]
 
+    def to_data(self) -> dict[str, Any]:
+        """The check as recipes name it: its name, and its parameters."""
+        return {self.name: dict(vars(self))}
+
     @abstractmethod
     def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
         """The problems of a sample."""

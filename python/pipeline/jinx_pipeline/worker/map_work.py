@@ -20,6 +20,7 @@ from jinx_pipeline.operators.api.operator_kinds import Grouper
 from jinx_pipeline.operators.api.sample_source import MadeSamples
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage, opens
+from jinx_pipeline.runlog.part_check import end_of
 from jinx_pipeline.runlog.work_dir import media_path, port_path, published, signatures_path
 from jinx_pipeline.sample.content_identity import ReplacedError
 from jinx_pipeline.sample.file_facts import small_file_digest
@@ -93,7 +94,9 @@ class MapWork:
                     if len(batch):
                         writer.add(batch, None)
                 port_result = writer.close()
-            ports[port] = PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples)
+            ports[port] = (
+                PortPart(None, 0) if port_result is None else PortPart(part.name, port_result.samples, end_of(part))
+            )
         _refuse_replaced_files(stage)
         for part in (path, *(port_path(path, port) for port in stage.ports)):
             push_part(part)
@@ -107,6 +110,7 @@ class MapWork:
             traces=chain.traces,
             ports=ports,
             media=media_path(path).name if media else None,
+            end=None if written is None else end_of(path),
         )
 
     def _writer(self, source: OpenSource, path: Path, chain: Chain) -> PartWriter:

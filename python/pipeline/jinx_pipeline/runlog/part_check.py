@@ -1,0 +1,53 @@
+"""Compares the parts of committed work with what was committed: a file under the name of another holds other rows."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
+from jinx_pipeline.store.mirror import shown, url_of
+
+# Of a JINX file, the end has its id and the hashes of its rows.
+_END_BYTES: Final = 64 << 10
+# On a network disk, each file takes a while.
+_THREADS: Final = 16
+
+
+def end_of(part: Path) -> str | None:
+    """A digest of the end of a part, which differs between parts with different rows; None: it is not one file here."""
+    if url_of(part) is not None:
+        return None
+    try:
+        with part.open("rb") as file:
+            file.seek(-min(_END_BYTES, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            return sha256(file.read()).hexdigest()[:16]
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+
+
+def refuse_other_parts(ledger: Ledger) -> None:
+    """Refuse a run whose parts are not those that its workers have written.
+
+    Parts that are gone are left to those who need them, and objects in a store, which nobody renames, are not read.
+
+    Raises:
+        RunLogError: A part is another file.
+    """
+    expected = list(_ends(ledger))
+    with ThreadPoolExecutor(_THREADS) as threads:
+        for (path, end), found in zip(expected, threads.map(end_of, (path for path, _ in expected)), strict=True):
+            if found not in {None, end}:
+                raise RunLogError(
+                    f"{shown(path)} is not the part that this run has written; restore it, or {START_OVER}"
+                )
+
+
+def _ends(ledger: Ledger) -> Iterator[tuple[Path, str]]:
+    for piece in ledger.all_pieces():
+        for part, end in ((piece.part, piece.end), *((port.part, port.end) for port in piece.ports.values())):
+            if part is not None and end is not None:
+                yield ledger.directory.parts / part, end
