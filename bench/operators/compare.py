@@ -23,6 +23,7 @@ from bench.operators.reasons import Document, reasons_for
 _HASHES = "Theirs and ours use different hash functions, so pairs near the threshold are found by one of them alone."
 _SHORT = "Theirs takes all texts with fewer words than a shingle for copies of one another."
 _NO_LETTERS = "Theirs takes all texts without letters for copies of one another."
+_NO_TEXT = "Theirs takes all texts of white space alone for copies of one another. Ours keeps each sample."
 
 
 @dataclass
@@ -84,6 +85,9 @@ def _explain_kept(
     case: Case, differing: list[int], samples: list[dict[str, Any]], outcome: Outcome, reasons: Counter[str]
 ) -> None:
     texts = [sample["text"] for sample in samples]
+    blank = [at for at in differing if not texts[at].strip()] if case.operator.startswith("document_") else []
+    reasons[_NO_TEXT] += len(blank)
+    differing = [at for at in differing if at not in blank]
     known: list[int] = []
     if case.operator == "document_deduplicator":
         known = [at for at in differing if not any(map(str.isalpha, texts[at]))]

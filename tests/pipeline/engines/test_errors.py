@@ -177,14 +177,21 @@ def test_an_operator_that_fails_on_every_row_does_not_flood_the_run_log(tmp_path
     assert log_of(tmp_path / "out.jinx.work").stat().st_size < 2000 * 500
 
 
-def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):
+@pytest.mark.parametrize(("rows", "line"), [(4, 3 << 20), (100, 1_000_000), (100, 1000)])
+def test_the_last_that_workers_print_is_kept_up_to_a_limit(tmp_path, rows, line):
     def change(sample):
-        print("x" * 1_000_000)  # noqa: T201 - what an operator prints
+        print(f"{sample['n']} begins\n{'x' * line}\n{sample['n']} ends")  # noqa: T201 - what an operator prints
         return sample
 
+    data = write(tmp_path / "in.jinx", rows)
     Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=10)
-    kept = sum(file.stat().st_size for file in (tmp_path / "out.jinx.work").glob("workers.log*"))
-    assert 1_000_000 < kept < 40_000_000
+    log = (tmp_path / "out.jinx.work" / "workers.log").read_text()
+    assert min(10_000_000, rows * line) < len(log) < 21_000_000
+    assert f"{rows - 1} begins\n" in log
+    assert f"{rows - 1} ends" in log
+    is_short = rows * line < 20_000_000
+    assert log.startswith("0 begins\n") == is_short
+    assert ("before this were removed" in log.splitlines()[0]) != is_short
 
 
 def test_an_output_whose_name_is_not_utf8_is_named(tmp_path):

@@ -44,7 +44,32 @@ def test_exact_texts():
     marked = letters(samples, drop=False)
     assert [sample["__dj__duplicate_of"] for sample in marked] == [None, 0, 0, 0, 0]
     odd = [{"text": text} for text in ("😀", "12", "", " \n", "12 ", "☃", "😀")]
-    assert [sample["__dj__duplicate_of"] for sample in letters(odd, drop=False)] == [None, None, None, 2, 1, None, 0]
+    assert [sample["__dj__duplicate_of"] for sample in letters(odd, drop=False)] == [None, None, None, None, 1, None, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("document_deduplicator", {}),
+        ("document_deduplicator", {"ignore_non_character": True}),
+        *(
+            (name, {"tokenization": tokens, "ignore_pattern": "gone"})
+            for name in ("document_minhash_deduplicator", "document_simhash_deduplicator")
+            for tokens in ("space", "punctuation", "character")
+        ),
+        ("document_minhash_deduplicator_with_uid", {}),
+    ],
+)
+def test_samples_without_text_are_no_duplicates(name, parameters):
+    rows = [{"text": None}, {}, {"text": ""}, {"text": " "}, {"text": []}, {"text": " \n\t "}, {"text": ["", " "]}]
+    if "ignore_pattern" in parameters:
+        rows += [{"text": "gone"}, {"text": " gone"}]
+    if parameters.get("tokenization") == "punctuation":
+        rows += [{"text": "!!!"}, {"text": "???"}]
+    rows = [*rows, {"text": "an example"}, *rows, {"text": "an example"}]
+    rows = [{**row, "id": at, "__dj__uid": at} for at, row in enumerate(rows)]
+    kept = jp.create(name, **parameters)(rows)
+    assert [row["id"] for row in kept] == list(range(len(rows) - 1))
 
 
 EXACT = jp.create("document_deduplicator")

@@ -174,3 +174,40 @@ def test_numbers_of_the_index_are_judged_as_those_of_samples(tmp_path, values, i
         chosen = jp.create("specified_numeric_field_filter", field_key="n", min_value=least, max_value=largest)
         found = chosen(jinx.open(tmp_path / "in.jinx"))
         assert [item["at"] for item in found] == [row["at"] for row in chosen(rows)]
+
+
+@pytest.mark.parametrize("indexed", [["n"], []])
+@pytest.mark.parametrize(
+    "bound", [1735689600123456788, 9007199254740993, -9007199254740993, 2**63 + 1, pytest.param(10**400, id="huge")]
+)
+def test_integers_that_no_float_equals_are_compared_exactly(tmp_path, indexed, bound):
+    values = [bound - 1, bound, bound + 1, str(bound), str(bound + 1), [bound], [bound, bound + 1]]
+    rows = [{"n": value, "at": at} for at, value in enumerate(values)]
+
+    def kept(of, **parameters):
+        chosen = jp.create("specified_numeric_field_filter", field_key="n", **parameters)(of)
+        return [row["at"] for row in chosen]
+
+    assert kept(rows, max_value=bound) == [0, 1, 3, 5]
+    assert kept(rows, min_value=bound + 1) == [2, 4]
+    if bound < 2**63:
+        with jinx.Writer(tmp_path / "in.jinx", indexed=indexed) as writer:
+            writer.write_many(rows[:3])
+        stored = jinx.open(tmp_path / "in.jinx")
+        assert kept(stored, max_value=bound) == [0, 1]
+        assert kept(stored, min_value=bound + 1) == [2]
+
+
+@pytest.mark.parametrize("indexed", [["n"], []])
+def test_floats_are_compared_with_integers_that_no_float_equals(tmp_path, indexed):
+    with jinx.Writer(tmp_path / "in.jinx", indexed=indexed) as writer:
+        writer.write_many([{"n": 9007199254740992.0, "at": 0}, {"n": 9007199254740994.0, "at": 1}, {"n": 0.5, "at": 2}])
+    stored = jinx.open(tmp_path / "in.jinx")
+    for rows in (stored, [dict(row) for row in stored]):
+        for parameters, expected in (
+            ({"min_value": 9007199254740993}, [1]),
+            ({"max_value": 9007199254740993}, [0, 2]),
+            ({"min_value": -(10**400), "max_value": 10**400}, [0, 1, 2]),
+        ):
+            found = jp.create("specified_numeric_field_filter", field_key="n", **parameters)(rows)
+            assert [row["at"] for row in found] == expected

@@ -5,6 +5,7 @@ import os
 import pytest
 
 import jinx
+import jinx_pipeline as jp
 from jinx_pipeline.plan import file_digest as module
 from jinx_pipeline.plan.file_digest import file_digest
 from jinx_pipeline.plan.inputs import find_input
@@ -105,3 +106,23 @@ def test_another_content_at_a_url_is_another_source(tmp_path):
     memory.rm("bucket", recursive=True)
     with pytest.raises(FileNotFoundError, match=r"memory://bucket/in\.jsonl: no such file"):
         samples("memory://bucket/in.jsonl", tmp_path)
+
+
+@pytest.mark.parametrize("before", [["b"], ["b", "c"]])
+@pytest.mark.parametrize("change", ["a file after", "a file before", "another name", "one fewer"])
+def test_a_changed_directory_of_files_that_are_converted_is_refused(tmp_path, before, change):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in before:
+        (folder / f"{name}.jsonl").write_text('{"n": 1}\n')
+    flow = jp.Dataset.load(folder).process(lambda sample: sample)
+    flow.export(tmp_path / "out.jinx", workers=1)
+    if change == "another name":
+        (folder / "b.jsonl").rename(folder / "d.jsonl")
+    elif change == "one fewer" and len(before) > 1:
+        (folder / "b.jsonl").unlink()
+    else:
+        (folder / f"{'a' if change == 'a file before' else 'z'}.jsonl").write_text('{"n": 2}\n')
+    with pytest.raises(jp.ChangedError, match=r"the input changed: .*in: .*start over"):
+        flow.export(tmp_path / "out.jinx", workers=1)
+    flow.export(tmp_path / "out.jinx", workers=1, restart=True, overwrite=True)

@@ -79,6 +79,7 @@ WRONG = [
     ("dataset: a\nreorder: 3\n", 2, "reorder is bool"),
     ("dataset: a\ncustom_operators: {a: 1}\n", 2, "custom_operators"),
     ("dataset: a\nseed: 1\nseed: 2\n", 3, "the key 'seed' appears twice"),
+    ("x-a: &a {n: 1}\ndataset: {<<: *a, path: b, path: c}\n", 2, "the key 'path' appears twice"),
     ("dataset: [unclosed\n", 2, "not YAML"),
     ("dataset: a\n\tseed: 1\n", 2, "not YAML"),
     ("dataset: !!python/object/apply:os.system [ls]\n", 1, "plain data only"),
@@ -137,6 +138,19 @@ def test_keys_that_begin_with_x_hold_anchors(tmp_path):
     path.write_text("x_lengths: 1\ndataset: in.jinx\n")
     with pytest.raises(RecipeError, match="a recipe has no 'x_lengths'"):
         read_recipe(path)
+
+
+def test_a_mapping_overrides_what_it_merges(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(
+        "x-lengths: &lengths {min_len: 7, max_len: 8}\nx-more: &more {max_len: 12}\ndataset: in.jinx\nprocess:\n"
+        "- text_length_filter: &own {<<: *lengths, max_len: 9}\n- text_length_filter: *own\n"
+        "- text_length_filter: {max_len: 10, <<: *own}\n- text_length_filter: {<<: [*more, *own]}\n"
+        "- text_length_filter:\n    <<: *own\n    max_len: 11\n- text_length_filter: {<<: {max_len: 1}, max_len: 20}\n"
+    )
+    parameters = [step.operator.parameters for step in read_recipe(path).steps]
+    assert [given["max_len"] for given in parameters] == [9, 9, 10, 12, 11, 20]
+    assert [given["min_len"] for given in parameters[:5]] == [7] * 5
 
 
 def test_all_mistakes_are_reported_together(tmp_path):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import jinx_pipeline as jp
 from jinx_pipeline.model.error_text import message_of
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -108,3 +109,29 @@ def test_a_message_that_exits_is_not_told():
             raise SystemExit(0)
 
     assert message_of(ExitingError()) == "ExitingError: <no message: str() raised SystemExit>"
+
+
+def test_each_operator_begins_in_the_working_directory_of_the_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "known.jsonl").write_text('{"text": "a text that is known"}\n')
+    (tmp_path / "mine.py").write_text("import os\n\n\ndef wander(sample):\n    os.chdir('/')\n    return sample\n")
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"id": {n}, "text": "text {n}"}}\n' for n in range(8)))
+    wander = {"python_file_mapper": {"file_path": "mine.py", "function_name": "wander"}}
+    flow = jp.Dataset.load("in.jsonl").process(
+        [wander, {"decontaminate_deduplicator": {"evaluation_paths": ["known.jsonl"]}}, wander]
+    )
+    done = flow.export("out.jinx", workers=1, block_rows=2)
+    assert (done.rows_out, done.bad_rows) == (8, [])
+
+
+def test_an_operator_may_remove_its_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    chain, batch = made_chain()
+
+    def remove(part):
+        (tmp_path / "gone").rmdir()
+        return len(part)
+
+    assert chain.call_with_waits("removes", batch, remove) == 8
+    assert chain.call_with_waits("counts", batch, len) == 8

@@ -373,6 +373,8 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
             file.seek(max(old["bytes"] - 1, 0))
             ends_a_line = file.read(1) == b"\n"
         return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
+    if old["format"] == "converted":
+        return False  # nothing tells which of the samples are those of before
     ids = old.get("ids") or [None]
     files: list[str] = old.get("files") or []
     begins = new["ids"][: len(ids)] == ids and (new.get("files") or [])[: len(files)] == files

@@ -17,6 +17,8 @@ MAX_DEPTH = 64
 # YAML 1.1 reads these as octal and sexagesimal numbers: 010 is 8 and 1:30 is 90.
 _OLD_NUMBER = re.compile(r"[-+]?(0[0-9_]+|[0-9_]+(:[0-9]+)+(\.[0-9_]*)?)")
 
+_MERGE = "tag:yaml.org,2002:merge"
+
 
 @dataclass(frozen=True)
 class Located:
@@ -106,6 +108,8 @@ class _Reader:
         self._file = file
         self._values = 0
         self._outer: set[int] = set()
+        # By the id of a mapping: how many of its first keys came from `<<`.
+        self._merged: dict[int, int] = {}
 
     def read(self, node: yaml.Node, place: Place, depth: int) -> Located:
         """Read a node; an alias that leads back to an enclosing node is refused."""
@@ -152,16 +156,24 @@ class _Reader:
 
     def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> Located:
         self._require_tag(node, "map", place)
-        self._loader.flatten_mapping(node)
+        if id(node) not in self._merged:
+            # Another alias of this mapping reads it again, with the merged keys in it.
+            own = sum(key.tag != _MERGE for key, _ in node.value)
+            self._loader.flatten_mapping(node)
+            self._merged[id(node)] = len(node.value) - own
         members: dict[Any, Located] = {}
-        for key_node, value_node in node.value:
+        own_keys: set[Any] = set()
+        for number, (key_node, value_node) in enumerate(node.value):
             key = self.read(key_node, place, depth + 1)
             if isinstance(key.value, bool):
                 key = Located(key_node.value, key.place)  # `on` is a name here, although YAML 1.1 reads it as a boolean
             if not isinstance(key.value, str | int | float | None):
                 raise RecipeError([(key.place, "a key is a name, not a list or a mapping")])
-            if key.value in members and key_node.start_mark.line >= node.start_mark.line:
+            # The keys of `<<` come first, and the mapping's own keys replace them.
+            if key.value in own_keys:
                 raise RecipeError([(key.place, f"the key {key.value!r} appears twice")])
+            if number >= self._merged[id(node)]:
+                own_keys.add(key.value)
             members[key.value] = self.read(
                 value_node, Place(self._file, 0, place.inside(str(key.value)).path), depth + 1
             )

@@ -6,6 +6,7 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,7 @@ class Chain:
         self.ctx = ctx
         self.row_of = row_of
         self._pid = os.getpid()
+        self._folder = _working_directory()
         self._busy_with = busy_with
         self._name = ""
         self._waited = 0.0
@@ -193,6 +195,9 @@ class Chain:
     ) -> Any:
         """Call a function, again after each wait that a service asks for; returns its result.
 
+        An operator may change the working directory, where the next one looks for the files that its recipe names; so
+        each call begins in that of the task.
+
         Raises:
             ThrottledError: The waits took too long without a finished row.
             _DividedError: After a wait, the batch is to be tried in halves.
@@ -200,7 +205,10 @@ class Chain:
         while True:
             self.begin(name, len(batch))
             try:
-                result = call(batch)
+                try:
+                    result = call(batch)
+                finally:
+                    self._return_to_folder()
             except Exception as error:
                 self._end_if_forked()
                 if not self._wait_if_throttled(name, error):
@@ -210,6 +218,11 @@ class Chain:
                 return result
             if is_divided and len(batch) > 1:
                 raise _DividedError
+
+    def _return_to_folder(self) -> None:
+        if self._folder is not None and _working_directory() != self._folder:
+            with suppress(OSError):  # it is gone
+                os.chdir(self._folder)
 
     def _wait_if_throttled(self, name: str, error: Exception) -> bool:
         """Wait if a service asks to; returns whether it did."""
@@ -359,3 +372,11 @@ def resident_bytes() -> int:
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return (int(resident) - int(shared)) * _PAGE
+
+
+def _working_directory() -> str | None:
+    """The working directory; None: it was removed."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - called for each batch
+    except OSError:
+        return None

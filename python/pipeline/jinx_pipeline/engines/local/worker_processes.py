@@ -25,8 +25,10 @@ from jinx_pipeline.worker.work import Work, pickled
 _WATCH_SECONDS = 0.1
 # How long to wait for a killed process, which usually ends at once, and for all of them at the end of a run.
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
-# The maximum size of the log of workers, and of the previous log.
+# How much of the log of workers is kept when it is shortened, at twice this size.
 _LOG_BYTES = 10_000_000
+# What is kept begins with a whole line, unless the line that is cut is longer.
+_CUT_LINE_BYTES = 100_000
 
 
 class Kind(NamedTuple):
@@ -137,7 +139,7 @@ class LocalWorkers:
     """Worker processes of this machine.
 
     Args:
-        log: The file for the output of operators; its last 10 MB and the 10 MB before them are kept.
+        log: The file for the output of operators; at least its last 10 MB are kept, and at most 20 MB.
         pools: The resources that a worker of each pool must have.
         reserve: Processes of earlier runs, and the room of all workers together.
         is_lent: Whether the processes return to the reserve at the end instead of being ended.
@@ -263,7 +265,7 @@ class LocalWorkers:
         """The answers of workers, and the deaths of workers."""
         self._start_waiting()
         self._enforce_limits()
-        self._rotate_log()
+        self._shorten_log()
         self._reserve.reap()
         events: list[Event] = []
         for process in self._readable_processes(min(timeout, _WATCH_SECONDS)):
@@ -326,7 +328,7 @@ class LocalWorkers:
         self._waiting.clear()
         self._reserve.wait()
         self._last_log_look = 0.0
-        self._rotate_log()
+        self._shorten_log()
 
     def pids(self) -> dict[str, int]:
         """The process ids, for tests and monitoring."""
@@ -383,20 +385,22 @@ class LocalWorkers:
             process.late = timeout_message(self._row_seconds, rows)
             process.process.kill()
 
-    def _rotate_log(self) -> None:
-        """Move the end of a long log to the previous log, and truncate it.
+    def _shorten_log(self) -> None:
+        """Remove the beginning of a long log.
 
-        The file is not replaced, because workers have it open; their output during the rotation may be lost.
+        The file is not replaced, because workers have it open; what they write at this very moment may be lost.
         """
         now = time.monotonic()
         if now - self._last_log_look < _WATCH_SECONDS:
             return
         self._last_log_look = now
-        with suppress(OSError), self.log.open("r+b") as log:
-            if (size := log.seek(0, os.SEEK_END)) > _LOG_BYTES:
+        with suppress(OSError), self.log.open("a+b") as log:
+            if (size := log.seek(0, os.SEEK_END)) > 2 * _LOG_BYTES:
                 log.seek(size - _LOG_BYTES)
-                self.log.with_name(f"{self.log.name}.1").write_bytes(log.read(_LOG_BYTES))
+                log.readline(_CUT_LINE_BYTES)
+                last = log.read()
                 log.truncate(0)
+                log.write(b"(%d bytes before this were removed)\n%b" % (size - len(last), last))
 
 
 def visible_gpus() -> list[str]:

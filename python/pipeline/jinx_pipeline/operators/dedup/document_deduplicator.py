@@ -7,6 +7,7 @@ from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.by_hash import HashDeduplicator
+from jinx_pipeline.operators.dedup.without_text import without_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 @register("document_deduplicator", modality="text")
 class DocumentDeduplicator(HashDeduplicator):
     """Removes samples with the same text as an earlier sample; white space at both ends is ignored.
+
+    A sample without text, or with white space alone, is never a duplicate.
 
         create("document_deduplicator", lowercase=True)([{"text": "A"}, {"text": "a"}])  # [{"text": "A"}]
 
@@ -28,7 +31,7 @@ class DocumentDeduplicator(HashDeduplicator):
     lowercase: bool = False
     ignore_non_character: bool = False
 
-    def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
+    def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]":
         hashes = kernels.hash128(
             batch.text,
             ignore_case=self.lowercase,
@@ -36,4 +39,4 @@ class DocumentDeduplicator(HashDeduplicator):
             ignore_ends=True,
             threads=ctx.threads,
         )
-        return hashes, None
+        return hashes, without_text(batch.text)

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from jinx_pipeline import kernels
@@ -12,8 +13,12 @@ from jinx_pipeline.operators.api.needed_files import NeededFile
 from jinx_pipeline.operators.api.parameters import NGrams, ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.equal_keys import EqualKeysDeduplicator
+from jinx_pipeline.operators.dedup.without_text import without_text
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 from jinx_pipeline.operators.text.tokens import needed_tokenizer, numbered_tokens
+
+# The elements of the signature of a text without tokens.
+_NO_TOKENS = np.iinfo(np.uint32).max
 
 
 @register("document_minhash_deduplicator", modality="text")
@@ -22,7 +27,9 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
 
     Texts are compared as sets of shingles of `window_size` tokens. Texts that agree in a band are duplicates, and so
     are all texts that such pairs connect; the first sample of each cluster stays. A text that is shorter than a shingle
-    is one shingle, so short texts are only duplicates if they are equal.
+    is one shingle, so short texts are only duplicates if they are equal. A sample without tokens is never a
+    duplicate: one without text or with white space alone, or where nothing is left that `ignore_pattern` does not
+    match.
 
         text = "one of many words that are repeated here"
         create("document_minhash_deduplicator")([{"text": text}, {"text": text.upper()}])  # the first
@@ -77,6 +84,7 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
         texts, is_lower = batch.text, self.lowercase
         if self.ignore_pattern is not None:
             texts = replaced(texts, [(self.ignore_pattern, "")], ctx)
+        is_missing = without_text(texts)
         if self.tokenizer_model is not None:
             texts, is_lower = (
                 numbered_tokens(_in_lower_case(texts) if is_lower else texts, self.tokenizer_model, ctx),
@@ -90,7 +98,8 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
             permutations=self.num_permutations,
             threads=ctx.threads,
         )
-        return band_table(kernels.band_keys(signatures, *self._bands()))
+        is_missing |= (signatures == _NO_TOKENS).all(axis=1)
+        return band_table(kernels.band_keys(signatures, *self._bands()), is_missing)
 
     @property
     def key_columns(self) -> list[list[str]]:

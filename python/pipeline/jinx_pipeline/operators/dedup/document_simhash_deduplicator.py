@@ -8,6 +8,7 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.parameters import NGrams
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.dedup.near_hash import NearHashDeduplicator
+from jinx_pipeline.operators.dedup.without_text import without_text
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ class DocumentSimhashDeduplicator(NearHashDeduplicator):
     """Removes samples whose text is nearly the same as another's, by 64-bit SimHashes that differ in few bits.
 
     Texts whose hashes differ in at most `hamming_distance` bits are duplicates, and so are all texts that such pairs
-    connect; the first sample of each cluster stays. The search is exact. A text without tokens is never a duplicate.
+    connect; the first sample of each cluster stays. The search is exact. A sample without tokens is never a
+    duplicate: one without text or with white space alone, or where nothing is left that `ignore_pattern` does not
+    match.
 
     A hash is divided into blocks, and at least `num_blocks - hamming_distance` blocks are equal in similar texts.
     Samples that agree in any combination of this many blocks are compared, so a sample has a key of 12 bytes for each
@@ -53,4 +56,4 @@ class DocumentSimhashDeduplicator(NearHashDeduplicator):
         hashes = kernels.simhash(
             texts, tokens=self.tokenization, window=self.window_size, lowercase=self.lowercase, threads=ctx.threads
         )
-        return hashes, hashes == 0
+        return hashes, (hashes == 0) | without_text(texts)

@@ -1,6 +1,7 @@
 """Filters by a range of numbers: the operator `specified_numeric_field_filter`."""
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     """Keeps samples whose number at a field lies in a range; in a list, each number must.
 
     A string that holds a number counts as a number. Other values are not kept. Without a field all samples stay.
+    Integers of any size are compared exactly.
 
         create("specified_numeric_field_filter", field_key="n", min_value=2)([{"n": 1}, {"n": "2.5"}])  # [{"n": "2.5"}]
 
@@ -29,8 +31,9 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     """
 
     field_key: str = ""
-    min_value: float = -math.inf
-    max_value: float = math.inf
+    # Not only `float`: no float equals some integers above 2**53, such as ids and times in nanoseconds.
+    min_value: int | float = -math.inf
+    max_value: int | float = math.inf
 
     def check(self) -> None:
         check_bounds(self, "min_value", "max_value")
@@ -49,7 +52,10 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
 
     def _inside(self, values: "npt.NDArray[Any]") -> "npt.NDArray[np.bool_]":
         least, largest = self.min_value, self.max_value
-        if values.dtype.kind != "f":
+        if values.dtype.kind == "f":
+            # Floats must not be compared with the nearest float of an integer that no float equals.
+            least, largest = _float_beside(least, math.inf), _float_beside(largest, -math.inf)
+        else:
             # Integers are compared exactly.
             least = math.ceil(least) if math.isfinite(least) else least
             largest = math.floor(largest) if math.isfinite(largest) else largest
@@ -60,9 +66,25 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
         if isinstance(value, list | tuple):
             return bool(value) and all(self._holds(element) for element in value)
         if isinstance(value, str):
-            try:
-                value = float(value)
-            except ValueError:
-                return False
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        return is_number and bool(self.min_value <= value <= self.max_value)
+            value = _number_in(value)
+        if isinstance(value, np.number):
+            value = value.item()
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and self.min_value <= value <= self.max_value
+
+
+def _number_in(text: str) -> float | None:
+    """The number that a text holds: exactly, if it is an integer. None: it holds none."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return None
+
+
+def _float_beside(number: float, towards: float) -> float:
+    """The float that equals a number; if none does, the next one in a direction."""
+    try:
+        nearest = float(number)
+    except OverflowError:
+        nearest = math.inf if number > 0 else -math.inf
+    return nearest if nearest == number or (nearest > number) == (towards > 0) else math.nextafter(nearest, towards)

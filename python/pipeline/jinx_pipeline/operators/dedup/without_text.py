@@ -1,0 +1,19 @@
+"""Samples without text, which are never duplicates of one another."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+def without_text(texts: pa.Array) -> "npt.NDArray[np.bool_]":
+    """A mask of the texts that are empty or white space.
+
+    Args:
+        texts: Arrow strings without nulls, of shape (n,).
+    """
+    return pc.equal(pc.utf8_trim_whitespace(texts), "").to_numpy(zero_copy_only=False)
