@@ -36,7 +36,7 @@ REQUESTS: list[tuple[str, set[str]]] = [
     ("blur the faces of people in pictures", {"image_face_blur_mapper"}),
     ("captions that do not fit their image", {"image_text_similarity_filter"}),
     ("drop audio recordings shorter than two seconds", {"audio_duration_filter"}),
-    ("remove noisy sound recordings", {"audio_nmf_snr_filter"}),
+    ("remove noisy sound recordings", {"audio_nmf_snr_filter", "audio_snr_filter"}),
     ("keep videos between 5 and 60 seconds", {"video_duration_filter"}),
     ("cut movies into scenes", {"video_split_by_scene_mapper"}),
     ("remove videos without motion, static ones", {"video_motion_score_filter"}),

@@ -26,7 +26,13 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Client]]:
         running.clear()
 
     def start(
-        *, allow: tuple[str, ...] = (), mcp: Any = None, state: str | Path = tmp_path / "state", **limits: Any
+        *,
+        allow: tuple[str, ...] = (),
+        mcp: Any = None,
+        state: str | Path = tmp_path / "state",
+        host: str = "127.0.0.1",
+        names: tuple[str, ...] = (),
+        **limits: Any,
     ) -> Client:
         end()
         if not (tmp_path / "data").exists():
@@ -39,7 +45,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Client]]:
             allow=allow,
             limits=chosen,
         )
-        server = Server(place, TOKEN, mcp=None if mcp is None else mcp(place))
+        server = Server(place, TOKEN, host=host, names=names, mcp=None if mcp is None else mcp(place))
         running.append((server, server.start()))
         client = Client(server.url)
         client.page = server.page  # type: ignore[attr-defined]

@@ -3,6 +3,8 @@
 import itertools
 import json
 import socket
+import tracemalloc
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -11,8 +13,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 import jinx
+from jinx._view import selection
 from jinx._view.charts import bin_edges
 from jinx._view.query import Brush, Query, expression_name, quoted_string
+from jinx._view.shown import ShownDataset
 from view_data import Served
 
 
@@ -240,3 +244,44 @@ def test_a_column_as_an_arrow_stream(served: Served) -> None:
             urlopen(f"{served.url}0/columns/{name}", timeout=60)
         assert caught.value.code == status
         caught.value.close()
+
+
+@pytest.mark.parametrize("where", ["score > 0.1", "score > 0.9", "score >= 0", "score > 2"])
+def test_a_filter_in_parts_is_that_of_the_whole(served: Served, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr(selection, "_FILTERED_PART", 3_000)
+    selections = ShownDataset(jinx.open(served.path), "x").selections
+    kept, is_complete = selections.kept(Query(where))
+    assert kept is not None
+    assert is_complete
+    limit = float(where.rsplit(maxsplit=1)[-1])
+    assert kept.tolist() == expected(served, lambda s: s["score"] >= limit if ">=" in where else s["score"] > limit)
+
+
+def test_a_part_without_the_column_of_a_filter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "_FILTERED_PART", 10)
+    samples = [{"a": i} if i < 25 else {"a": i, "late": i} for i in range(40)]
+    with jinx.Writer(tmp_path / "x.jinx") as writer:
+        for sample in samples:
+            writer.write(sample)
+    selections = ShownDataset(jinx.open(tmp_path / "x.jinx"), "x").selections
+    for where, kept in {"not (late > 30)": range(31), "late > 30": range(31, 40)}.items():
+        found, _ = selections.kept(Query(where))
+        assert found is not None
+        assert set(found.tolist()) >= {i for i in kept if i >= 25}
+        whole = jinx.open(tmp_path / "x.jinx").filter(where)
+        assert [samples[i]["a"] for i in found.tolist()] == [sample["a"] for sample in whole]
+
+
+def test_selections_that_were_shown_take_little_memory(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "_LEAST_KEPT_BYTES", 0)
+    shown_dataset = ShownDataset(jinx.open(served.path), "x")
+    shown_dataset.page(Query("score > 0.5"), 0, 1)
+    tracemalloc.start()
+    try:
+        for limit in range(8):
+            shown_dataset.chart_counts(Query(f"score > 0.00{limit}"), [])
+            shown_dataset.page(Query(f"score > 0.00{limit}"), 9_000, 1)
+        shown_dataset.page(Query("", "", (), "-score"), 5_000, 1)
+        assert tracemalloc.get_traced_memory()[0] < 5 * 10_000 + 30_000
+    finally:
+        tracemalloc.stop()

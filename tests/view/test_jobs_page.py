@@ -32,6 +32,13 @@ def service(tmp_path: Path) -> Iterator[Any]:
     thread.join(60)
 
 
+# The graph stands in the middle of its frame.
+CENTERED = """() => {
+  const [graph, frame] = ["graph", "graph-frame"].map((id) => document.getElementById(id).getBoundingClientRect());
+  return Math.abs(graph.left + graph.right - frame.left - frame.right) < 4;
+}"""
+
+
 @pytest.mark.timeout(240)
 def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: Path) -> None:
     client = Client(service.url)
@@ -44,6 +51,8 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     until(page, "() => document.querySelector('#state').textContent === 'running'", seconds=120)
     until(page, "() => /\\d+ % · .* of 300 samples/.test(document.querySelector('#facts').textContent)", seconds=120)
     until(page, "() => document.querySelector('#graph').naturalWidth > 100")
+    until(page, CENTERED)
+    page.get_by_role("log").get_by_text("started").wait_for()
     assert page.get_by_role("button", name="Cancel").is_visible()
     ended = client.ended(job)
     until(page, "() => document.querySelector('#state').textContent === 'succeeded'")
@@ -51,8 +60,14 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     assert f"{kept} of 300 samples kept" in page.locator("#facts").inner_text()
     report = page.frame_locator("#report")
     report.get_by_text("samples written").wait_for()
+    report.get_by_label("The graph of the recipe").wait_for()
+    assert not page.locator("#graph").is_visible()
     assert "/tmp" not in report.locator("body").inner_text()
-    page.get_by_role("link", name="results/good.jinx").wait_for()
+    listed = page.get_by_role("link", name="results/good.jinx")
+    listed.wait_for()
+    opened = page.get_by_role("link", name="Open in the viewer")
+    assert opened.get_attribute("href") == listed.get_attribute("href")
+    assert f"{kept} of 300 samples, " in page.get_by_role("log").inner_text()
     assert page.get_by_role("button", name="Cancel").count() == 0
     # A job that fails says why, and one that is cancelled ends.
     (tmp_path / "results" / "taken.jinx").write_text("in the way")
@@ -70,6 +85,18 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     # The dataset opens in the viewer.
     page.get_by_role("link", name="results/good.jinx").click()
     until(page, "n => document.querySelector('#status .total strong')?.textContent === String(n)", kept)
+
+
+def test_a_phone_shows_a_graph_no_larger_than_it_is(browser: Any, service: Any) -> None:
+    client = Client(service.url)
+    job = client.start(recipe("good.jinx", LONG))
+    client.ended(job)
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{service.page}#{job}")
+    graph = page.frame_locator("#report").locator("svg.graph")
+    graph.wait_for()
+    assert graph.bounding_box()["width"] <= int(graph.get_attribute("width"))
+    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,20 @@ from jinx._dataset.expression import matching
 from jinx._dataset.selection import at, sort
 from jinx._view.charts import Charts
 from jinx._view.query import Brush, Query, SortKey
+from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Samples = npt.NDArray[np.uint32]
 
-# A selection of 10 million samples takes 40 MB.
-_KEPT_SELECTIONS = 3
+# Memory for selections and orders that may be asked for again: an order of all samples takes 4 bytes a sample.
+_KEPT_BYTES = 5
+_ORDER_BYTES = 4
+_LEAST_KEPT_BYTES = 8 << 20
+# An expression gives 8 bytes for each sample that it keeps; if these are many, it is asked about parts, which takes
+# twice as long.
+_FILTERED_PART = 1 << 20
 # The first block of a search gives its hits at once; later ones are larger, to use all cores.
 _FIRST_BLOCK = 1 << 14
 _LARGEST_BLOCK = 1 << 18
@@ -86,7 +93,7 @@ class Selections:
         self._dataset = dataset
         self._charts = charts
         self._lock = threading.RLock()
-        self._cache: OrderedDict[Any, Any] = OrderedDict()
+        self._cache: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
         self._search: tuple[Any, Search] | None = None
 
     def page(self, query: Query, start: int, count: int) -> tuple["list[int] | range", int, bool]:
@@ -159,13 +166,36 @@ class Selections:
         return (hits if filtered is None else filtered[hits]), is_done
 
     def _filtered(self, where: str) -> "Samples":
+        own = self._dataset._indices
+        if own is None and len(self._dataset) > _FILTERED_PART:
+            # A part in which no sample has a path, or has it with another type, says nothing about the whole.
+            with suppress(KeyError, InvalidError):
+                first = self._filtered_part(where, 0)
+                if 2 * len(first) > _FILTERED_PART:
+                    return self._filtered_in_parts(where, first)
         found = matching(self._dataset, where)._indices
         positions = np.arange(len(self._dataset)) if found is None else np.frombuffer(found, dtype="<u8")
-        own = self._dataset._indices
         if own is None:
             return positions.astype(np.uint32)
         # A condition depends on the sample alone, so that a sample shown twice is kept twice.
         return np.flatnonzero(np.isin(np.frombuffer(own, dtype="<u8"), positions)).astype(np.uint32)
+
+    def _filtered_in_parts(self, where: str, first: "Samples") -> "Samples":
+        # Pages that are never written take no memory.
+        kept = np.empty(len(self._dataset), dtype=np.uint32)
+        kept[: len(first)], count = first, len(first)
+        for start in range(_FILTERED_PART, len(self._dataset), _FILTERED_PART):
+            part = self._filtered_part(where, start)
+            kept[count : count + len(part)] = part
+            count += len(part)
+        return kept[:count]
+
+    def _filtered_part(self, where: str, start: int) -> "Samples":
+        part = self._dataset[start : start + _FILTERED_PART]
+        found = matching(part, where)._indices
+        if found is None:
+            return np.arange(start, start + len(part), dtype=np.uint32)
+        return np.frombuffer(found, dtype="<u8").astype(np.uint32)
 
     def _searching(self, query: Query, filtered: "Samples | None") -> Search:
         with self._lock:
@@ -187,15 +217,20 @@ class Selections:
             return None
         if not is_complete:
             return self._bytes(kept)
-        return self._cached(("mask", query), lambda: self._bytes(kept))
+        bits = self._cached(("mask", query), lambda: np.packbits(self._flags(kept)))
+        return np.unpackbits(bits, count=len(self._dataset)).tobytes()
 
     def _bytes(self, kept: "Samples") -> bytes:
-        mask = np.zeros(len(self._dataset), dtype=np.uint8)
-        mask[kept] = 1
-        return mask.tobytes()
+        return self._flags(kept).tobytes()
+
+    def _flags(self, kept: "Samples") -> "npt.NDArray[np.uint8]":
+        flags = np.zeros(len(self._dataset), dtype=np.uint8)
+        flags[kept] = 1
+        return flags
 
     def _sorted_page(self, query: Query, kept: "Samples | None", start: int, count: int) -> list[int]:
-        pages = self._cached(("sort", query), lambda: self._pages(query, kept))
+        samples = len(self._dataset) if kept is None else len(kept)
+        pages = self._cached(("sort", query), lambda: self._pages(query, kept), _ORDER_BYTES * samples)
         if isinstance(pages, np.ndarray):
             return pages[start : start + count].tolist()
         found = pages.page(start, count)
@@ -220,14 +255,21 @@ class Selections:
         path = parse_name(self._dataset, key.name)
         return _core.ViewNumbers.read(self._dataset, path, "length" if key.by_length else "value")
 
-    def _cached(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _cached(self, key: Any, make: Callable[[], Any], order_bytes: int = 0) -> Any:
         with self._lock:
             if key not in self._cache:
-                self._cache[key] = make()
-                if len(self._cache) > _KEPT_SELECTIONS:
-                    self._cache.popitem(last=False)
+                self._make_room(order_bytes)
+                made = make()
+                self._cache[key] = made, made.nbytes if isinstance(made, np.ndarray) else order_bytes
+                self._make_room(0, least=1)
             self._cache.move_to_end(key)
-            return self._cache[key]
+            return self._cache[key][0]
+
+    def _make_room(self, wanted: int, least: int = 0) -> None:
+        """Forget what was not asked for longest; `least`: how many are kept in any case."""
+        most = max(_LEAST_KEPT_BYTES, _KEPT_BYTES * len(self._dataset))
+        while len(self._cache) > least and sum(size for _, size in self._cache.values()) + wanted > most:
+            self._cache.popitem(last=False)
 
 
 _PLACE = "\0place"

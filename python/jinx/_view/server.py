@@ -81,9 +81,8 @@ class ViewServer:
         self._touched = time.monotonic()
         self._socket = bound(host, port)
         self.port: int = self._socket.getsockname()[1]
-        # A server that listens everywhere is addressed by the names of its machine.
-        own = machine_names() if host in _EVERYWHERE else (host,)
-        hosts = None if any_host else LOCAL_NAMES | {_in_url(name).lower() for name in (*own, *names)}
+        self._host, known = addressed(host, names)
+        hosts = None if any_host else known
         config = uvicorn.Config(
             Guard(viewer.application(), self.secret, hosts, self._touch),
             http=TimedProtocol,
@@ -100,7 +99,6 @@ class ViewServer:
             h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         self._server = uvicorn.Server(config)
-        self._host = _in_url(names[0] if names else own[0])
 
     @property
     def url(self) -> str:
@@ -175,6 +173,19 @@ def machine_names() -> tuple[str, ...]:
         found = [str(address[0]) for *_, address in socket.getaddrinfo(host, None)]
         return tuple(dict.fromkeys((host, socket.getfqdn(), *found)))
     return (host,)
+
+
+def addressed(host: str, names: Sequence[str] = ()) -> tuple[str, frozenset[str]]:
+    """How clients address a server: the host of its address, and all names that Host headers may have.
+
+    Args:
+        host: The interface that it listens on.
+        names: Other names, such as that of a proxy; the first one becomes the host.
+    """
+    # A server that listens everywhere is addressed by the names of its machine.
+    own = machine_names() if host in _EVERYWHERE else (host,)
+    known = LOCAL_NAMES | {_in_url(name).lower() for name in (*own, *names)}
+    return _in_url(names[0] if names else own[0]), known
 
 
 def _in_url(host: str) -> str:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import jinx
 from jinx_pipeline.ask.chat_model import ChatModel, ModelError
 from jinx_pipeline.ask.profile import Profile, profile_of
-from jinx_pipeline.ask.proposal import propose
+from jinx_pipeline.ask.proposal import offered_operators, propose
 from jinx_pipeline.cli.ask import ask
 from pipeline_requests import REQUESTS
 
@@ -121,6 +121,20 @@ def test_the_right_operator_is_among_the_first_three_of_a_plan_that_parses(stub,
         assert proposal.recipe.steps[0].operator.name == proposal.offered[0]
         right += bool(wanted & set(proposal.offered[:3]))
     assert right >= 34
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted"),
+    [
+        ("drop blurry images and near duplicates", ["image_sharpness_filter", "image_near_deduplicator"]),
+        ("Drop short texts, and near duplicates.", ["text_length_filter", "document_minhash_deduplicator"]),
+        ("remove emails and links", ["clean_email_mapper", "clean_links_mapper"]),
+        ("keep english; remove faces, then resize videos", ["language_id_score_filter", "image_face_count_filter"]),
+    ],
+)
+def test_each_wish_of_a_request_is_among_the_first(request_, wanted):
+    first = [one.name for one in offered_operators(request_)[:5]]
+    assert [name for name in wanted if name not in first] == [], first
 
 
 def test_mistakes_go_back_to_the_model(stub):

@@ -235,6 +235,34 @@ def test_several_plots_in_any_or_all_images():
     assert jp.create("image_subplot_filter", min_horizontal_lines=99)(samples) == samples
 
 
+def sharpness(*images: Image.Image) -> list[float]:
+    operator = jp.create("image_sharpness_filter", min_sharpness=0)
+    (made,) = operator([{"images": [encoded(image) for image in images]}], keep_stats=True)
+    return made["__dj__stats__"]["image_sharpness"]
+
+
+def test_sharpness_is_the_variance_of_the_laplacian():
+    cv2 = pytest.importorskip("cv2")
+    image = photo(90, 600).convert("L")  # more rows than are measured at a time
+    whole = cv2.Laplacian(np.asarray(image), cv2.CV_64F, ksize=1)
+    assert sharpness(image) == pytest.approx([whole[1:-1, 1:-1].var()])
+    assert sharpness(Image.new("L", (2, 50)), Image.new("RGB", (50, 50), "red")) == [0.0, 0.0]
+
+
+def test_blurry_images_are_dropped():
+    sharp = photo(120, 90)
+    values = sharpness(*(sharp.filter(ImageFilter.GaussianBlur(radius)) for radius in (0, 1, 3)))
+    assert values[0] > 2 * values[1] > 2 * values[2]
+    samples = [{"images": [encoded(sharp.filter(ImageFilter.GaussianBlur(radius)))]} for radius in (0, 3)]
+    assert jp.create("image_sharpness_filter", min_sharpness=(values[0] + values[2]) / 2)(samples) == samples[:1]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_images_of_every_kind_have_a_sharpness(name):
+    (made,) = jp.create("image_sharpness_filter", min_sharpness=0)([{"images": [KINDS[name]]}], keep_stats=True)
+    assert made["__dj__stats__"]["image_sharpness"][0] >= 0
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_images_of_every_kind_are_measured(name):
     pytest.importorskip("cv2")

@@ -172,7 +172,7 @@ def test_the_first_event_of_a_job_comes_within_a_second(serve):
     client.ended(job)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("jobs", [int(os.environ.get("JINX_JOBS", "4"))])
 def test_queued_jobs_survive_a_killed_server_and_run_once_each(tmp_path, jobs):
     made_roots(tmp_path)

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,16 @@ def test_the_unit_and_the_container_start_the_server():
     for given in (started[1].replace("\\\n", " ").split(), words[1:]):
         assert given[0] == "serve"
         assert {word for word in given if word.startswith("--")} <= options
+    extras = re.search(r"^ARG EXTRAS=(\S+)$", dockerfile, re.MULTILINE)
+    assert extras is not None
+    declared = tomllib.loads((pages.ROOT / "python/pipeline/pyproject.toml").read_text())["project"]
+    assert set(extras[1].split(",")) <= set(declared["optional-dependencies"])
+    # A private /tmp goes with the server, and its jobs do not.
+    temporary = re.search(r"^Environment=TMPDIR=/var/lib/(\S+)$", unit, re.MULTILINE)
+    kept = re.search(r"^StateDirectory=(.*)$", unit, re.MULTILINE)
+    assert temporary is not None
+    assert kept is not None
+    assert temporary[1] in kept[1].split()
     # What linters of Dockerfiles ask for: a pinned base, no root, no cache.
     assert re.search(r"^FROM python:3\.\d+-slim$", dockerfile, re.MULTILINE)
     assert re.search(r"^USER (?!root)", dockerfile, re.MULTILINE)

@@ -1,7 +1,8 @@
 """The REST interface: a session from search to result, and what it refuses."""
 
 import json
-from urllib.parse import quote
+import socket
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -53,6 +54,12 @@ def test_a_session_from_search_to_result(serve, tmp_path):
     assert [int(line[4:]) for line in rest.splitlines() if line.startswith(b"id: ")] == ids[2:]
     log = client.get(f"/jobs/{job['id']}/log")
     assert log["ended"]
+    assert [line.partition(" UTC ")[2] or line for line in log["text"].splitlines()] == [
+        "started",
+        "ended",
+        f"text_length_filter: 300 in, {ended['result']['rows_out']} out",
+        f"results/good.jinx: {ended['result']['rows_out']} of 300 samples, {log['text'].rpartition(', ')[2].strip()}",
+    ]
     assert client.get(f"/jobs/{job['id']}/log?offset={2**53}") == {"text": "", "next": log["next"], "ended": True}
     assert client.get(f"/jobs/{job['id']}/quarantine") == {"rows": [], "total": 0}
     status, headers, report = client.raw("GET", f"/v1/jobs/{job['id']}/report")
@@ -194,6 +201,26 @@ def test_requests_without_the_token_or_with_another_host_are_refused(serve):
     assert client.raw("POST", f"/{page}v1/jobs", Authorization="", Sec_Fetch_Site="cross-site")[0] == 403
     status, headers, _ = client.raw("DELETE", "/v1/jobs")
     assert (status, "GET" in headers["allow"]) == (405, True)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "::1"])
+def test_a_server_for_other_machines_tells_an_address_that_it_answers(serve, host):
+    if ":" in host and not socket.has_dualstack_ipv6():
+        pytest.skip("no IPv6")
+    client = serve(host=host)
+    where = urlsplit(client.url)
+    assert where.hostname not in {"0.0.0.0", "::"}
+    client.url = f"http://{'[::1]' if ':' in host else '127.0.0.1'}:{where.port}/v1"
+    named = where.netloc.rpartition(":")[0]
+    assert client.raw("GET", "/v1/jobs", Host=named)[0] == 200
+    assert client.raw("GET", "/v1/jobs", Host="evil.test")[0] == 400
+
+
+def test_the_name_of_a_proxy_is_in_the_addresses(serve):
+    client = serve(names=("JINX.example.org",))
+    assert urlsplit(client.url).hostname == urlsplit(client.page).hostname == "jinx.example.org"
+    client.url = f"http://127.0.0.1:{urlsplit(client.url).port}/v1"
+    assert client.raw("GET", "/v1/jobs", Host="jinx.example.org")[0] == 200
 
 
 def test_bad_bodies(serve):

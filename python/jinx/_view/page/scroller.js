@@ -22,12 +22,14 @@ export class Scroller {
     this.columns = 1;
     this.rowHeight = 1;
     this.head = 0;
+    this.viewportHeight = viewport.clientHeight;
     /** The first visible pixel, if all rows were one element. */
     this.top = 0;
     this.lastScroll = 0;
     this.lastTime = 0;
     this.speed = 0;
     this.frame = 0;
+    this.extra = 0;
     /** @type {Map<number, any>} */
     this.shown = new Map();
     /** @type {any[]} */
@@ -45,6 +47,7 @@ export class Scroller {
   end() {
     this.resizing.disconnect();
     cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.extra);
     clearTimeout(this.quiet);
     this.spacer.remove();
     this.total = 0;
@@ -63,11 +66,13 @@ export class Scroller {
   }
 
   get room() {
-    return Math.max(1, this.viewport.clientHeight - this.head);
+    return Math.max(1, this.viewportHeight - this.head);
   }
 
   resize() {
     const first = this.first();
+    // Not read while items change: that would lay out the page each time.
+    this.viewportHeight = this.viewport.clientHeight;
     const { columns, rowHeight, head = 0 } = this.list.layout(this.viewport.clientWidth);
     [this.columns, this.rowHeight, this.head] = [columns, rowHeight, head];
     this.spacer.style.height = `${this.height}px`;
@@ -161,6 +166,8 @@ export class Scroller {
       }
     }
     const offset = this.viewport.scrollTop - this.top;
+    const firstVisible = Math.floor(this.top / this.rowHeight) * this.columns;
+    const lastVisible = Math.ceil((this.top + this.room) / this.rowHeight) * this.columns;
     for (let index = start; index < stop; index++) {
       let item = this.shown.get(index);
       if (!item) {
@@ -180,7 +187,14 @@ export class Scroller {
         item.element.style.transform = place;
       }
       if (this.columns > 1) item.element.style.left = `${x * 100}%`;
-      item.show(index);
+      if (index >= firstVisible && index < lastVisible) item.show(index);
+    }
+    // What is seen comes first, also in the queue of the browser for pictures.
+    if (!this.extra) {
+      this.extra = requestAnimationFrame(() => {
+        this.extra = 0;
+        for (const [index, item] of this.shown) item.show(index);
+      });
     }
     for (const item of this.free) {
       if (!item.element.hidden) {

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 from jinx_pipeline.catalog.facts import described
@@ -15,6 +16,13 @@ _K1: Final = 1.2
 _B: Final = 0.6
 _WORD: Final = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]+")
 _MAX_QUERY: Final = 2_000
+# Requests such as "drop short texts and near duplicates" are several wishes.
+_BETWEEN_WISHES: Final = re.compile(r"[,;.]\s|\n|\b(?:and|then|but|also)\b", re.IGNORECASE)
+_MAX_WISHES: Final = 8
+# Requests to drop or keep samples, and how much more the operators count that decide about samples.
+_DECIDING: Final = frozenset({"drop", "keep", "filter", "discard", "exclude", "throw"})
+_DECIDES: Final = frozenset({"filter", "deduplicator", "selector"})
+_DECIDING_WEIGHT: Final = 1.4
 # An operator for another kind of data than the query names counts less.
 _OTHER_KIND: Final = 0.5
 _KINDS: Final = frozenset({"text", "imag", "audio", "video"})  # as stems
@@ -36,7 +44,8 @@ _SYNONYMS: Final[Mapping[str, str]] = {
     "article": "document",
     "blank": "white space",
     "bleep": "flagged",
-    "blurry": "blur",
+    "blurred": "sharpness",
+    "blurry": "sharpness",
     "boilerplate": "line shared menus notices",
     "brief": "length",
     "caption": "text similarity",
@@ -80,6 +89,7 @@ _SYNONYMS: Final[Mapping[str, str]] = {
     "passwords": "secrets redaction",
     "people": "faces",
     "photo": "image",
+    "pixels": "width height",
     "photos": "image",
     "picture": "image",
     "pictures": "image",
@@ -102,6 +112,7 @@ _SYNONYMS: Final[Mapping[str, str]] = {
     "shorter": "length duration",
     "similar": "similar nearly near",
     "size": "size",
+    "small": "width height size",
     "sound": "audio",
     "sounds": "audio",
     "speech": "audio",
@@ -144,10 +155,21 @@ def search_operators(query: str, limit: int = 12, without: Collection[str] = ())
         without: Operators that are left out.
     """
     index = _index(tuple(names()))
-    terms = Counter(_query_terms(query[:_MAX_QUERY]))
-    scores = {name: index.score(name, terms) for name in index.documents if name not in without}
-    best = sorted((name for name, score in scores.items() if score > 0), key=lambda name: (-scores[name], name))
-    return [Found(name, scores[name], described(name)) for name in best[:limit]]
+    query = query[:_MAX_QUERY]
+    wishes = [part for part in _BETWEEN_WISHES.split(query) if _query_terms(part)][:_MAX_WISHES]
+    asked = [query] if len(wishes) < 2 else [*wishes, query]  # noqa: PLR2004 - of which the first word may be for all
+    is_deciding = not _DECIDING.isdisjoint(_WORD.findall(query.lower()))
+    scores = [
+        {name: index.score(name, terms, is_deciding=is_deciding) for name in index.documents if name not in without}
+        for terms in (Counter(_query_terms(one)) for one in asked)
+    ]
+    ranked = [
+        sorted((name for name, score in one.items() if score > 0), key=lambda name: (-one[name], name))
+        for one in scores
+    ]
+    # The best for each wish come first, so that no wish hides another.
+    best = dict.fromkeys(name for rank in zip_longest(*ranked) for name in rank if name is not None)
+    return [Found(name, max(one[name] for one in scores), described(name)) for name in islice(best, limit)]
 
 
 def _query_terms(query: str) -> list[str]:
@@ -176,10 +198,11 @@ class _Index:
         self.documents = {name: _terms_of(described(name)) for name in known}
         self._lengths = {name: sum(terms.values()) for name, terms in self.documents.items()}
         self._kinds = {name: _kinds_of(described(name)["modality"]) for name in known}
+        self._decides = {name: described(name)["kind"] in _DECIDES for name in known}
         self._mean = sum(self._lengths.values()) / max(1, len(known))
         self._having = Counter(term for terms in self.documents.values() for term in terms)
 
-    def score(self, name: str, query: Mapping[str, int]) -> float:
+    def score(self, name: str, query: Mapping[str, int], *, is_deciding: bool) -> float:
         """The BM25 score of an operator."""
         terms = self.documents[name]
         norm = _K1 * (1 - _B + _B * self._lengths[name] / self._mean)
@@ -187,6 +210,7 @@ class _Index:
         score = sum(self._rarity(term) * terms[term] * (_K1 + 1) / (terms[term] + norm) for term in found)
         wanted = _KINDS.intersection(query)
         is_other = wanted and not wanted.intersection(self._kinds[name])
+        score *= _DECIDING_WEIGHT if is_deciding and self._decides[name] else 1
         return score * _OTHER_KIND if is_other else score
 
     def _rarity(self, term: str) -> float:

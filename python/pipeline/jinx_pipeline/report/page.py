@@ -76,7 +76,7 @@ svg a:hover { opacity: 0.7; }
   margin-top: 0.4rem; }
 h2 + .soft { margin-bottom: 0.7rem; }
 .picture { overflow-x: auto; } .picture svg { margin: 0 auto; width: auto; max-width: none; }
-@media (max-width: 40rem) { .picture svg { width: 40rem; height: auto; } }
+@media (max-width: 40rem) { .picture svg { max-width: 40rem; height: auto; } }
 .bad { color: var(--bad); } .heat td + td, .heat th + th { text-align: center; min-width: 4.5rem; }
 """
 

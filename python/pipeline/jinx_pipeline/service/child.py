@@ -4,15 +4,19 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jinx._sizes import counted, natural_size
 from jinx.errors import JinxError
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.recipe.read import read_recipe, recipe_of
 from jinx_pipeline.report.page import run_page
+from jinx_pipeline.report.run_result import RunResult
 from jinx_pipeline.run import Run
 from jinx_pipeline.runlog.work_dir import publish_text
 from jinx_pipeline.trial import run_trial, without_places
@@ -46,21 +50,39 @@ def _trial(limit: int, examples: int) -> int:
 
 def _job(directory: Path) -> int:
     publish_text(directory / "pid", str(os.getpid()))
+    _log("started")
     try:
         recipe = read_recipe(directory / "recipe.json")
         run = Run(recipe, progress="plain")
         result = run()
+        _log("ended", _result_lines(result))
         publish_text(directory / "report.html", run_page(run.recipe, result))
         publish_text(directory / "result.json", json.dumps(result.to_dict(), default=str))
         end: dict[str, Any] = {"ok": result.ok, "error": None if result.ok else "too many rows failed"}
     except KeyboardInterrupt:
-        sys.stderr.write("stopped\n")
+        _log("stopped")
         return 130
     except _EXPECTED as error:
-        sys.stderr.write(f"{_message(error)}\n")
+        _log("failed", [_message(error)])
         end = {"ok": False, "error": _message(error)}
     publish_text(directory / "exit.json", json.dumps(end))
     return 0 if end["ok"] else 1
+
+
+def _log(what: str, lines: Iterable[str] = ()) -> None:
+    """Write to the log of the job, which is its standard error, when something happens."""
+    now = datetime.now(UTC).isoformat(" ", "seconds").removesuffix("+00:00")
+    sys.stderr.write("".join(f"{line}\n" for line in [f"{now} UTC {what}", *lines]))
+    sys.stderr.flush()
+
+
+def _result_lines(result: RunResult) -> Iterator[str]:
+    """What a run has done, line by line."""
+    for totals in result.operators:
+        failed = f", {totals.bad_rows:,} failed" if totals.bad_rows else ""
+        yield f"{totals.operator}: {totals.rows_in:,} in, {totals.rows_out:,} out{failed}"
+    for output in result.outputs:
+        yield f"{output.path}: {output.rows:,} of {counted(result.rows_in, 'sample')}, {natural_size(output.bytes)}"
 
 
 def _message(error: BaseException) -> str:

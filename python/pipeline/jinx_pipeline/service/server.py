@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from jinx._view.guard import MAX_REQUESTS, App
-from jinx._view.server import LOCAL, LOCAL_NAMES, MAX_HEAD_BYTES, TimedProtocol, bound, serve_in_thread
+from jinx._view.server import LOCAL, MAX_HEAD_BYTES, TimedProtocol, addressed, bound, serve_in_thread
 from jinx._view.token import secret_path
 from jinx_pipeline.service.app import MCP_PATH, Service, ServiceGuard, with_mcp
 from jinx_pipeline.service.workplace import Workplace
@@ -40,14 +40,14 @@ class Server:
         names: tuple[str, ...] = (),
         mcp: "MCPServer | None" = None,
     ) -> None:
-        self._place, self._token, self._host = place, token, host
+        self._place, self._token = place, token
+        self._host, hosts = addressed(host, names)
         self._service = Service(place)
         app: App = self._service.application()
         if mcp is not None:
             app = with_mcp(app, _mcp_application(mcp))
         self._socket: socket.socket = bound(host, port)
         self.port: int = self._socket.getsockname()[1]
-        hosts = LOCAL_NAMES | {host, *(name.lower() for name in names)}
         config = uvicorn.Config(
             ServiceGuard(app, token, hosts),
             http=TimedProtocol,

@@ -12,6 +12,7 @@ from jinx_pipeline.operators.api.filter import Stats
 from jinx_pipeline.operators.api.media_filter import MediaFilter
 from jinx_pipeline.operators.api.parameters import Range, Share
 from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.image.brightness import deep_brightness, on_white
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media
 
@@ -147,12 +148,6 @@ def _evenness(values: Any, least_mean: float) -> float:
 
 def _grey(cv2: Any, image: Any) -> Any:
     """The brightness, 8 bits; transparent parts are white."""
-    if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
-        white = image.convert("RGBA")
-        image = image.convert("RGB")
-        image.paste((255, 255, 255), mask=white.getchannel("A").point(lambda alpha: 255 - alpha))
-    if image.mode.startswith(("I", "F")):
-        pixels = np.asarray(image, dtype=np.float64)
-        span = float(np.ptp(pixels))
-        return np.rint((pixels - pixels.min()) * (255 / span if span else 0)).astype(np.uint8)
-    return cv2.cvtColor(np.asarray(image.convert("RGB")), cv2.COLOR_RGB2GRAY)
+    image = on_white(image)
+    deep = deep_brightness(image)
+    return cv2.cvtColor(np.asarray(image.convert("RGB")), cv2.COLOR_RGB2GRAY) if deep is None else deep

@@ -51,6 +51,13 @@ function share(job) {
 
 const count = new Intl.NumberFormat("en-US").format;
 
+/** The address of a dataset in the viewer. @param {string} name */
+function viewAddress(name) {
+  const bytes = new TextEncoder().encode(name);
+  const key = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return `view/${key}/`;
+}
+
 /** What a job has done, and how long it took. @param {any} job */
 function words(job) {
   const parts = [];
@@ -68,9 +75,12 @@ function words(job) {
 
 /** @param {number} seconds */
 function duration(seconds) {
-  if (seconds < 60) return `${Math.max(0, seconds).toFixed(1)} s`;
+  // A line does not break between a number and its unit.
+  if (seconds < 60) return `${Math.max(0, seconds).toFixed(1)}\u00a0s`;
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60
+    ? `${minutes}\u00a0min ${Math.floor(seconds % 60)}\u00a0s`
+    : `${Math.floor(minutes / 60)}\u00a0h ${minutes % 60}\u00a0min`;
 }
 
 async function look() {
@@ -122,11 +132,17 @@ async function show(job) {
   const links = [];
   if (job.state === "succeeded" || (job.state === "failed" && job.result)) {
     const address = `v1/jobs/${encodeURIComponent(job.id)}/report`;
+    for (const { path } of job.result.outputs) {
+      const isOne = job.result.outputs.length === 1;
+      links.push(made("a", isOne ? "Open in the viewer" : `Open ${path}`, { href: viewAddress(path) }));
+    }
     links.push(made("a", "Report", { href: address, target: "_blank" }));
     const report = /** @type {HTMLIFrameElement} */ (element("report"));
     if (report.getAttribute("src") !== address) report.src = address;
     element("report-part").hidden = false;
   } else element("report-part").hidden = true;
+  // A report has the graph, with what each operator did.
+  element("plan-part").hidden = !element("report-part").hidden;
   if (!ENDED.has(job.state)) {
     const cancel = made("button", "Cancel", { type: "button", class: "button" });
     cancel.addEventListener("click", () =>
@@ -147,6 +163,7 @@ async function readLog(id) {
     if (id !== chosen) return;
     if (text) {
       const log = element("log");
+      element("log-part").hidden = false;
       const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
       log.append(text);
       if (isAtEnd) log.scrollTop = log.scrollHeight;
@@ -163,6 +180,7 @@ async function choose(id) {
   logOffset = 0;
   location.hash = encodeURIComponent(id);
   element("log").textContent = "";
+  element("log-part").hidden = true;
   events?.close();
   const job = await ask(`v1/jobs/${encodeURIComponent(id)}`);
   /** @type {HTMLImageElement} */ (element("graph")).src = `v1/plans/${encodeURIComponent(job.plan)}/graph`;
@@ -179,10 +197,8 @@ async function listDatasets() {
   const { datasets } = await ask("v1/datasets");
   element("datasets").replaceChildren(
     ...datasets.map((/** @type {string} */ name) => {
-      const bytes = new TextEncoder().encode(name);
-      const key = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
       const item = document.createElement("li");
-      item.append(made("a", name, { href: `view/${key}/` }));
+      item.append(made("a", name, { href: viewAddress(name) }));
       return item;
     }),
   );
