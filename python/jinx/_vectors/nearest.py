@@ -1,24 +1,24 @@
-"""`Dataset.nearest`: the vectors of a column that are nearest to a query, by comparing all of them."""
+"""`Dataset.nearest`: the vectors of a column that are nearest to a query, by comparing all of them or by an index."""
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinx._core import Reader
 from jinx._dataset.columns import column, parse_name, typed_array
 from jinx._dataset.selection import keep
+from jinx._vectors.exact import Metric, exact_scores
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Metric = Literal["cosine", "dot", "l2"]
 METRICS = ("cosine", "dot", "l2")
 # Memory of a block of vectors as float32, and of its scores.
 _BLOCK_BYTES = 32 << 20
 # Products of longer vectors may be too large for float32.
-_LARGEST = 1e18
+LARGEST = 1e18
 # As many vectors are worth a task of a thread.
 _TASK_BYTES = 1 << 20
 # More candidates than so many times `k` are reduced before their scores are computed again.
@@ -37,7 +37,17 @@ class Nearest(NamedTuple):
     scores: "npt.NDArray[np.float64]"
 
 
-def nearest(dataset: Reader, query: Any, name: str, *, k: int, metric: Metric, where: Any = None) -> Nearest:
+def nearest(
+    dataset: Reader,
+    query: Any,
+    name: str,
+    *,
+    k: int,
+    metric: Metric,
+    where: Any = None,
+    index: Any = None,
+    probes: int | None = None,
+) -> Nearest:
     """See `Dataset.nearest`."""
     import numpy as np
 
@@ -51,16 +61,43 @@ def nearest(dataset: Reader, query: Any, name: str, *, k: int, metric: Metric, w
         raise ValueError(f"a query of shape {np.shape(query)} for vectors of {vectors.width} numbers in {name!r}")
     if not np.isfinite(queries).all():
         raise ValueError("a query with numbers that are not finite is near to nothing")
+    if probes is not None and (probes < 1 or not index):
+        raise ValueError(f"probes is {probes}; it is the number of lists to search, at least one, with index=")
     chosen = None if where is None else chosen_by(dataset, where)
+    found = None
+    # Numbers beyond float32 are in no index.
+    if index and float(np.abs(queries).max(initial=0)) < LARGEST:
+        from jinx._vectors.index_use import by_index, index_for
+
+        found = by_index(index_for(dataset, name, metric, index), vectors, queries, k=k, chosen=chosen, probes=probes)
+    if found is None:
+        found = search(vectors, queries, metric, k, chosen)
+    count = min((len(positions) for positions, _ in found), default=0)
+    if not found:
+        return Nearest(np.empty((0, k), np.int64), np.empty((0, k)))
+    positions = np.stack([one[:count] for one, _ in found])
+    scores = np.stack([one[:count] for _, one in found]) * (-1 if metric == "l2" else 1)
+    return Nearest(positions[0], scores[0]) if np.ndim(query) == 1 else Nearest(positions, scores)
+
+
+def search(vectors: "Vectors", queries: Any, metric: str, k: int, chosen: Any = None) -> list[tuple[Any, Any]]:
+    """Positions in the view and scores of the nearest vectors of each query, by comparing all.
+
+    Args:
+        vectors: The column.
+        queries: float64 of shape (queries, width).
+        metric: How to compare.
+        k: How many.
+        chosen: Positions in the view to search among; None for all.
+    """
+    import numpy as np
+
     best = [_Best(k) for _ in queries]
-    search = _Search(vectors, queries, metric, best)
+    compare = _Search(vectors, queries, metric, best)
     with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are compared as float64
         for positions, rough, squares in vectors.blocks(chosen, len(queries)):
-            search.add(positions, rough, squares)
-    count = min(len(one.positions) for one in best)
-    positions = np.stack([one.positions[:count] for one in best])
-    scores = np.stack([one.scores[:count] for one in best]) * (-1 if metric == "l2" else 1)
-    return Nearest(positions[0], scores[0]) if np.ndim(query) == 1 else Nearest(positions, scores)
+            compare.add(positions, rough, squares)
+    return [(one.positions, one.scores) for one in best]
 
 
 def chosen_by(dataset: Reader, where: Any) -> "npt.NDArray[np.int64]":
@@ -96,12 +133,17 @@ class Vectors:
     """
 
     def __init__(self, array: Any, rows: Any, present: Any) -> None:
-        self._array, self._rows, self._present = array, rows, present
+        self.array, self._rows, self.present = array, rows, present
         self.width: int = array.shape[1]
 
     @classmethod
-    def of(cls, dataset: Reader, name: str) -> "Vectors":
+    def of(cls, dataset: Reader, name: str, *, only_typed: bool = False) -> "Vectors":
         """The column.
+
+        Args:
+            dataset: The view.
+            name: The column.
+            only_typed: Refuse vectors that are no typed column of a file, or added to one in memory.
 
         Raises:
             TypeError: The column does not hold vectors of one length.
@@ -109,6 +151,11 @@ class Vectors:
         import numpy as np
 
         stored = typed_array(dataset, parse_name(dataset, name))
+        if stored is None and only_typed:
+            raise TypeError(
+                f"the vectors in {name!r} are not stored as one array, which an index needs; add them as an array: "
+                f"ds.with_columns({{{name!r}: array}}).save(...)"
+            )
         if stored is None:
             values: Any = column(dataset, name)
             present = np.array([value is not None for value in values])
@@ -124,11 +171,33 @@ class Vectors:
         return cls(array, rows, present)
 
     def __len__(self) -> int:
-        return len(self._array) if self._rows is None else len(self._rows)
+        return len(self.array) if self._rows is None else len(self._rows)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the numbers."""
+        return self.array.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a number."""
+        return self.array.dtype.itemsize
+
+    def present_rows(self) -> Any:
+        """The positions of the vectors that are not missing."""
+        import numpy as np
+
+        return np.arange(len(self)) if self.present is None else np.flatnonzero(self.present)
+
+    def rows_of(self, chosen: Any) -> Any:
+        """The rows of the array at positions in the view (None: all); None for all rows in their order."""
+        if chosen is None:
+            return self._rows
+        return chosen if self._rows is None else self._rows[chosen]
 
     def at(self, positions: Any) -> Any:
         """The vectors at positions in the view."""
-        return self._array[positions if self._rows is None else self._rows[positions]]
+        return self.array[positions if self._rows is None else self._rows[positions]]
 
     def blocks(self, chosen: Any = None, queries: int = 1) -> Iterator[tuple[Any, Any, Any]]:
         """Positions in the view, their vectors as float32, and the squares of their lengths as float64.
@@ -148,8 +217,8 @@ class Vectors:
             for start in range(0, count, size):
                 stop = min(start + size, count)
                 positions = np.arange(start, stop) if chosen is None else chosen[start:stop]
-                if self._present is not None:
-                    positions = positions[self._present[positions]]
+                if self.present is not None:
+                    positions = positions[self.present[positions]]
                 if not len(positions):
                     continue
                 rough, squares = self._rough(positions, threads)
@@ -174,7 +243,7 @@ class Vectors:
         def convert_part(start: int) -> None:
             part = slice(start, min(start + size, len(positions)))
             if is_near:
-                block = self._array[positions[0] + part.start : positions[0] + part.stop]
+                block = self.array[positions[0] + part.start : positions[0] + part.stop]
             else:
                 block = self.at(positions[part])
             rough[part] = block
@@ -220,11 +289,11 @@ class _Search:
     so that neither the order nor ties depend on how the product was divided.
     """
 
-    def __init__(self, vectors: Vectors, queries: Any, metric: Metric, best: list[_Best]) -> None:
+    def __init__(self, vectors: Vectors, queries: Any, metric: str, best: list[_Best]) -> None:
         import numpy as np
 
         self._vectors, self._queries, self._best = vectors, queries, best
-        self._metric: Metric = metric
+        self._metric = metric
         self._lengths = np.linalg.norm(queries, axis=1)
         # Directions for the cosine, so that products need no division by the lengths of queries.
         scale = np.where(self._lengths > 0, self._lengths, 1)[:, None] if metric == "cosine" else 1
@@ -238,7 +307,7 @@ class _Search:
 
         norms = np.sqrt(squares)
         longest = float(norms.max())
-        if not longest * max(float(self._lengths.max()), 1.0) < _LARGEST:
+        if not longest * max(float(self._lengths.max()), 1.0) < LARGEST:
             self._add_all(positions)
             return
         scores = self._rough @ rough.T
@@ -273,18 +342,3 @@ class _Search:
     def _add(self, i: int, positions: Any) -> None:
         vectors = self._vectors.at(positions)
         self._best[i].add(positions, exact_scores(vectors, self._queries[i], self._metric))
-
-
-def exact_scores(vectors: Any, query: Any, metric: Metric) -> Any:
-    """The scores of vectors in float64; for `l2` the negative distances. Equal vectors have equal scores."""
-    import numpy as np
-
-    vectors = vectors.astype(np.float64)
-    if metric == "l2":
-        difference = vectors - query
-        return -np.sqrt((difference * difference).sum(axis=1))
-    scores = (vectors * query).sum(axis=1)
-    if metric == "cosine":
-        lengths = np.sqrt((vectors * vectors).sum(axis=1)) * np.sqrt((query * query).sum())
-        scores = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
-    return scores
