@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import jinx
-from jinx._vectors import nearest as module
+from jinx._vectors import vectors as module
+from jinx._vectors.scores import exact_scores
 
 COUNT, WIDTH = 300, 12
 
@@ -30,7 +31,7 @@ def saved(base: jinx.Dataset, path: Path, array: object) -> jinx.Dataset:
 
 
 def expected(array: np.ndarray, query: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    scores = module.exact_scores(array, query, metric)
+    scores = exact_scores(array, query, metric)
     order = np.lexsort((np.arange(len(array)), -scores))
     return order, scores[order] * (-1 if metric == "l2" else 1)
 

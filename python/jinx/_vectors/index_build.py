@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from jinx._atomic_write import published
 from jinx._core import Reader
 from jinx._outputs import refuse_existing, refuse_input, writable_name
-from jinx._vectors.index_file import METRICS, Block, Facts, IndexFile, IndexWriter, Lists
+from jinx._vectors.exact_search import LARGEST, search
+from jinx._vectors.index_file import Block, Facts, IndexFile, IndexWriter, Lists
 from jinx._vectors.index_search import IndexSearch
 from jinx._vectors.index_source import default_path, digest_of, view_id
 from jinx._vectors.kmeans import centres_of, penalties
-from jinx._vectors.nearest import LARGEST, Vectors, search
+from jinx._vectors.scores import METRICS
+from jinx._vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     import numpy as np

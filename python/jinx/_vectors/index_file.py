@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinx import _core
+from jinx._vectors.scores import METRICS
 from jinx.errors import CorruptFileError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 SUFFIX = ".ivf"
-METRICS = ("cosine", "dot", "l2")
 _KIND, _MAGIC = b"JINXIVF", b"JINXIVF1"
 _HEAD = struct.Struct("<8sQQ32s8x")
 _LENGTH = struct.Struct("<Q")

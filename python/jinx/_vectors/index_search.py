@@ -4,8 +4,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from jinx._vectors.exact import exact_scores
 from jinx._vectors.index_file import IndexFile
+from jinx._vectors.scores import exact_scores
 
 if TYPE_CHECKING:
     import numpy as np

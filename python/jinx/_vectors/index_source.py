@@ -2,16 +2,14 @@
 
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinx import _core
 from jinx._core import Reader
 from jinx._urls import is_url
 from jinx._vectors.index_file import SUFFIX, IndexFile
+from jinx._vectors.vectors import Vectors
 from jinx.errors import MismatchError
-
-if TYPE_CHECKING:
-    from jinx._vectors.nearest import Vectors
 
 _BLOCK_BYTES = 64 << 20
 _AGAIN = "make it again: make_vector_index (jinx vector-index)"
@@ -65,7 +63,7 @@ def view_id(dataset: Reader) -> str:
     return _core.hash_bytes("".join(id_ for _, id_ in shards).encode()) if shards else ""
 
 
-def digest_of(vectors: "Vectors") -> str:
+def digest_of(vectors: Vectors) -> str:
     """A hash of all vectors of a column, of their type, and of which are missing."""
     import numpy as np
 
@@ -84,8 +82,6 @@ def require_same(index: IndexFile, dataset: Reader, name: str, metric: str) -> N
     Raises:
         MismatchError: It is one.
     """
-    from jinx._vectors.nearest import Vectors
-
     facts, path = index.facts, index.path
     if facts.column != name:
         raise MismatchError(f"{path}: this index is of the column {facts.column!r}, not of {name!r}")

@@ -9,7 +9,7 @@ from jinx._vectors.index_source import default_path, opened, require_same
 
 if TYPE_CHECKING:
     from jinx._vectors.index_file import IndexFile
-    from jinx._vectors.nearest import Vectors
+    from jinx._vectors.vectors import Vectors
 
 # Reading a vector where it lies takes so many times as long as its code in a list.
 _SLOWER = 4

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 Metric = Literal["cosine", "dot", "l2"]
+METRICS = ("cosine", "dot", "l2")
 
 
 def exact_scores(vectors: Any, query: Any, metric: str) -> Any:
