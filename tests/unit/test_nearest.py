@@ -95,6 +95,18 @@ def test_numbers_beyond_float32(base, tmp_path):
     assert saved(base, tmp_path / "v.jinx", array).nearest([1, 0], "emb", k=1).positions.tolist() == [7]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_directions_of_tiny_vectors(base, vectors, tmp_path, dtype):
+    array = vectors.astype(dtype)
+    array[::3] *= 1e-30
+    view = saved(base, tmp_path / "v.jinx", array)
+    for query in (3, 4):
+        positions, scores = expected(array, vectors[query], "cosine")
+        found = view.nearest(vectors[query], "emb", k=7)
+        assert found.positions.tolist() == positions[:7].tolist()
+        assert found.scores.tolist() == scores[:7].tolist()
+
+
 def test_lists_and_columns_in_memory(base, vectors):
     for column in (vectors.tolist(), list(vectors), vectors):
         view = base.with_columns({"emb": column})

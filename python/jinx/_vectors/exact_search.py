@@ -7,6 +7,8 @@ from jinx._vectors.vectors import Vectors
 
 # Products of longer vectors may be too large for float32.
 LARGEST = 1e18
+# Squares of the numbers of shorter vectors may be too small for float32.
+_SMALLEST = 1e-15
 # More candidates than so many times `k` are reduced before their scores are computed again.
 _FEW = 4
 
@@ -83,6 +85,15 @@ class _Search:
         if not longest * max(float(self._lengths.max()), 1.0) < LARGEST:
             self._add_all(positions)
             return
+        if self._metric == "cosine" and float(norms.min()) < _SMALLEST:
+            # float32 cannot tell their directions.
+            tiny = np.flatnonzero(norms < _SMALLEST)
+            tiny = tiny[self._vectors.at(positions[tiny]).any(axis=1)]
+            self._add_all(positions[tiny])
+            others = np.setdiff1d(np.arange(len(positions)), tiny)
+            positions, rough, norms = positions[others], rough[others], norms[others]
+            if not len(positions):
+                return
         scores = self._rough @ rough.T
         if self._metric == "cosine":
             scores *= (1 / np.where(norms > 0, norms, 1)).astype(np.float32)

@@ -58,37 +58,33 @@ class IndexSearch:
         scale = np.where(lengths > 0, lengths, 1) if self._metric == "cosine" else 1
         rough = (queries / scale).astype(np.float32)
         near = rough @ self._index.centres.T - self._penalties
-        # The nearest first, and equally near ones by number.
-        order = np.argsort(-near, axis=1, kind="stable")
         found: list[tuple[Any, Any]] = [(np.empty(0, np.int64), np.empty(0))] * len(queries)
-        lacking, done, probes = np.arange(len(queries)), 0, min(probes, self._index.lists)
+        lacking, probes = np.arange(len(queries)), min(probes, self._index.lists)
         while len(lacking):
-            more = self._candidates(rough, lacking, order[:, done:probes], k)
+            more = self._candidates(rough[lacking], _nearest_lists(near[lacking], probes), k)
             for i, (rows, _) in zip(lacking.tolist(), more, strict=True):
-                scores = exact_scores(self._array[rows], queries[i], self._metric)
-                before, scores_before = found[i]
-                found[i] = _best(np.concatenate([before, rows]), np.concatenate([scores_before, scores]), k)
+                found[i] = _best(rows, exact_scores(self._array[rows], queries[i], self._metric), k)
             if probes == self._index.lists:
                 break
             lacking = np.array([i for i in lacking.tolist() if len(found[i][0]) < k], dtype=np.int64)
-            done, probes = probes, min(2 * probes, self._index.lists)
+            probes = min(2 * probes, self._index.lists)
         return found
 
-    def _candidates(self, rough: Any, chosen: Any, lists: Any, k: int) -> list[tuple[Any, Any]]:
-        """For each chosen query, the rows in its lists with the best rough scores, ascending, and these scores."""
+    def _candidates(self, rough: Any, lists: Any, k: int) -> list[tuple[Any, Any]]:
+        """For each query, the rows in its lists with the best rough scores, ascending, and these scores."""
         import numpy as np
 
-        numbers, askers = lists[chosen].ravel(), np.repeat(np.arange(len(chosen)), lists.shape[1])
+        numbers, askers = lists.ravel(), np.repeat(np.arange(len(rough)), lists.shape[1])
         order = np.argsort(numbers, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
         pool = max(_POOL * k, k + _POOL_LEAST)
 
         def search(group: Any) -> list[tuple[int, Any, Any]]:
             number, who = int(numbers[group[0]]), askers[group]
-            return self._in_list(number, rough[chosen[who]], who.tolist(), pool)
+            return self._in_list(number, rough[who], who.tolist(), pool)
 
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        parts: list[list[tuple[Any, Any]]] = [[] for _ in range(len(chosen))]
+        parts: list[list[tuple[Any, Any]]] = [[] for _ in range(len(rough))]
         with ThreadPoolExecutor(cores) as threads:
             for answers in threads.map(search, groups):
                 for who, rows, scores in answers:
@@ -123,6 +119,15 @@ class IndexSearch:
         rows, scores = _top(rows, scores, pool)
         order = np.argsort(rows)
         return rows[order], scores[order]
+
+
+def _nearest_lists(near: Any, count: int) -> Any:
+    """The numbers of the lists that are nearest to each query, of shape (queries, count), in any order."""
+    import numpy as np
+
+    if count == near.shape[1]:
+        return np.broadcast_to(np.arange(count), near.shape)
+    return np.argpartition(-near, count - 1, axis=1)[:, :count]
 
 
 def _top(rows: Any, scores: Any, count: int) -> tuple[Any, Any]:
