@@ -102,7 +102,7 @@ def _with_typed_stats(view: "jinx.Dataset", paths: Sequence[str]) -> "jinx.Datas
     for path in paths:
         values = view.column(path)
         if isinstance(values, list) and all(value is None for value in values):
-            values = np.ma.masked_all(len(view), np.int8)
+            values = np.ma.MaskedArray(np.zeros(len(view), np.int8), mask=True)
         if isinstance(values, np.ndarray):
             typed[path] = values
     names = frozenset(path.removeprefix(f"{STATS}.") for path in typed)
