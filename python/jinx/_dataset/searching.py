@@ -72,7 +72,7 @@ class Searching(RemoteReading):
 
         Worth it from millions of vectors on. K-means divides the vectors into lists, and a search looks at the lists
         whose centres are nearest to the query. The file has one byte for each number and 16 for each vector. When it
-        is made, 100 vectors of the column are searched for with it and without it, which tells its recall. The same
+        is made, 400 vectors of the column are searched for with it and without it, which tells its recall. The same
         arguments give the same file on the same machine.
 
         Args:

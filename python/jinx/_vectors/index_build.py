@@ -25,7 +25,7 @@ _TRAINED = 64
 # Memory of the vectors that are in the order of the lists at a time.
 _GROUP_BYTES = 512 << 20
 _ENOUGH = 0.999
-_K, _QUERIES = 10, 100
+_K, _QUERIES = 10, 400
 _CODE = 127
 
 
@@ -197,7 +197,7 @@ def _with_recall(index: IndexFile, vectors: Vectors, order: Any, target: float) 
     random = np.random.Generator(np.random.PCG64(facts.seed))
     asked = np.sort(order[random.permutation(len(order))[:_QUERIES]])
     queries, k = vectors.at(asked).astype(np.float64), min(_K, len(order) - 1)
-    recalls = dict[int, float]()
+    recalls, enough = dict[int, float](), list[int]()
     if k:
         nearest = search(vectors, queries, facts.metric, k + 1)
         best = [_others(found, row, k) for found, row in zip(nearest, asked, strict=True)]
@@ -207,11 +207,14 @@ def _with_recall(index: IndexFile, vectors: Vectors, order: Any, target: float) 
             found = [_others(one, row, k) for one, row in zip(find(queries, k + 1, probes), asked, strict=True)]
             # Equally near vectors are as good as each other.
             hits = [int((scores >= least[-1]).sum()) for scores, least in zip(found, best, strict=True)]
-            recalls[probes] = round(sum(hits) / (k * len(asked)), 4)
-            if recalls[probes] >= max(target, _ENOUGH) or probes == index.lists:
+            shares = np.array(hits) / k
+            recalls[probes] = round(float(shares.mean()), 4)
+            # Other queries may find less: what is found differs from query to query.
+            if recalls[probes] - float(shares.std()) / len(asked) ** 0.5 >= target or probes == index.lists:
+                enough.append(probes)
+            if (enough and recalls[probes] >= _ENOUGH) or probes == index.lists:
                 break
             probes *= 2
-    enough = [probes for probes, recall in recalls.items() if recall >= target]
     default = min(enough, default=index.lists)
     return replace(facts, k=k, queries=len(asked), recalls=tuple(recalls.items()), probes=default)
 
