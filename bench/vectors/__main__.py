@@ -17,7 +17,7 @@ import jinx
 from bench import environments
 from bench.about import publish, save_directory
 from bench.campaign import commit, machine
-from bench.vectors import columns, dedup, peers, search
+from bench.vectors import columns, dedup, indexed, peers, search
 from bench.vectors.page import page
 from jinx import _core
 
@@ -60,6 +60,7 @@ def main() -> None:
             lambda: columns.run(place, given.many, given.rounds),
             lambda: search.run(place, given.vectors, given.width, given.queries, given.rounds),
             lambda: dedup.run(place / "vectors.npy", max(given.rounds // 3, 1)),
+            lambda: indexed.run(place, given.vectors, given.width, given.queries, given.rounds),
         ]
         records = [record for case in cases for record in case()]
     seconds = round(time.monotonic() - started)

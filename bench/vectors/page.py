@@ -3,7 +3,7 @@
 from typing import Any
 
 from bench.about import about_run
-from bench.vectors import columns, dedup, search
+from bench.vectors import columns, dedup, indexed, search
 from bench.views.page import Target, by_contestant, figures, judged
 
 TARGETS = (
@@ -23,7 +23,10 @@ adds it to a dataset of as many integers, and all are synced. It is read by open
 ours are compared with their checksums before. {vectors:,} random vectors of {width} float16 are written and synced,
 next to a program that only writes their bytes. Then the ten nearest of {queries} queries are searched by cosine: faiss
 has float32 vectors in memory, and ours are float16 in the page cache. The deduplication runs in a process of its own on
-the same vectors, and the products are those of k-means and of all pairs in clusters of equal size alone. The
+the same vectors, and the products are those of k-means and of all pairs in clusters of equal size alone. An index
+(IVF) is made of as many vectors around random points, one point for 200 of them, and searched with queries around the
+same points; faiss makes as many lists, has float32 vectors in memory, and searches as few lists as reach the same
+recall, while ours reads one byte for each number from the file and compares the best exactly. The
 contestants take turns, and medians count; a ratio is the median of those of the rounds."""
 
 
@@ -38,4 +41,6 @@ def page(result: dict[str, Any]) -> str:
     agreed = [record["agreement"] for record in result["records"] if "agreement" in record]
     if agreed:
         lines += ["", f"Of our nearest vectors, {agreed[-1]:.2%} are those of faiss."]
+    said = indexed.told(result["records"])
+    lines += ["", *said] if said else []
     return "\n".join(lines) + "\n"

@@ -6,9 +6,11 @@ gets the columns of the condition alone, in batches.
 """
 
 import json
+import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +22,8 @@ from bench.views.rounds import Record, Step, alternate
 
 SOURCES = ("coco/train2017", "gqa/images", "ocr_vqa/images", "textvqa/train_images")
 INDEXED = "filter by an indexed column"
+PARTS = "what a filter of JSON lines takes"
+_BUFFER = 1 << 20
 PEERS = ("DuckDB", "DuckDB, count only", "Hugging Face")
 
 
@@ -81,7 +85,39 @@ def run(place: Path, samples: int, rounds: int) -> list[Record]:
             "Hugging Face": lambda condition=condition: by_hugging_face(lines, condition),
         }
         records += alternate(case, steps, count=samples, rounds=rounds, check=True)
-    return records
+    return records + alternate(PARTS, parts(lines), count=samples, rounds=rounds)
+
+
+def parts(lines: Path) -> dict[str, Step]:
+    """What a filter of JSON lines consists of: it reads the file to find its lines, and again to look into them."""
+    dataset, condition = jinx.open(lines), next(iter(CONDITIONS.values()))
+    return {
+        "read the bytes, once": lambda: read_bytes(lines),
+        "open": lambda: _ignored(len(jinx.open(lines))),
+        "filter, when it is open": lambda: _ignored(len(dataset.filter(condition.expression))),
+    }
+
+
+def _ignored(result: int) -> None:
+    del result
+
+
+def read_bytes(path: Path) -> None:
+    """Copy all bytes of a file into memory that is used again, on all cores: what any program that reads it pays."""
+    size, cores = path.stat().st_size, len(os.sched_getaffinity(0))
+
+    def read(part: int) -> None:
+        buffer = memoryview(bytearray(_BUFFER))
+        at, stop = size * part // cores, size * (part + 1) // cores
+        while at < stop:
+            at += os.preadv(file, [buffer[: stop - at]], at)
+
+    file = os.open(path, os.O_RDONLY)
+    try:
+        with ThreadPoolExecutor(cores) as threads:
+            list(threads.map(read, range(cores)))
+    finally:
+        os.close(file)
 
 
 def indexed(place: Path, samples: int, rounds: int) -> list[Record]:

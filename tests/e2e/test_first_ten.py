@@ -50,3 +50,9 @@ def test_first_ten_commands(script, workplace):
         assert done.returncode == 0, (line, done.stderr)
         assert len(done.stdout) < 5000, line  # nothing floods the screen
         assert "Traceback" not in done.stderr
+
+
+def test_the_page_of_embeddings_has_its_commands():
+    page = (HERE.parents[1] / "docs" / "how-to" / "embeddings.md").read_text("utf-8")
+    lines = (HERE / "first_ten_embeddings.sh").read_text("utf-8").splitlines()[1:]
+    assert "\n".join(lines) in page

@@ -55,3 +55,18 @@ def test_a_filter_finds_what_numpy_finds(make, dtype, tmp_path):
         expected = np.flatnonzero(condition(values)).tolist()
         assert dataset.filter(text).column("n").tolist() == expected, text
         assert dataset[::-1].filter(text).column("n").tolist() == expected[::-1], text
+
+
+@pytest.mark.parametrize(("indexed", "found"), [(["n"], [0]), (None, [])])
+def test_numpy_scalars_in_rows(tmp_path, indexed, found):
+    """As docs/how-to/filter.md says: the index has numbers as float64, and does not know that they were float32."""
+    with jinx.Writer(tmp_path / "rows.jinx", only_indexed=indexed) as writer:
+        writer.write_many({"n": n, "q": np.float32(value)} for n, value in enumerate((0.1, 0.5)))
+    dataset = jinx.open(tmp_path / "rows.jinx")
+    assert type(dataset[0]["q"]) is np.float32
+    assert dataset.filter("q == 0.1").column("n").tolist() == found
+    assert dataset.filter("q > 0.0999 and q < 0.1001").column("n").tolist() == [0]
+    assert dataset.filter("q == 0.5").column("n").tolist() == [1]
+    assert dataset.filter("q == 0.10000000149011612").column("n").tolist() == [0]
+    typed = dataset.with_columns({"q": np.array([0.1, 0.5], np.float32)})
+    assert typed.filter("q == 0.1").column("n").tolist() == [0]

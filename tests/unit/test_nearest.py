@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import jinx
-from jinx._vectors import nearest as module
+from jinx._vectors import vectors as module
+from jinx._vectors.scores import exact_scores
 
 COUNT, WIDTH = 300, 12
 
@@ -30,7 +31,7 @@ def saved(base: jinx.Dataset, path: Path, array: object) -> jinx.Dataset:
 
 
 def expected(array: np.ndarray, query: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    scores = module.exact_scores(array, query, metric)
+    scores = exact_scores(array, query, metric)
     order = np.lexsort((np.arange(len(array)), -scores))
     return order, scores[order] * (-1 if metric == "l2" else 1)
 
@@ -92,6 +93,18 @@ def test_numbers_beyond_float32(base, tmp_path):
     array = np.full((COUNT, 2), 1e100)
     array[7] = [1e101, 0]
     assert saved(base, tmp_path / "v.jinx", array).nearest([1, 0], "emb", k=1).positions.tolist() == [7]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_directions_of_tiny_vectors(base, vectors, tmp_path, dtype):
+    array = vectors.astype(dtype)
+    array[::3] *= 1e-30
+    view = saved(base, tmp_path / "v.jinx", array)
+    for query in (3, 4):
+        positions, scores = expected(array, vectors[query], "cosine")
+        found = view.nearest(vectors[query], "emb", k=7)
+        assert found.positions.tolist() == positions[:7].tolist()
+        assert found.scores.tolist() == scores[:7].tolist()
 
 
 def test_lists_and_columns_in_memory(base, vectors):

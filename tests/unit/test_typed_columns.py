@@ -13,7 +13,7 @@ import pytest
 
 import jinx
 from jinx._reference.reader import UnsupportedError, open_pairs, parse_table
-from jinx.errors import CorruptFileError
+from jinx.errors import CorruptFileError, MismatchError
 
 COUNT = 40
 DTYPES = [
@@ -276,3 +276,24 @@ def test_damage_is_found_where_it_is(base, tmp_path):
     with pytest.raises(CorruptFileError, match="emb"):
         view.column("emb")
     assert jinx.verify(tmp_path / "view.jinx")
+
+
+def test_a_vector_of_another_length_in_one_row_stays_a_value_of_its_row(base, tmp_path):
+    vectors = [np.arange(3, dtype=np.float32) + i for i in range(COUNT)]
+    vectors[7] = np.arange(5, dtype=np.float32)
+    view = saved(base, tmp_path / "v.jinx", emb=vectors)
+    assert "own_columns" not in footer_of(tmp_path / "v.jinx")["features_required"]
+    assert [value.tolist() for value in view.column("emb")] == [value.tolist() for value in vectors]
+    with pytest.raises(TypeError, match="'emb' does not hold vectors of one length"):
+        view.nearest([1, 2, 3], "emb")
+    with pytest.raises(TypeError, match="not stored as one array"):
+        view.make_vector_index("emb")
+
+
+def test_a_base_that_changed_is_refused(base, tmp_path):
+    view = saved(base, tmp_path / "v.jinx", emb=np.eye(COUNT, dtype=np.float16), score=np.arange(COUNT))
+    view.make_vector_index("emb")
+    with jinx.Writer(tmp_path / "base.jinx", overwrite=True) as writer:
+        writer.write_many({"n": i + 1, "image": bytes([i]) * 90} for i in range(COUNT))
+    with pytest.raises(MismatchError, match=r"v\.jinx: .*base\.jinx is not the dataset"):
+        jinx.open(tmp_path / "v.jinx")

@@ -92,7 +92,7 @@ def _plan(
         print_json(stats.to_dict())
         return
     if json_path is not None:
-        from jinx._pack.atomic_write import write_json
+        from jinx._atomic_write import write_json
 
         write_json(json_path, stats.to_dict())
     for line in _facts(stats):

@@ -25,6 +25,7 @@ COMMANDS = {
     "dedup": ("jinx._cli.rewrite", "Leave out samples that are the same as earlier ones."),
     "compact": ("jinx._cli.rewrite", "Write many small files as few large ones."),
     "index": ("jinx._cli.index", "Make and change files of positions."),
+    "vector-index": ("jinx._cli.vector_index", "Make an index of a column of vectors."),
     "merge": ("jinx._cli.merge", "Merge the parts that several writers wrote into one dataset."),
     "mv": ("jinx._cli.mv_cp_rm", "Move or rename datasets, their sidecars with them."),
     "cp": ("jinx._cli.mv_cp_rm", "Copy datasets, their sidecars with them."),

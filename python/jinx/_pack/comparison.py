@@ -82,7 +82,7 @@ class PackComparison(Result):
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
         """Write all numbers as JSON, including the numbers of the picture. An existing file is replaced."""
-        from jinx._pack.atomic_write import write_json
+        from jinx._atomic_write import write_json
 
         write_json(path, self.to_dict())
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jinx._atomic_write import published
 from jinx._optional import require
-from jinx._pack.atomic_write import published
 from jinx._pack.batching_methods import batching_of
 from jinx._pack.chart_rows import rows_of
 from jinx._pack.packs import Packs

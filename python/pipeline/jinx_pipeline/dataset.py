@@ -123,6 +123,7 @@ class Dataset:
         keep_stats: bool = True,
         overwrite: bool = False,
         restart: bool = False,
+        typed_stats: bool = False,
         progress: Literal["auto", "plain", "none"] = "none",
         engine: "Ray | Literal['local', 'ray'] | None" = None,
         cluster: Cluster | None = None,
@@ -137,6 +138,8 @@ class Dataset:
             keep_stats: Keep the statistics of filters under `__dj__stats__`.
             overwrite: Replace an existing output.
             restart: Discard the work of an interrupted run.
+            typed_stats: In a view, store numeric statistics as columns `__dj__stats__.NAME` of their own, which are
+                arrays; see `Export`.
             progress: How to show progress on standard error.
             engine: Run on this machine, or on a Ray cluster: `jp.Ray(address="auto")`.
             cluster: A cluster whose workers run the operators, instead of an engine; the workers stay for the next run.
@@ -164,7 +167,7 @@ class Dataset:
         output_path = os.fsdecode(path)
         if kind is not None:
             refuse_other_name(output_path, kind)
-        export = Export(output_path, kind or kind_of(output_path), shard_size, keep_stats, overwrite)
+        export = Export(output_path, kind or kind_of(output_path), shard_size, keep_stats, overwrite, typed_stats)
         recipe = replace(self.recipe, export=export, options=replace(self.recipe.options, **_known(options)))
         result = Run(recipe, progress=progress, restart=restart, cluster=cluster)()
         if not result.ok:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import jinx_pipeline as jp
+from jinx._vectors.directions import unit
 from jinx_pipeline.operators.vector.clusters import clusters
 from jinx_pipeline.operators.vector.semantic_deduplicator import first_similar
 from jinx_pipeline.operators.vector.stored_vectors import StoredVectors
-from jinx_pipeline.operators.vector.vectors_of import unit
 
 CENTRES = np.eye(5, 16)
 

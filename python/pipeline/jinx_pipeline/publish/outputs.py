@@ -1,7 +1,7 @@
 """Writes outputs that are one file or not JINX, from all parts in the order of the input."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from jinx._dataset.added_columns import with_lengths_text
 from jinx._views.meta import COUNTED, kept_meta
 from jinx._views.save import write_rows_of
 from jinx.errors import MismatchError
-from jinx_pipeline.operators.api.sample_source import ID, ROW, without_private
+from jinx_pipeline.operators.api.sample_source import ID, ROW, STATS, without_private
 from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.recipe.model import Export
@@ -83,6 +83,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         view = view.with_columns({name: partial(_value, name) for name in shown})
     if ID in dataset.column_names and len(np.unique(rows)) < len(rows):
         view = view.with_columns({"id" if "id" not in base.column_names else "__dj__id__": dataset.column(ID)})
+    if export.typed_stats and STATS in view.column_names:
+        view = _with_typed_stats(view, [path for path in writer.get("indexed", ()) if path.startswith(f"{STATS}.")])
     # The inputs hold their own `meta`. The plan says which values the lengths were counted from; the parts do not,
     # because they also hold unchanged own columns of an input that is a view.
     planned = {name: writer["meta"][name] for name in (COUNTED, MEMBER) if name in writer["meta"]}
@@ -92,6 +94,26 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     # Parts hide a column also where only rows that were dropped later had it, which depends on blocks.
     missing = [name for name in hidden if not _has_any(base, rows, name)]
     return write_rows_of(base, rows, view, str(target), place=place, meta=meta, unhidden=[*of_base, *missing])
+
+
+def _with_typed_stats(view: "jinx.Dataset", paths: Sequence[str]) -> "jinx.Dataset":
+    """The view with a column of its own for each numeric statistic; the others stay members of `__dj__stats__`."""
+    typed = dict[str, Any]()
+    for path in paths:
+        values = view.column(path)
+        if isinstance(values, list) and all(value is None for value in values):
+            values = np.ma.MaskedArray(np.zeros(len(view), np.int8), mask=True)
+        if isinstance(values, np.ndarray):
+            typed[path] = values
+    names = frozenset(path.removeprefix(f"{STATS}.") for path in typed)
+    has_others = any(_other_stats(names, sample) for sample in view.select_columns([STATS]))
+    view = view.with_columns({STATS: partial(_other_stats, names)}) if has_others else view.drop_columns([STATS])
+    return view.with_columns(typed)
+
+
+def _other_stats(names: frozenset[str], sample: Mapping[str, Any]) -> dict[str, Any] | None:
+    stats: Mapping[str, Any] = sample.get(STATS) or {}
+    return {name: value for name, value in stats.items() if name not in names} or None
 
 
 def _is_shown(source: OpenSource, name: str) -> bool:

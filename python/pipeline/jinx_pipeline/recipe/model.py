@@ -192,6 +192,9 @@ class Export:
             blocks up to 16 MB. Not allowed for a single file.
         keep_stats: Whether the statistics of filters stay under `__dj__stats__`.
         overwrite: Replace an existing output.
+        typed_stats: In a view, store each statistic that is a number or a bool as a column `__dj__stats__.NAME` of its
+            own, an array of 8 bytes or 1 byte a sample, in place of a member of `__dj__stats__`. Columns, filters and
+            orders name both alike.
     """
 
     path: str
@@ -199,9 +202,12 @@ class Export:
     shard_size: int | str | None = None
     keep_stats: bool = True
     overwrite: bool = False
+    typed_stats: bool = False
 
     def __post_init__(self) -> None:
         _fit_fields(self)
+        if self.typed_stats and (self.kind != "view" or not self.keep_stats):
+            raise ValueError(f"{self.path}: typed_stats is for the statistics of a view: kind: view and keep_stats")
         if self.shard_size is None:
             return
         if self.kind == "view" or (self.kind == "jinx" and self.path.endswith(".jinx")):

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from jinx._vectors.directions import unit
+from jinx._vectors.kmeans import centres_of, nearest_centres
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.vector.clusters import centres_of, nearest_centres
 from jinx_pipeline.operators.vector.fitted import FittedMapper
-from jinx_pipeline.operators.vector.vectors_of import unit
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
+from jinx._vectors.directions import unit
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter, Stats
 from jinx_pipeline.operators.api.parameters import NotEmpty, ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.vector.vectors_of import unit, vectors_of
+from jinx_pipeline.operators.vector.vectors_of import vectors_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

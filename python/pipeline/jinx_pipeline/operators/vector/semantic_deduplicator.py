@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import pyarrow as pa
 
+from jinx._vectors.directions import unit
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
@@ -13,7 +14,6 @@ from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.vector.clusters import clusters, members_of
 from jinx_pipeline.operators.vector.stored_vectors import stored_signatures, vector_signatures
-from jinx_pipeline.operators.vector.vectors_of import unit
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,7 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.operators.vector.vectors_of import unit, vectors_of
+from jinx._vectors.directions import unit
+from jinx_pipeline.operators.vector.vectors_of import vectors_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

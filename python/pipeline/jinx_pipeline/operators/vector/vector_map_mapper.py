@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from jinx._vectors.directions import unit
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.vector.fitted import FittedMapper
-from jinx_pipeline.operators.vector.vectors_of import unit
 from jinx_pipeline.optional import require
 
 if TYPE_CHECKING:

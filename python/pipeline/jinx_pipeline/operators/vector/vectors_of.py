@@ -8,9 +8,6 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_HALF = 2
-_SMALL, _LARGE = 1e-12, 1e12
-
 
 def vectors_of(values: Sequence[Any], name: str) -> "tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]":
     """Vectors of shape (n, width), and a mask of the samples that have one; the others are zero.
@@ -34,20 +31,3 @@ def vectors_of(values: Sequence[Any], name: str) -> "tuple[npt.NDArray[Any], npt
         if array is not None and np.isfinite(array).all():
             vectors[row], present[row] = array, True
     return vectors, present
-
-
-def unit(vectors: "npt.NDArray[Any]") -> "npt.NDArray[np.float32]":
-    """Vectors of length 1 as float32; a vector of zeros stays."""
-    # What float32 cannot hold would have an infinite length.
-    scaled = vectors if vectors.dtype.itemsize <= _HALF else _scaled(vectors)
-    directions = scaled.astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))[:, None]
-    directions /= np.where(lengths > 0, lengths, 1)
-    return directions
-
-
-def _scaled(vectors: "npt.NDArray[Any]") -> "npt.NDArray[Any]":
-    """Vectors whose squares float32 adds up exactly enough: their largest number is about 1, unless they are 0."""
-    largest = np.maximum(vectors.max(axis=1, initial=0), -vectors.min(axis=1, initial=0))[:, None]
-    is_usual = ((largest > _SMALL) & (largest < _LARGE)) | (largest == 0)
-    return vectors if is_usual.all() else vectors / np.where(is_usual, 1, largest)

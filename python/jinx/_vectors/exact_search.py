@@ -1,0 +1,128 @@
+"""The nearest vectors by comparing all of them."""
+
+from typing import Any
+
+from jinx._vectors.scores import exact_scores
+from jinx._vectors.vectors import Vectors
+
+# Products of longer vectors may be too large for float32.
+LARGEST = 1e18
+# Squares of the numbers of shorter vectors may be too small for float32.
+_SMALLEST = 1e-15
+# More candidates than so many times `k` are reduced before their scores are computed again.
+_FEW = 4
+
+
+def search(vectors: Vectors, queries: Any, metric: str, k: int, chosen: Any = None) -> list[tuple[Any, Any]]:
+    """Positions in the view and scores of the nearest vectors of each query, by comparing all.
+
+    Args:
+        vectors: The column.
+        queries: float64 of shape (queries, width).
+        metric: How to compare.
+        k: How many.
+        chosen: Positions in the view to search among; None for all.
+    """
+    import numpy as np
+
+    best = [_Best(k) for _ in queries]
+    compare = _Search(vectors, queries, metric, best)
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are compared as float64
+        for positions, rough, squares in vectors.blocks(chosen, len(queries)):
+            compare.add(positions, rough, squares)
+    return [(one.positions, one.scores) for one in best]
+
+
+class _Best:
+    """The best samples so far for a query: the best first, and equal ones by position."""
+
+    def __init__(self, k: int) -> None:
+        import numpy as np
+
+        self.k = k
+        self.positions = np.empty(0, dtype=np.int64)
+        self.scores = np.empty(0, dtype=np.float64)
+
+    def floor(self, *, is_square: bool) -> float:
+        """The lowest score that is still among the best."""
+        if len(self.scores) < self.k:
+            return float("-inf")
+        return float(-(self.scores[-1] ** 2) if is_square else self.scores[-1])
+
+    def add(self, positions: Any, scores: Any) -> None:
+        import numpy as np
+
+        positions, scores = np.concatenate([self.positions, positions]), np.concatenate([self.scores, scores])
+        order = np.lexsort((positions, -scores))[: self.k]
+        self.positions, self.scores = positions[order], scores[order]
+
+
+class _Search:
+    """Adds what is near in each block to the best samples.
+
+    One product of matrices in float32 finds candidates. Their scores are computed again in float64, vector by vector,
+    so that neither the order nor ties depend on how the product was divided.
+    """
+
+    def __init__(self, vectors: Vectors, queries: Any, metric: str, best: list[_Best]) -> None:
+        import numpy as np
+
+        self._vectors, self._queries, self._best = vectors, queries, best
+        self._metric = metric
+        self._lengths = np.linalg.norm(queries, axis=1)
+        # Directions for the cosine, so that products need no division by the lengths of queries.
+        scale = np.where(self._lengths > 0, self._lengths, 1)[:, None] if metric == "cosine" else 1
+        self._rough = (queries / scale).astype(np.float32)
+        # More than the largest rounding error of a sum of `width` products of float32.
+        self._error = 2.0**-22 * (vectors.width + 8)
+
+    def add(self, positions: Any, rough: Any, squares: Any) -> None:
+        """Look at one block."""
+        import numpy as np
+
+        norms = np.sqrt(squares)
+        longest = float(norms.max())
+        if not longest * max(float(self._lengths.max()), 1.0) < LARGEST:
+            self._add_all(positions)
+            return
+        if self._metric == "cosine" and float(norms.min()) < _SMALLEST:
+            # float32 cannot tell their directions.
+            tiny = np.flatnonzero(norms < _SMALLEST)
+            tiny = tiny[self._vectors.at(positions[tiny]).any(axis=1)]
+            self._add_all(positions[tiny])
+            others = np.setdiff1d(np.arange(len(positions)), tiny)
+            positions, rough, norms = positions[others], rough[others], norms[others]
+            if not len(positions):
+                return
+        scores = self._rough @ rough.T
+        if self._metric == "cosine":
+            scores *= (1 / np.where(norms > 0, norms, 1)).astype(np.float32)
+            slack = np.full(len(self._best), self._error)
+        elif self._metric == "dot":
+            slack = self._error * longest * self._lengths
+        else:
+            # The negative square of the distance.
+            scores *= 2
+            scores -= squares.astype(np.float32)
+            scores -= (self._lengths**2).astype(np.float32)[:, None]
+            slack = 2 * self._error * (longest + self._lengths) ** 2
+        floors = np.array([one.floor(is_square=self._metric == "l2") for one in self._best]) - slack
+        for i, one in enumerate(self._best):
+            if len(one.scores) < one.k < scores.shape[1]:
+                floors[i] = np.partition(scores[i], -one.k)[-one.k] - 2 * slack[i]
+        found, columns = np.nonzero(scores >= floors.astype(np.float32)[:, None])
+        bounds = np.searchsorted(found, np.arange(len(self._best) + 1))
+        for i in np.flatnonzero(np.diff(bounds)).tolist():
+            near = columns[bounds[i] : bounds[i + 1]]
+            if len(near) > _FEW * self._best[i].k:
+                least = np.partition(scores[i, near], -self._best[i].k)[-self._best[i].k]
+                near = near[scores[i, near] >= least - 2 * slack[i]]
+            self._add(i, positions[near])
+
+    def _add_all(self, positions: Any) -> None:
+        for i in range(len(self._best)):
+            self._add(i, positions)
+
+    def _add(self, i: int, positions: Any) -> None:
+        vectors = self._vectors.at(positions)
+        self._best[i].add(positions, exact_scores(vectors, self._queries[i], self._metric))
