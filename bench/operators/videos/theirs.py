@@ -22,10 +22,12 @@ FILTERS = {
     "video_duration_filter": {"video_backend": "av"},
     "video_motion_score_filter": {},
 }
-# Their parameters, and the one that names a directory for what they make.
+_UNIFORM = {"frame_sampling_method": "uniform", "frame_num": 3}
+# How they are called on the page; the mapper, the parameter that names a directory for what it makes, and others.
 MAPPERS = {
-    "video_split_by_key_frame_mapper": ("save_dir", {}),
-    "video_extract_frames_mapper": ("frame_dir", {"frame_sampling_method": "uniform", "frame_num": 3}),
+    "video_split_by_key_frame_mapper": ("video_split_by_key_frame_mapper", "save_dir", {}),
+    "video_extract_frames_mapper": ("video_extract_frames_mapper", "frame_dir", {}),
+    "video_extract_frames_mapper, 3 uniform": ("video_extract_frames_mapper", "frame_dir", _UNIFORM),
 }
 ROUNDS = 10
 
@@ -76,11 +78,12 @@ def main() -> None:
         results[name] = {path.name: statistics(operator, str(path)) for path in (directory / "videos").iterdir()}
         times[name] = timed(lambda operator=operator: statistics(operator, large), 1 if "motion" in name else ROUNDS)
 
-    for name, (place, parameters) in MAPPERS.items():
+    for label, (name, place, parameters) in MAPPERS.items():
         with tempfile.TemporaryDirectory() as made:
             chosen = {**parameters, place: made, "legacy_split_by_text_token": False}
             operator = OPERATORS.modules[name](**chosen, num_proc=1)
-            times[name] = timed(lambda operator=operator: mapped(operator, large), 2 if "key_frame" in name else ROUNDS)
+            rounds = 2 if "key_frame" in name else ROUNDS
+            times[label] = timed(lambda operator=operator: mapped(operator, large), rounds)
 
     size = OPERATORS.modules["audio_size_filter"](num_proc=1)
     results["audio_size_filter"] = {

@@ -45,6 +45,7 @@ class StoredRanges:
         roots, positions, hidden = dataset._roots()
         self._hidden = frozenset([*hidden, *(dataset._decoders or {})])
         self._rows: Dataset | None = None
+        self._media: set[str] | None = None
         if len(roots) == 1 and roots[0].kind == "jinx" and not dataset._transforms:
             self._rows = dataset._derive(
                 rows=roots[0], indices=positions, columns=None, transforms=(), lazy=True, decoders=None
@@ -53,26 +54,42 @@ class StoredRanges:
             self._stops = list(accumulate(samples for samples, _ in roots[0].identities()))
             self._origin = None if positions is None else memoryview(positions).cast("Q")
 
-    def column(self, indices: Sequence[int], name: str) -> Iterator[Any | None]:
+    def column(self, indices: Sequence[int], name: str, *, exact: bool = False) -> Iterator[Any | None]:
         """The value of each sample; None if it is missing or must be read through the dataset.
 
         Ranges are not checked against the checksums of the dataset, which cover whole values.
+
+        Args:
+            indices: The samples.
+            name: The column.
+            exact: Whether the values must be those of the dataset apart from ranges in place of bytes: media that have
+                a file name are then None.
         """
-        if self._rows is None or name in self._hidden:
+        is_left = self._rows is None or name in self._hidden
+        if self._rows is None or is_left or (exact and self._has_media(name)):
             yield from [None] * len(indices)
             return
         sidecar_of = cache(_core.sidecar_of)  # reads the file's footer
         for index in indices:
             row = index if self._origin is None else self._origin[index]
             file = self._files[bisect_right(self._stops, row)]
-            yield _value(json.loads(self._rows[index].raw()), name, file, sidecar_of)
+            yield _value(json.loads(self._rows[index].raw()), name, file, sidecar_of, exact=exact)
+
+    def _has_media(self, name: str) -> bool:
+        """Whether the footers name media in a column, whose samples have dicts with bytes and a file name."""
+        if self._media is None and self._rows is not None:
+            entries = self._rows._path_stats()
+            self._media = {str(entry["path"][0]) for entry in entries if entry.get("media")}
+        return name in (self._media or ())
 
 
 class _OtherFormError(Exception):
     """A value is stored in another form than plain JSON or as it is."""
 
 
-def _value(row: dict[str, Any], name: str, file: str, sidecar_of: Callable[[str], Path | None]) -> Any | None:
+def _value(
+    row: dict[str, Any], name: str, file: str, sidecar_of: Callable[[str], Path | None], *, exact: bool
+) -> Any | None:
     if "." in name:
         return None
     keys = [key for key in (name, f"{name}.raw.bin") if key in row]
@@ -82,33 +99,33 @@ def _value(row: dict[str, Any], name: str, file: str, sidecar_of: Callable[[str]
     if sidecar is None:
         return None
     try:
-        return _ranged({keys[0]: row[keys[0]]}, str(sidecar))[name]
+        return _ranged({keys[0]: row[keys[0]]}, str(sidecar), exact=exact)[name]
     except _OtherFormError:
         return None
 
 
-def _ranged(value: Any, sidecar: str) -> Any:
+def _ranged(value: Any, sidecar: str, *, exact: bool) -> Any:
     if isinstance(value, list):
-        return [_ranged(element, sidecar) for element in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_ranged(element, sidecar, exact=exact) for element in value]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(value, dict):
         return value
     members = cast("dict[str, Any]", value)
     if set(members) == {_STORED_ELEMENT}:
-        return _range(members[_STORED_ELEMENT], sidecar)
+        return _range(members[_STORED_ELEMENT], sidecar, exact=exact)
     result: dict[str, Any] = {}
     for key, member in members.items():
         stored = _STORED.fullmatch(key)
         if stored is not None:
-            result[stored.group(1)] = _range(member, sidecar)
+            result[stored.group(1)] = _range(member, sidecar, exact=exact)
         elif "." in key:
             raise _OtherFormError
         else:
-            result[key] = _ranged(member, sidecar)
+            result[key] = _ranged(member, sidecar, exact=exact)
     return result
 
 
-def _range(pointer: Any, sidecar: str) -> StoredRange:
+def _range(pointer: Any, sidecar: str, *, exact: bool) -> StoredRange:
     place = cast("dict[str, Any]", pointer) if isinstance(pointer, dict) else {}
-    if not {"offset", "length"} <= set(place):
+    if not {"offset", "length"} <= set(place) or (exact and "path" in place):
         raise _OtherFormError
     return StoredRange(sidecar, place["offset"], place["length"])

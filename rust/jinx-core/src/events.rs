@@ -6,6 +6,7 @@
 
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::io::{Content, SourceRange};
 use crate::json::scan::Span;
 use crate::value_pool::Pooled;
 use bytes::Bytes;
@@ -79,7 +80,7 @@ pub struct StoredValue<'a> {
     pub kind: StoredKind<'a>,
     /// How `data` is compressed.
     pub codec: Option<Codec>,
-    pub data: Bytes,
+    pub data: Content,
     /// xxh3-64 of `data`, if the source has it.
     pub checksum: Option<u64>,
     /// Length without the codec.
@@ -191,6 +192,10 @@ pub trait Sink {
     fn float(&mut self, value: f64) -> Result<()>;
     fn str(&mut self, value: &str) -> Result<()>;
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()>;
+    /// Plain bytes ([`Payload::Raw`]) in a file, which a sink need not read as a whole.
+    fn range(&mut self, range: &SourceRange) -> Result<()> {
+        self.blob(Payload::Raw, Blob::shared(range.read()?))
+    }
     /// Whether the sink needs the content of plain bytes ([`Payload::Raw`]). If not, a source may pass none, without
     /// reading them.
     fn reads_bytes(&self) -> bool {
@@ -276,6 +281,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
         (**self).blob(payload, blob)
+    }
+    fn range(&mut self, range: &SourceRange) -> Result<()> {
+        (**self).range(range)
     }
     fn reads_bytes(&self) -> bool {
         (**self).reads_bytes()

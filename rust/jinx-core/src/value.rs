@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::events::{Blob, Dtype, Number, Payload, Sink};
+use crate::io::SourceRange;
 use bytes::Bytes;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub enum Value {
         media: bool,
         path: Option<String>,
     },
+    /// Plain bytes in a file; see [`TreeBuilder::with_ranges`].
+    Range(SourceRange),
     Scalar(Dtype, Number),
     List(Vec<Self>),
     /// In the order written; names are unique in a valid row.
@@ -44,6 +47,7 @@ impl Value {
                 blob.path = path.as_deref();
                 sink.blob(*payload, blob)
             }
+            Self::Range(range) => sink.range(range),
             Self::Scalar(dtype, value) => sink.scalar(*dtype, *value),
             Self::List(items) => {
                 sink.begin_list(items.len())?;
@@ -79,12 +83,18 @@ pub struct TreeBuilder {
     keys: Vec<String>,
     done: Option<Value>,
     is_without_bytes: bool,
+    keeps_ranges: bool,
 }
 
 impl TreeBuilder {
     /// Drops the content of plain bytes: a schema does not depend on it.
     pub fn without_bytes() -> Self {
         Self { is_without_bytes: true, ..Self::default() }
+    }
+
+    /// Keeps plain bytes of files as [`Value::Range`], for a target that reads them when it writes them.
+    pub fn with_ranges() -> Self {
+        Self { keeps_ranges: true, ..Self::default() }
     }
 
     /// The finished value; the builder is empty again.
@@ -138,6 +148,12 @@ impl Sink for TreeBuilder {
         let is_kept = payload != Payload::Raw || self.reads_bytes();
         let data = if is_kept { blob.into_bytes() } else { Bytes::new() };
         self.put(Value::Blob { payload, data, media, path })
+    }
+    fn range(&mut self, range: &SourceRange) -> Result<()> {
+        if self.keeps_ranges {
+            return self.put(Value::Range(range.clone()));
+        }
+        self.blob(Payload::Raw, Blob::shared(range.read()?))
     }
     fn reads_bytes(&self) -> bool {
         !self.is_without_bytes

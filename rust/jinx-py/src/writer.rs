@@ -116,7 +116,7 @@ impl Writer {
 
     fn push(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
         let here = |error: Error| to_py(&error.in_file(&self.path));
-        let mut tree = TreeBuilder::default();
+        let mut tree = TreeBuilder::with_ranges();
         let number = self.lock(py).next_number().map_err(here)?;
         let place = |error: Error| to_py(&error.in_sample(number));
         extract::emit_sample(sample, &mut tree).map_err(place)?;

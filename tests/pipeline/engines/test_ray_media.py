@@ -1,9 +1,12 @@
-"""The shipped recipes for media on Ray: the bytes of the local engine, also after an actor was killed."""
+"""The shipped recipes for media on Ray: the bytes of the local engine, also after an actor or the driver was killed."""
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +63,39 @@ def test_ray_gives_the_bytes_of_the_local_engine(tmp_path, monkeypatch, name):
         killer.join(10)
     assert killed
     assert digest(cluster / "out.jinx") == digest(local / "out.jinx")
+
+
+def driver_of(folder: Path, address: str) -> subprocess.Popen[bytes]:
+    """A driver in a process of its own, whose workers are on the cluster."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(jp.__file__).parents[1]), "RAY_ADDRESS": address}
+    words = [sys.executable, "-m", "jinx_pipeline", "run", "recipe.yaml", "--engine", "ray", "--workers", "2"]
+    return subprocess.Popen(
+        [*words, "--progress", "none"], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+@pytest.mark.parametrize("name", ["audio-speech", "general-video"])
+def test_a_killed_driver_is_resumed_with_the_same_bytes(tmp_path, monkeypatch, name):
+    local, cluster = tmp_path / "local", tmp_path / "ray"
+    local.mkdir()
+    cluster.mkdir()
+    write_job(local, name)
+    for file in local.iterdir():
+        (cluster / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(local)
+    jp.Run(read_recipe("recipe.yaml", workers=1))()
+    address, log = ray.get_runtime_context().gcs_address, log_of(cluster / "out.jinx.work")
+    killed = 0
+    for _ in range(2):
+        driver, seen = driver_of(cluster, address), lines_of(log)
+        while driver.poll() is None and lines_of(log) <= max(seen, 2):
+            time.sleep(0.01)
+        killed += driver.poll() is None
+        driver.kill()
+        driver.communicate()
+    assert killed
+    driver = driver_of(cluster, address)
+    said = driver.communicate()[0]
+    assert driver.returncode == 0, said.decode()
+    assert digest(cluster / "out.jinx") == digest(local / "out.jinx")
+    assert sorted(path.name for path in cluster.iterdir()) == sorted(path.name for path in local.iterdir())

@@ -1,14 +1,17 @@
 """Replaces media in samples, at all places where `MediaList` finds them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinx_pipeline.sample.media import PARTS
 from jinx_pipeline.sample.paths import Steps, find, replaced
 from jinx_pipeline.sample.roles import Role
 
+if TYPE_CHECKING:
+    from jinx._dataset.stored_ranges import StoredRange
 
-def with_media(value: Any, steps: Steps, role: Role, changes: "Iterator[bytes | str | None]") -> Any:
+
+def with_media(value: Any, steps: Steps, role: Role, changes: "Iterator[bytes | str | StoredRange | None]") -> Any:
     """A copy of `value` with its media replaced by those of `changes`, in the order of `MediaList`.
 
     Args:
@@ -20,7 +23,7 @@ def with_media(value: Any, steps: Steps, role: Role, changes: "Iterator[bytes | 
     return replaced(value, steps, iter([_with_media(medium, role, changes) for medium in find(value, steps)]))
 
 
-def _with_media(value: Any, role: Role, changes: "Iterator[bytes | str | None]") -> Any:
+def _with_media(value: Any, role: Role, changes: "Iterator[bytes | str | StoredRange | None]") -> Any:
     if value is None or value == "":
         return value
     if isinstance(value, list | tuple):

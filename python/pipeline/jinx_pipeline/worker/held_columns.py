@@ -8,6 +8,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
+from jinx._dataset.stored_ranges import StoredRange
 from jinx_pipeline.operators.api.batch import REMOVED
 
 Columns = Mapping[str, list[Any]]
@@ -72,7 +73,7 @@ def _size(value: Any) -> int | None:
         return len(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.nbytes
-    if type(value) in _NUMBERS:
+    if type(value) in _NUMBERS or isinstance(value, StoredRange):
         return 8
     if not isinstance(value, list | dict):
         return None

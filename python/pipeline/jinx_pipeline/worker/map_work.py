@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from jinx_pipeline.runlog.work_dir import media_path, port_path, published, sign
 from jinx_pipeline.sample.content_identity import ReplacedError
 from jinx_pipeline.sample.file_facts import small_file_digest
 from jinx_pipeline.sample.media_files import recorded_media
+from jinx_pipeline.sample.media_spool import MediaSpool
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.store.mirror import push_part
 from jinx_pipeline.worker.operator_chain import Chain, raise_if_not_of_rows
@@ -65,15 +67,21 @@ class MapWork:
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
         """See `Work.run`."""
-        started = time.perf_counter()
         stage = self.stage
+        spool = MediaSpool(path.parent)
         ctx = Context(
             seed=stage.seed,
             device=worker.device,
             threads=stage.threads,
             media_dir=stage.media_dir,
             answers_dir=stage.answers_dir,
+            spool=spool,
         )
+        with closing(spool):
+            return self._run(source, task, path, worker, ctx)
+
+    def _run(self, source: Source, task: Task, path: Path, worker: WorkerState, ctx: Context) -> Receipt:
+        started, stage = time.perf_counter(), self.stage
         rows = worker.sources.get(source).slice(task.first, task.rows)
         chain = Chain(stage, ctx, partial(row_of, rows), worker.busy_with)
         with self._writer(rows, path, chain) as writer, recorded_media() as media:

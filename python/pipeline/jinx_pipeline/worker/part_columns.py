@@ -34,7 +34,7 @@ class PartColumns:
 
     def samples(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
         """The columns of samples that are not rows of the dataset."""
-        return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats))
+        return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats), keeps_ranges=True)
 
     def of(self, batch: Batch) -> dict[str, list[Any]]:
         """The own values of rows of the dataset; see `own_values`."""
@@ -60,8 +60,12 @@ class PartColumns:
         changed = {} if self._stage.measure_only else batch.changed
         columns: dict[str, list[Any]] = {}
         for name in self._declared:
-            stored = stored_values(self._source, batch.positions, name)
-            columns[name] = _absent_kept(_listed(changed[name]) if name in changed else stored, stored)
+            if name in changed:  # the stored values may be large media
+                is_there = has_column(self._source, batch.positions, name)
+                columns[name] = _absent_kept(_listed(changed[name]), is_there)
+            else:
+                stored = stored_values(self._source, batch.positions, name)
+                columns[name] = _absent_kept(stored, [value is not REMOVED for value in stored])
         for name in changed.keys() - columns.keys():
             columns[name] = self._changed_only(batch, name, _listed(changed[name]))
         if not self._stage.keep_stats:
@@ -79,11 +83,11 @@ class PartColumns:
         return [KEPT if is_same_value(new, old) else new for new, old in zip(values, stored, strict=True)]
 
 
-def _absent_kept(values: Sequence[Any], stored: Sequence[Any]) -> list[Any]:
+def _absent_kept(values: Sequence[Any], is_there: Sequence[bool]) -> list[Any]:
     """Marks rows that still lack the column: an operator read None for the missing value and returned None."""
     return [
-        KEPT if old is REMOVED and (new is None or new is REMOVED) else new
-        for new, old in zip(values, stored, strict=True)
+        KEPT if not there and (new is None or new is REMOVED) else new
+        for new, there in zip(values, is_there, strict=True)
     ]
 
 

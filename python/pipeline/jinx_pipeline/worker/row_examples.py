@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from jinx._dataset.stored_ranges import StoredRange
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.sample.ranged_values import with_ranges_as
 
 _CHARACTERS = 400
 
@@ -104,4 +106,10 @@ def _cut(text: str, start: int, width: int) -> str:
 def _plain(value: Any) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         return f"<{len(value):,} bytes>"
-    return value if isinstance(value, str) else repr(value)
+    if isinstance(value, StoredRange):
+        return _size_text(value)
+    return value if isinstance(value, str) else repr(with_ranges_as(value, _size_text))
+
+
+def _size_text(medium: StoredRange) -> str:
+    return f"<{medium.length:,} bytes>"

@@ -27,7 +27,7 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
         Value::BigInt(digits) => text.push_str(digits),
         Value::Float(value) | Value::Scalar(_, Number::Float(value)) => float(*value, text)?,
         Value::Str(value) => string(value, text),
-        Value::Blob { .. } => {
+        Value::Blob { .. } | Value::Range(_) => {
             return Err(Error::mismatch(format!(
                 "{} cannot become JSON text; drop the column or keep its kind the same in every row",
                 describe(value)

@@ -63,7 +63,7 @@ impl ChunkEncoder for JinxEncoder {
 
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
         let row = self.encoder.encode(|sink| emit(sink))?;
-        let values: usize = row.values.iter().map(|value| value.data.len()).sum();
+        let values: usize = row.values.iter().map(|value| value.data.memory_bytes()).sum();
         self.bytes += to_u64(row.text.len() + values);
         self.rows.push(row);
         Ok(())

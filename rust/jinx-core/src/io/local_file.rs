@@ -103,6 +103,19 @@ impl LocalFile {
         Ok(Self { handle: Handle::of(file), place, identity: Identity::from(&metadata), map })
     }
 
+    /// Opens the regular file at an absolute path, unmapped, and keeps its handle: its name may lead nowhere later, and its
+    /// size may change.
+    ///
+    /// # Errors
+    /// The errors of [`super::Source::open`].
+    pub(crate) fn open_held(place: PathBuf) -> Result<Self> {
+        require_regular(&place.metadata()?)?;
+        let file = File::open(&place)?;
+        let metadata = file.metadata()?;
+        require_regular(&metadata)?;
+        Ok(Self { handle: Handle::Held(file), place, identity: Identity::from(&metadata), map: None })
+    }
+
     fn mapped<'m>(&self, map: &'m [u8], range: &Range<u64>) -> Result<&'m [u8]> {
         let (start, end) = (to_usize(range.start, "an offset")?, to_usize(range.end, "an offset")?);
         map.get(start..end).ok_or_else(|| self.shrunk(range.start))

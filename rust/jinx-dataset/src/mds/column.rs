@@ -113,7 +113,7 @@ fn value_of(value: &Value) -> Result<Measure> {
         Value::Scalar(_, Number::Int(value)) => Measure::Int(*value),
         Value::Scalar(_, Number::Uint(value)) => Measure::Uint(*value),
         Value::Scalar(_, Number::Float(value)) => Measure::Float(*value),
-        Value::Blob { .. } | Value::List(_) | Value::Dict(_) => {
+        Value::Blob { .. } | Value::Range(_) | Value::List(_) | Value::Dict(_) => {
             return Err(Error::mismatch("a value that is not a number, bool or string"));
         }
     })

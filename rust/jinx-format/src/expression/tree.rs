@@ -179,7 +179,7 @@ impl<'a> Cell<'a> {
             Value::Float(value) | Value::Scalar(_, Number::Float(value)) => Self::Float(*value),
             Value::Str(text) => Self::Text(Cow::Borrowed(text)),
             Value::Blob { payload: Payload::Np, data, .. } => numpy_scalar::cell_of(data),
-            Value::Blob { .. } => Self::Other("a binary value"),
+            Value::Blob { .. } | Value::Range(_) => Self::Other("a binary value"),
             Value::List(_) => Self::Other("a list"),
             Value::Dict(_) => Self::Other("a dict"),
         }

@@ -9,7 +9,13 @@ use jinx_core::checked_math::to_usize;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
 use jinx_core::events::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
+use jinx_core::io::Content;
 use std::borrow::Cow;
+
+/// Values from this size on are checked and then copied in blocks. Shorter ones are read once.
+const STREAMED_BYTES: u64 = 8 << 20;
+/// The first bytes of a file, which tell its type.
+const MAGIC_BYTES: u64 = 512;
 
 /// A value in the sidecar with at most one codec and a known decoded length.
 pub(crate) struct AsStored<'s, 'v> {
@@ -58,7 +64,10 @@ impl<'s, 'v> AsStored<'s, 'v> {
     pub(crate) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
         let data = self.data(sink)?;
         // A string is decoded, because `fields` needs the number of its characters.
-        let text = if self.is_str() { Some(self.decode(&data)?) } else { None };
+        let text = match &data {
+            Content::Memory(data) if self.is_str() => Some(self.decode(data)?),
+            _ => None,
+        };
         let kind = match (self.value.chain.kind, &text) {
             (Kind::Blob(payload), _) => StoredKind::Blob(payload),
             (_, Some(text)) => StoredKind::Str(
@@ -66,20 +75,31 @@ impl<'s, 'v> AsStored<'s, 'v> {
             ),
             _ => return Err(Error::invalid("a value that is not stored as bytes")),
         };
-        let mime = if self.has_mime { codec::mime(&self.decode(&data)?) } else { None };
+        let mime = match &data {
+            Content::Memory(data) if self.has_mime => codec::mime(&self.decode(data)?),
+            Content::Range(range) if self.has_mime => codec::mime(&range.head(MAGIC_BYTES)?),
+            _ => None,
+        };
         let media = self.is_media.then_some(StoredMedia { path: self.value.path.as_deref(), mime });
         let (codec, checksum, decoded_bytes) = (self.codec, self.pointer.x, self.decoded_bytes);
         sink.stored(StoredValue { kind, codec, data: data.clone(), checksum, decoded_bytes, media })
     }
 
-    fn data(&self, sink: &mut impl Sink) -> Result<Bytes> {
+    fn data(&self, sink: &mut impl Sink) -> Result<Content> {
+        let is_decoded = self.is_str() || (self.has_mime && self.codec.is_some());
+        if self.pointer.length >= STREAMED_BYTES
+            && !is_decoded
+            && let Some(range) = self.shard.range(&self.pointer)?
+        {
+            return Ok(Content::Range(range));
+        }
         let length = to_usize(self.pointer.length, "value length")?;
         let Some(mut memory) = sink.stored_memory(length) else {
-            return Ok(Bytes::from(self.shard.fetch(&self.pointer)?));
+            return Ok(Bytes::from(self.shard.fetch(&self.pointer)?).into());
         };
         let place = memory.bytes().get_mut(..length).ok_or_else(|| Error::invalid("too little memory"))?;
         self.shard.fetch_into(&self.pointer, place.into())?;
-        Ok(memory.share(length))
+        Ok(memory.share(length).into())
     }
 
     fn decode<'d>(&self, data: &'d [u8]) -> Result<Cow<'d, [u8]>> {

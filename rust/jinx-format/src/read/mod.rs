@@ -4,6 +4,7 @@ mod as_stored;
 pub mod chunked;
 pub mod columns;
 pub mod decode;
+mod fetch;
 pub mod find_paths;
 pub mod json_lines;
 pub mod key_cache;

@@ -9,13 +9,12 @@ use crate::read::chunked::OpenColumn;
 use crate::read::key_cache::KnownKey;
 use crate::read::locate::{OpenFile, foreign, open_sidecar, read_footer};
 pub use crate::read::options::{OpenOptions, Verify};
-use crate::read::pointer::Pointer;
-use crate::sidecar::{self, Header};
+use crate::sidecar::Header;
 use bytes::Bytes;
-use jinx_core::checked_math::{range_within, to_u64, to_usize};
+use jinx_core::checked_math::to_u64;
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Source, UninitSlice, sidecar_path};
+use jinx_core::io::{Source, sidecar_path};
 use jinx_core::limits::Limits;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -25,7 +24,7 @@ use twox_hash::XxHash3_64;
 #[derive(Debug)]
 pub struct Shard {
     main: Source,
-    side: Option<Source>,
+    side: Option<Arc<Source>>,
     header: Option<Header>,
     footer: Footer,
     footer_offset: u64,
@@ -150,7 +149,7 @@ impl Shard {
         let own = footer.view.as_ref().map_or(0, |view| view.own.len());
         Self {
             main,
-            side,
+            side: side.map(Arc::new),
             header: None,
             footer,
             footer_offset,
@@ -194,7 +193,7 @@ impl Shard {
             };
         }
         // The ends are checked now; the rest when it is used, and completely by `verify`.
-        let side = self.side.as_ref();
+        let side = self.side.as_deref();
         let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
         if first > last
             || last > self.footer_offset
@@ -227,7 +226,7 @@ impl Shard {
         if self.options.verify >= Verify::Full {
             self.check_position(i).map_err(|error| self.here(error, i))?;
         }
-        let position = positions.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
+        let position = positions.u64_at(i, self.side.as_deref()).map_err(|error| self.here(error, i))?;
         let total = self.footer.view.as_ref().map_or(samples, |view| view.base_samples);
         if position >= total {
             let what = format!("position {position} of the bases, which have {total} samples");
@@ -241,7 +240,7 @@ impl Shard {
     /// # Errors
     /// I/O errors of the sidecar.
     pub fn line_offsets(&self) -> Result<Vec<u8>> {
-        self.index.bytes(self.side.as_ref()).map(Vec::from)
+        self.index.bytes(self.side.as_deref()).map(Vec::from)
     }
 
     /// An array of `count` 8-byte numbers.
@@ -250,7 +249,7 @@ impl Shard {
         if self.options.verify == Verify::Whole && self.footer.rules == FormatVersion::V1_1 {
             self.compare_array(place, Some(expected), what)?;
         }
-        Array::open(place, expected, self.main.len(), self.side.as_ref(), what)
+        Array::open(place, expected, self.main.len(), self.side.as_deref(), what)
     }
 
     fn compare_array(&self, place: &ArrayRef, expected: Option<u64>, what: &str) -> Result<()> {
@@ -310,7 +309,7 @@ impl Shard {
     }
 
     pub fn sidecar(&self) -> Option<&Source> {
-        self.side.as_ref()
+        self.side.as_deref()
     }
 
     pub fn header(&self) -> Option<&Header> {
@@ -325,7 +324,7 @@ impl Shard {
         if i >= self.len() {
             return Err(Error::invalid(format!("sample {i} of {}", self.len())).in_file(self.path()));
         }
-        self.checked_bounds(i, self.index.entries(i, self.side.as_ref())?)
+        self.checked_bounds(i, self.index.entries(i, self.side.as_deref())?)
     }
 
     /// The start and the end of line `i`, as the index has them.
@@ -347,7 +346,7 @@ impl Shard {
     /// `Corrupt` when they differ.
     pub(super) fn check_line(&self, i: u64, line: &[u8]) -> Result<()> {
         let Some(hashes) = &self.line_hash else { return Ok(()) };
-        let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
+        let stored = hashes.u64_at(i, self.side.as_deref()).map_err(|error| self.here(error, i))?;
         if XxHash3_64::oneshot(line) == stored {
             return Ok(());
         }
@@ -377,7 +376,7 @@ impl Shard {
 
     /// All stored line checksums, if the file was opened for them.
     pub(crate) fn stored_line_hashes(&self) -> Option<Result<Bytes>> {
-        Some(self.line_hash.as_ref()?.bytes(self.side.as_ref()))
+        Some(self.line_hash.as_ref()?.bytes(self.side.as_deref()))
     }
 
     /// For a saved view's base of plain JSON lines: the start of each line and the end of the last one, as
@@ -393,7 +392,7 @@ impl Shard {
 
     /// The positions of a saved view that has some.
     pub(crate) fn stored_positions(&self) -> Option<Result<Bytes>> {
-        Some(self.positions.as_ref()?.bytes(self.side.as_ref()))
+        Some(self.positions.as_ref()?.bytes(self.side.as_deref()))
     }
 
     pub(crate) fn value_head(&self) -> Option<u64> {
@@ -402,7 +401,7 @@ impl Shard {
 
     /// The line's stored checksum, if the file was opened for it.
     pub fn stored_line_hash(&self, i: u64) -> Option<u64> {
-        self.line_hash.as_ref()?.u64_at(i, self.side.as_ref()).ok()
+        self.line_hash.as_ref()?.u64_at(i, self.side.as_deref()).ok()
     }
 
     /// Names file and sample in an error.
@@ -410,7 +409,7 @@ impl Shard {
         error.in_sample(i).in_file(self.path())
     }
 
-    pub(super) fn side(&self) -> Result<&Source> {
+    pub(super) fn side(&self) -> Result<&Arc<Source>> {
         self.side.as_ref().ok_or_else(|| {
             Error::mismatch(format!(
                 "the sidecar {} is missing; it holds this value",
@@ -425,75 +424,5 @@ impl Shard {
     /// `Truncated` outside the file.
     pub fn sidecar_bytes(&self, offset: u64, length: u64) -> Result<Bytes> {
         self.side()?.read(offset, length)
-    }
-
-    /// Reads a value's stored bytes.
-    ///
-    /// # Errors
-    /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` from `Verify::Full` on.
-    pub fn fetch(&self, pointer: &Pointer) -> Result<Vec<u8>> {
-        if self.side()?.is_remote() {
-            return self.fetch_shared(pointer).map(Vec::from);
-        }
-        self.check_pointer(pointer)?;
-        let bytes = self.side()?.read_vec(pointer.offset, pointer.length)?;
-        self.check_value(pointer, &bytes)?;
-        Ok(bytes)
-    }
-
-    /// Like [`Shard::fetch`], without a copy where the bytes are in memory.
-    ///
-    /// # Errors
-    /// The errors of [`Shard::fetch`].
-    pub fn fetch_shared(&self, pointer: &Pointer) -> Result<Bytes> {
-        self.check_pointer(pointer)?;
-        let check = |bytes: &[u8]| self.check_value(pointer, bytes);
-        self.side()?.read_checked(pointer.offset, pointer.length, check)
-    }
-
-    /// Like [`Shard::fetch`], into memory of the stored length.
-    ///
-    /// # Errors
-    /// The errors of [`Shard::fetch`].
-    pub fn fetch_into<'o>(&self, pointer: &Pointer, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
-        self.check_pointer(pointer)?;
-        if to_u64(out.len()) != pointer.length {
-            return Err(Error::invalid("memory of a different length than the value"));
-        }
-        if self.side()?.is_remote() {
-            let bytes = self.fetch_shared(pointer)?;
-            return out.copied(&bytes).ok_or_else(|| Error::invalid("memory of a different length"));
-        }
-        let bytes = self.side()?.read_at(pointer.offset, out)?;
-        self.check_value(pointer, bytes)?;
-        Ok(bytes)
-    }
-
-    fn check_pointer(&self, pointer: &Pointer) -> Result<()> {
-        range_within(pointer.offset, pointer.length, self.side()?.len(), "a value in the sidecar")?;
-        if self.footer.rules == FormatVersion::V1_1
-            && (pointer.x.is_none() || pointer.offset < sidecar::HEADER_BYTES)
-        {
-            return Err(Error::corrupt("a sidecar pointer without a checksum, or into the sidecar's header"));
-        }
-        if pointer.length > self.options.limits.max_value_bytes {
-            return Err(Error::limit(format!(
-                "a value of {} bytes; raise max_value_bytes to read it",
-                pointer.length
-            )));
-        }
-        to_usize(pointer.length, "value length").map(|_| ())
-    }
-
-    fn check_value(&self, pointer: &Pointer, bytes: &[u8]) -> Result<()> {
-        match pointer.x {
-            Some(x) if self.options.verify >= Verify::Full && XxHash3_64::oneshot(bytes) != x => {
-                Err(Error::corrupt(format!(
-                    "the value's checksum does not match: the sidecar is damaged at byte {}",
-                    pointer.offset
-                )))
-            }
-            _ => Ok(()),
-        }
     }
 }

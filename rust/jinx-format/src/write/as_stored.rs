@@ -1,14 +1,17 @@
-//! Stores values from another sidecar or row without decoding them.
+//! Stores values from another sidecar, row or file without decoding them.
 
 use crate::fields::{Fact, Measure, in_path};
 use crate::key::{Chain, Kind};
 use crate::write::encode::RowEncoder;
 use crate::write::row_facts::kind_of;
-use jinx_core::checked_math::to_u64;
-use jinx_core::codec::Codec;
+use jinx_core::codec::{self, Codec};
 use jinx_core::error::Result;
-use jinx_core::events::{StoredKind, StoredValue};
+use jinx_core::events::{Blob, Payload, Sink, StoredKind, StoredValue};
+use jinx_core::io::{Content, SourceRange};
 use twox_hash::XxHash3_64;
+
+/// The first bytes of a file, which tell whether it is compressed.
+const MAGIC_BYTES: u64 = 512;
 
 impl RowEncoder {
     /// Whether encoding the value would store it in the same form: in the sidecar, with a codec that we write.
@@ -36,18 +39,51 @@ impl RowEncoder {
             StoredKind::Str(text) => (Kind::Str, "str", self.measure_str(text)),
             StoredKind::Blob(payload) => (Kind::Blob(payload), kind_of(payload), Measure::None),
         };
-        let size = decoded_bytes.max(to_u64(data.len()));
+        let size = decoded_bytes.max(data.len());
         self.options.check_value(size).map_err(|error| in_path(error, &self.path()))?;
         let chain = Chain::new(kind, codec, true);
         self.open_value(Some(&chain))?;
-        let checksum = checksum.unwrap_or_else(|| XxHash3_64::oneshot(&data));
-        self.copied_bytes += data.len();
+        let checksum = match (checksum, &data) {
+            (Some(checksum), _) => checksum,
+            (None, Content::Memory(data)) => XxHash3_64::oneshot(data),
+            (None, Content::Range(range)) => range.checksum()?,
+        };
+        self.copied_bytes += data.memory_bytes();
         let stored = self.push_pointer(data, checksum, media.and_then(|media| media.path))?;
         self.close_value(Some(&chain));
         let (path, mime) = (self.path(), media.and_then(|media| media.mime));
         let coded = Some((stored, decoded_bytes));
         self.row.facts.push(Fact { path, kind: name, coded, quoted: false, mime, measure });
         Ok(())
+    }
+
+    /// Whether to try to compress a value of `length` bytes that begins with `head`.
+    pub(super) fn may_shrink(&self, length: u64, head: &[u8]) -> bool {
+        let options = &self.options;
+        let is_left = length < options.compress_threshold
+            || codec::is_compressed_media(head)
+            || self.top_name().is_some_and(|name| options.uncompressed.contains(name));
+        options.compression.is_some() && !is_left
+    }
+
+    /// Stores plain bytes of a file like bytes in memory; only those that may be compressed are read as a whole.
+    pub(super) fn put_range(&mut self, range: &SourceRange) -> Result<()> {
+        let length = range.len();
+        self.options.check_value(length).map_err(|error| in_path(error, &self.path()))?;
+        let to_sidecar = self.options.sidecar && length > self.options.binary_threshold;
+        if !to_sidecar || self.may_shrink(length, &range.head(MAGIC_BYTES)?) {
+            return self.blob(Payload::Raw, Blob::shared(range.read()?));
+        }
+        let kind = StoredKind::Blob(Payload::Raw);
+        let data = Content::Range(range.clone());
+        self.put_stored(StoredValue {
+            kind,
+            codec: None,
+            data,
+            checksum: None,
+            decoded_bytes: length,
+            media: None,
+        })
     }
 
     /// Whether the next value contains no path to index.

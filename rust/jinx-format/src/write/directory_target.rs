@@ -71,7 +71,7 @@ impl DirectoryTarget {
         written: &mut Summary,
     ) -> Result<&mut Box<PairBuilder>> {
         if let (Some(pair), Some(limit)) = (&self.current, options.shard_bytes) {
-            let values = row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
+            let values = row.values.iter().map(|value| value.data.len()).sum::<u64>();
             let arrays =
                 options.view.as_ref().map_or(0, |view| view.sample_bytes().saturating_mul(pair.rows() + 1));
             let size = pair.bytes() + arrays + to_u64(row.text.len()) + values;

@@ -13,6 +13,7 @@ use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Codec, Compressor};
 use jinx_core::error::{Error, Result};
 use jinx_core::events::{Blob, Dtype, Number, Payload, Sink, StoredValue};
+use jinx_core::io::{Content, SourceRange};
 use jinx_core::json::scan::Span;
 use jinx_core::json::text::{push_json_float, push_json_str};
 use jinx_core::limits::{MAX_DEPTH, MAX_INT_DIGITS};
@@ -44,7 +45,7 @@ pub struct EncodedRow {
 pub struct SidecarValue {
     /// Position of the offset's digits in the text.
     pub at: usize,
-    pub data: Bytes,
+    pub data: Content,
 }
 
 /// Encodes rows one after another; keeps its compression context and name tables between them.
@@ -231,7 +232,7 @@ impl RowEncoder {
             let media_path = path.map(str::to_owned);
             let data = compressed.map_or_else(|| blob.into_bytes(), Bytes::from);
             let checksum = XxHash3_64::oneshot(&data);
-            self.push_pointer(data, checksum, media_path.as_deref())?
+            self.push_pointer(data.into(), checksum, media_path.as_deref())?
         } else {
             let data = compressed.as_deref().unwrap_or(blob.as_slice());
             let text = &mut self.row.text;
@@ -255,34 +256,13 @@ impl RowEncoder {
     }
 
     fn try_compress(&mut self, data: &[u8]) -> Result<Option<Vec<u8>>> {
+        let may_shrink = self.may_shrink(to_u64(data.len()), data);
         let options = &self.options;
-        let is_left = to_u64(data.len()) < options.compress_threshold
-            || codec::is_compressed_media(data)
-            || self.top_name().is_some_and(|name| options.uncompressed.contains(name));
-        let Some(compressor) = self.compressor.as_mut().filter(|_| !is_left) else { return Ok(None) };
+        let Some(compressor) = self.compressor.as_mut().filter(|_| may_shrink) else { return Ok(None) };
         let compressed = compressor.compress(data)?;
         #[allow(clippy::cast_precision_loss)]
         let helps = compressed.len() as f64 <= options.compress_ratio * data.len() as f64;
         Ok((helps && to_u64(compressed.len()) <= options.max_value_bytes).then_some(compressed))
-    }
-
-    pub(super) fn push_pointer(&mut self, data: Bytes, checksum: u64, path: Option<&str>) -> Result<u64> {
-        let length = to_u64(data.len());
-        let text = &mut self.row.text;
-        text.extend_from_slice(b"{\"offset\":");
-        let at = text.len();
-        text.extend_from_slice(b",\"length\":");
-        text.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-        text.extend_from_slice(b",\"x\":\"");
-        text.extend_from_slice(&hex_digits(checksum));
-        text.push(b'"');
-        if let Some(path) = path {
-            text.extend_from_slice(b",\"path\":");
-            push_json_str(text, path)?;
-        }
-        text.push(b'}');
-        self.row.values.push(SidecarValue { at, data });
-        Ok(length)
     }
 
     fn begin(&mut self, is_dict: bool, bracket: u8) -> Result<()> {
@@ -313,16 +293,6 @@ impl RowEncoder {
         }
         Ok(())
     }
-}
-
-/// The 16 hexadecimal digits of a number.
-fn hex_digits(number: u64) -> [u8; 16] {
-    let bytes = number.to_be_bytes();
-    std::array::from_fn(|i| {
-        let byte = bytes[i / 2];
-        let digit = if i % 2 == 0 { byte >> 4 } else { byte & 15 };
-        if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }
-    })
 }
 
 fn too_deep() -> Error {
@@ -386,6 +356,10 @@ impl Sink for RowEncoder {
             return self.end_dict();
         }
         self.encode_blob(Kind::Blob(payload), kind_of(payload), blob, Measure::None)
+    }
+
+    fn range(&mut self, range: &SourceRange) -> Result<()> {
+        self.put_range(range)
     }
 
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {

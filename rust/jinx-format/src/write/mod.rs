@@ -28,5 +28,6 @@ mod planned_shards;
 mod row_facts;
 pub mod row_form;
 pub mod row_order;
+mod sidecar_pointer;
 mod sidecar_writer;
 mod spool;

@@ -147,7 +147,7 @@ impl PairBuilder {
         for value in row.values {
             self.lines.extend_from_slice(&row.text[done..value.at]);
             done = value.at;
-            self.values_since_lines += to_u64(value.data.len());
+            self.values_since_lines += value.data.len();
             let offset = self.side.put(value.data)?;
             self.lines.extend_from_slice(itoa::Buffer::new().format(offset).as_bytes());
         }

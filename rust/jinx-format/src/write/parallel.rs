@@ -192,7 +192,8 @@ impl Chunk {
         for i in self.rows.clone() {
             match caught(|| encoder.encode(|sink| emit(i, sink)), "an encoder thread") {
                 Ok(row) => {
-                    bytes += row.text.len() + row.values.iter().map(|value| value.data.len()).sum::<usize>();
+                    bytes += row.text.len()
+                        + row.values.iter().map(|value| value.data.memory_bytes()).sum::<usize>();
                     part.push(row);
                 }
                 Err(error) => {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Compressor};
 use jinx_core::error::{Error, Result};
+use jinx_core::io::Content;
 use std::cell::RefCell;
 use std::io::{IoSlice, Write};
 use std::path::PathBuf;
@@ -39,16 +40,22 @@ pub(super) struct Side {
 
 impl Side {
     /// Appends a value; returns its offset.
-    pub(super) fn put(&mut self, data: Bytes) -> Result<u64> {
+    pub(super) fn put(&mut self, data: Content) -> Result<u64> {
         self.start();
         self.align();
         let offset = self.len;
-        self.body.write(&data);
-        self.append(data);
-        if self.pending_bytes >= VALUE_BUFFER_BYTES || self.pending.len() >= MAX_SLICES {
-            self.flush()?;
+        match data {
+            Content::Memory(data) => self.put_block(data)?,
+            Content::Range(range) => range.for_each_block(|block| self.put_block(block))?,
         }
         Ok(offset)
+    }
+
+    fn put_block(&mut self, data: Bytes) -> Result<()> {
+        self.body.write(&data);
+        self.append(data);
+        let is_full = self.pending_bytes >= VALUE_BUFFER_BYTES || self.pending.len() >= MAX_SLICES;
+        if is_full { self.flush() } else { Ok(()) }
     }
 
     /// Reserves the header, which is written at the end, when the id is known.

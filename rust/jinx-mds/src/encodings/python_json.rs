@@ -94,7 +94,9 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: &Value) -> Result<()> {
             }
             out.push(b'}');
         }
-        Value::Blob { .. } => return Err(Error::mismatch("bytes or an array in a JSON column")),
+        Value::Blob { .. } | Value::Range(_) => {
+            return Err(Error::mismatch("bytes or an array in a JSON column"));
+        }
     }
     Ok(())
 }

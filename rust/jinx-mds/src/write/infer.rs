@@ -55,7 +55,7 @@ impl ValueType {
             Value::Scalar(dtype, _) => Dtype::from_name(dtype.name())
                 .map(Self::Scalar)
                 .ok_or_else(|| Error::mismatch(format!("MDS has no {}", dtype.name())))?,
-            Value::Blob { payload: Payload::Raw, .. } => Self::Bytes,
+            Value::Blob { payload: Payload::Raw, .. } | Value::Range(_) => Self::Bytes,
             Value::Blob { payload: Payload::Npy, data, .. } => {
                 let header = npy::parse_header(data)?;
                 if Dtype::from_descr(&header.descr).is_none()

@@ -4,6 +4,7 @@ use crate::errors::from_py;
 use crate::sample::lazy_dict::LazyDict;
 use bytes::Bytes;
 use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
+use jinx_core::io::{Source, SourceRange};
 use jinx_core::limits::MAX_DEPTH;
 use jinx_core::npy;
 use jinx_core::{Error, Result};
@@ -15,6 +16,8 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PyString, PyTuple,
     PyType,
 };
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Copying fewer bytes than this takes no longer than keeping a reference to their object.
 const SHARED_BYTES: usize = 4096;
@@ -228,6 +231,8 @@ struct Foreign {
 static NDARRAY: Foreign = Foreign { module: "numpy", name: "ndarray", class: PyOnceLock::new() };
 static GENERIC: Foreign = Foreign { module: "numpy", name: "generic", class: PyOnceLock::new() };
 static MASKED: Foreign = Foreign { module: "numpy.ma", name: "MaskedArray", class: PyOnceLock::new() };
+static STORED_RANGE: Foreign =
+    Foreign { module: "jinx._dataset.stored_ranges", name: "StoredRange", class: PyOnceLock::new() };
 static TENSOR: Foreign = Foreign { module: "torch", name: "Tensor", class: PyOnceLock::new() };
 
 impl Foreign {
@@ -260,12 +265,37 @@ fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> 
         }
         return emit_numpy_scalar(value, sink).map(|()| true);
     }
+    if STORED_RANGE.has(value).map_err(fail)? {
+        return emit_range(value, sink).map(|()| true);
+    }
     if TENSOR.has(value).map_err(fail)? {
         let file = tensor_file(value)?;
         emit_bytes(Payload::Pt, &file, sink)?;
         return Ok(true);
     }
     Ok(false)
+}
+
+/// The file that a range was last taken from: there are many in one file.
+static LAST_FILE: Mutex<Option<Arc<Source>>> = Mutex::new(None);
+
+/// Emits bytes of a file, which are read when they are written.
+fn emit_range(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
+    let field = |name| value.getattr(name);
+    let place = || -> PyResult<(PathBuf, u64, u64)> {
+        Ok((field("path")?.extract()?, field("offset")?.extract()?, field("length")?.extract()?))
+    };
+    let (path, offset, length) = place().map_err(|error| from_py(value.py(), error))?;
+    let end = offset.saturating_add(length);
+    let mut last = LAST_FILE.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = last.take().filter(|file| file.path() == path && file.len() >= end && file.is_at(&path));
+    let file = match known {
+        Some(file) => file,
+        None => Arc::new(Source::open_growing(&path)?),
+    };
+    *last = Some(Arc::clone(&file));
+    drop(last);
+    sink.range(&SourceRange::of(file, offset, length)?)
 }
 
 fn npy_file<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {

@@ -78,7 +78,7 @@ fn read_values(values: &Bound<'_, PyAny>) -> Result<Vec<Value>> {
     let failed = |error: PyErr| from_py(values.py(), error);
     let mut read = Vec::new();
     for value in values.try_iter().map_err(failed)? {
-        let mut tree = TreeBuilder::default();
+        let mut tree = TreeBuilder::with_ranges();
         extract::emit_value(&value.map_err(failed)?, 1, &mut tree)?;
         read.push(tree.take()?);
     }

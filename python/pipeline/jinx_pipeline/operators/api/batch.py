@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 import numpy as np
 import pyarrow as pa
 
+from jinx_pipeline.operators.api.column_values import as_list, concatenated, element, taken
 from jinx_pipeline.operators.api.returned import ReturnedError, check_column, check_count
 from jinx_pipeline.operators.api.sample_source import STATS, Source, in_order, source_of
 from jinx_pipeline.sample.media import MediaList
 from jinx_pipeline.sample.paths import Steps, find, text_of
+from jinx_pipeline.sample.ranged_values import ReadOnAccess, has_range, with_bytes
 from jinx_pipeline.sample.roles import ROLES, Role, Roles
 from jinx_pipeline.sample.texts import texts_at, with_texts
 
@@ -179,7 +181,7 @@ class Batch:
             # pyarrow creates this function when it is imported.
             texts = pc.coalesce(array.cast(plain.type), plain)  # pyright: ignore[reportAttributeAccessIssue]
             return {} if texts.equals(plain) else {str(steps[0]): texts}
-        after: list[str | None] = _python(edited)
+        after: list[str | None] = as_list(edited)
         before = self.texts
         if len(after) != sum(map(len, before)):
             raise ReturnedError(f"{len(after)} texts for {sum(map(len, before))}: an edit keeps their number")
@@ -209,23 +211,47 @@ class Batch:
             steps = self.roles.steps(role)
             self._lacks(name := str(steps[0]))
             # The first access reads all images of the batch, in parallel; only the places of audios and videos.
-            read = self._values if role == "images" else self._media_values
+            read = self._values if role == "images" and name not in self._own else self._media_values
             values = cache(partial(read, (name,)))
             self._shared[key] = [
-                MediaList(partial(_element, values, row), steps[1:], role, self.roles) for row in range(len(self))
+                MediaList(partial(element, values, row), steps[1:], role, self.roles) for row in range(len(self))
             ]
         return self._shared[key]
 
-    def samples(self) -> list[MutableMapping[str, Any]]:
-        """The samples as mappings whose values are read on access; changing them does not change the batch."""
+    def media_column(self, role: Role) -> list[Any]:
+        """The column of a role, with `REMOVED` for samples without it; large bytes may be a `StoredRange`.
+
+        Written to a dataset, the values give the same bytes as those of `samples`.
+        """
+        name = self.roles.column(role)
+        if name in self._own:
+            return as_list(self._own[name])
+        if self._lacks(name):
+            return [REMOVED] * len(self)
+        values = self._source.media_values(self.positions, name, exact=True)
         samples = self._source.samples(self.positions)
+        return [value if name in sample else REMOVED for value, sample in zip(values, samples, strict=True)]
+
+    def samples(self, *, keeps_ranges: bool = False) -> list[MutableMapping[str, Any]]:
+        """The samples as mappings whose values are read on access; changing them does not change the batch.
+
+        Args:
+            keeps_ranges: Whether media on disk are a `StoredRange`, for writing them, instead of their bytes.
+        """
+        samples = self._source.samples(self.positions)
+        ranged: list[dict[str, Any]] = [{} for _ in samples]
         for name in in_order(self._own):
-            for sample, value in zip(samples, _python(self._own[name]), strict=True):
+            values = as_list(self._own[name])
+            is_ranged = not keeps_ranges and any(map(has_range, values))
+            for row, (sample, value) in enumerate(zip(samples, values, strict=True)):
                 if value is REMOVED:
                     sample.pop(name, None)
-                else:
-                    sample[name] = value
-        return samples
+                    continue
+                sample[name] = value
+                if is_ranged and has_range(value):
+                    ranged[row][name] = value
+        pairs = zip(samples, ranged, strict=True)
+        return [ReadOnAccess(sample, columns) if columns else sample for sample, columns in pairs]
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """A value with an element for each sample (a list, an ndarray or an Arrow array) that several operators use.
@@ -253,9 +279,9 @@ class Batch:
         chosen = chosen.astype(np.int64, copy=False)
         selection = self._like(self.positions[chosen])
         selection._ids = None if self._ids is None else [self._ids[index] for index in chosen.tolist()]
-        selection._own = {name: _take_values(values, chosen) for name, values in self._own.items()}
-        selection._shared = {key: _take_values(values, chosen) for key, values in self._shared.items()}
-        selection.stats = {name: _take_values(values, chosen) for name, values in self.stats.items()}
+        selection._own = {name: taken(values, chosen) for name, values in self._own.items()}
+        selection._shared = {key: taken(values, chosen) for key, values in self._shared.items()}
+        selection.stats = {name: taken(values, chosen) for name, values in self.stats.items()}
         selection.known_stats = dict(self.known_stats)
         return selection
 
@@ -323,11 +349,11 @@ class Batch:
         joined._ids = [sample_id for part in parts for sample_id in part.ids]
         joined.is_open = any(part.is_open for part in parts)
         for name in dict.fromkeys(name for part in parts for name in part._own):
-            joined._own[name] = _concatenated(
+            joined._own[name] = concatenated(
                 [part._own[name] if name in part._own else part._stored(name) for part in parts]
             )
         for name in dict.fromkeys(name for part in parts for name in part.stats):
-            joined.stats[name] = _concatenated([part.stats[name] for part in parts])
+            joined.stats[name] = concatenated([part.stats[name] for part in parts])
             digests = {part.known_stats.get(name) for part in parts}
             if len(digests) == 1 and None not in digests:
                 joined.known_stats[name] = str(digests.pop())
@@ -338,9 +364,9 @@ class Batch:
         for start in range(0, len(self), size):
             yield self.take(np.arange(start, min(start + size, len(self))))
 
-    def to_samples(self, *, stats: bool = False) -> list[dict[str, Any]]:
+    def to_samples(self, *, stats: bool = False, keeps_ranges: bool = False) -> list[dict[str, Any]]:
         """The samples as plain dicts with all values; optionally with their statistics under `__dj__stats__`."""
-        samples = [dict(sample) for sample in self.samples()]
+        samples = [dict(sample) for sample in self.samples(keeps_ranges=keeps_ranges)]
         if stats:
             for sample, values in zip(samples, self.stats_column(), strict=True):
                 sample[STATS] = values
@@ -353,7 +379,7 @@ class Batch:
             order: Names of statistics that come last, in this order, whether they are from `stats` or the source.
         """
         names = [*(name for name in self.stats if name not in order), *(name for name in order if name in self.stats)]
-        values = [_python(self.stats[name]) for name in names]
+        values = [as_list(self.stats[name]) for name in names]
         rows: Iterable[tuple[Any, ...]] = zip(*values, strict=True) if values else [()] * len(self)
         added = [dict(zip(names, row, strict=True)) for row in rows]
         if STATS not in self._source.names():
@@ -418,7 +444,7 @@ class Batch:
         elif self._lacks(name):
             values = [None] * len(self)
         elif name in self._own:
-            values = [None if value is REMOVED else value for value in _python(self._own[name])]
+            values = [None if value is REMOVED else with_bytes(value) for value in as_list(self._own[name])]
         else:
             values = self._source.values(self.positions, name)
         if not remaining:
@@ -429,7 +455,9 @@ class Batch:
 
     def _media_values(self, steps: Steps) -> list[Any]:
         name = str(steps[0])
-        is_stored = name not in self._own and name != STATS and not self._lacks(name)
+        if name in self._own:
+            return [None if value is REMOVED else value for value in as_list(self._own[name])]
+        is_stored = name != STATS and not self._lacks(name)
         return self._source.media_values(self.positions, name) if is_stored else self._values(steps)
 
     def _plain_text(self) -> pa.Array | None:
@@ -469,32 +497,3 @@ class Batch:
     def _separate(self) -> list[list[str]]:
         steps = self.roles.steps("text")
         return [texts_at(value, steps[1:]) for value in self._values((steps[0],))]
-
-
-def _element(values: Callable[[], list[Any]], index: int) -> Any:
-    return values()[index]
-
-
-def _python(values: Any) -> list[Any]:
-    """The values of a column as a list of Python values."""
-    if isinstance(values, list):
-        return values
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values.to_pylist()
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
-
-
-def _take_values(values: Any, positions: "npt.NDArray[np.int64]") -> Any:
-    """The elements at positions."""
-    if isinstance(values, np.ndarray):
-        return values[positions]
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values.take(pa.array(positions))
-    return [values[position] for position in positions.tolist()]
-
-
-def _concatenated(parts: Sequence[Any]) -> Any:
-    """The values of several batches as one column."""
-    if all(isinstance(part, pa.Array) for part in parts) and len({part.type for part in parts}) == 1:
-        return pa.concat_arrays(parts)
-    return [value for part in parts for value in _python(part)]

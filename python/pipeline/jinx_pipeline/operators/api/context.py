@@ -7,12 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from jinx._dataset.stored_ranges import StoredRange
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.response_cache import Answers
+from jinx_pipeline.sample.media_spool import MediaSpool
 from jinx_pipeline.sample.media_store import MediaStore
 
 if TYPE_CHECKING:
     import numpy as np
+
+KeptMedium = bytes | str | StoredRange
+"""A medium that an operator made, as a value of a sample; see `Context.keep_media`."""
 
 T = TypeVar("T")
 N = TypeVar("N", bound="str | Model")
@@ -41,6 +46,7 @@ class Context:
         media_root: The directory at which a relative `media_dir` starts, and to which paths of its files are relative;
             None: the working directory.
         answers_dir: The directory for answers of models behind URLs; None keeps none.
+        spool: Where media are held without a `media_dir`; None: in memory.
     """
 
     def __init__(
@@ -52,11 +58,13 @@ class Context:
         media_dir: str | Path | None = None,
         media_root: str | None = None,
         answers_dir: str | Path | None = None,
+        spool: MediaSpool | None = None,
     ) -> None:
         self.seed = seed
         self.device = device
         self.threads = threads
         self._media = None if media_dir is None else MediaStore(str(media_dir), media_root)
+        self._spool = spool
         # Called with the number of rows of the work that begins; the number sets the time limit; 0: no limit.
         self.begins: Callable[[int], None] = _ignore
         self.answers_dir = None if answers_dir is None else Path(answers_dir)
@@ -91,10 +99,11 @@ class Context:
         key = f"{self.seed}\0{sample_id}\0{purpose}".encode()
         return np.random.default_rng(int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "little"))
 
-    def keep_media(self, data: bytes | IO[bytes], suffix: str) -> bytes | str:
-        """Store a medium that an operator made; returns its path in `media_dir`, or the bytes without a `media_dir`.
+    def keep_media(self, data: bytes | IO[bytes], suffix: str) -> KeptMedium:
+        """Store a medium that an operator made; returns its path in `media_dir`, or a value for the sample without it.
 
-        The file is named after its content, and it is on disk when this returns.
+        The file is named after its content, and it is on disk when this returns. The value is the bytes or, in a run,
+        says where they lie until the sample is written; operators that read the sample see bytes.
 
         Args:
             data: The medium, or a file at its beginning, which is closed.
@@ -102,6 +111,8 @@ class Context:
         """
         if self._media is not None:
             return self._media.put(data, suffix)
+        if self._spool is not None:
+            return self._spool.put(data)
         if isinstance(data, bytes):
             return data
         with data:

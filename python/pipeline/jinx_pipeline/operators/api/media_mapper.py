@@ -4,8 +4,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from jinx_pipeline.operators.api.batch import REMOVED, Batch
-from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context, KeptMedium
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.sample.edited_media import with_media
 from jinx_pipeline.sample.media import Media
@@ -66,13 +66,13 @@ class MediaMapper(Mapper):
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
         store = store_of(self.save_dir, ctx, batch.roles)
         name, steps = batch.roles.column(self.role), batch.roles.steps(self.role)[1:]
-        column: list[Any] = []
-        for row, (media, sample) in enumerate(zip(ctx.each(batch.media(self.role)), batch.samples(), strict=True)):
-            changes: list[bytes | str | None] = []
+        rows, values, column = batch.media(self.role), batch.media_column(self.role), list[Any]()
+        for row, (media, sample) in enumerate(zip(ctx.each(rows), batch.samples(), strict=True)):
+            changes: list[KeptMedium | None] = []
             for number, medium in enumerate(media):
                 made = self.edit(medium, sample, ctx.rng(batch.ids[row], f"{self.name} {number}"))
                 changes.append(made and store.keep_media(made.data, made.suffix))
-            value = sample.get(name, REMOVED)
+            value = values[row]
             is_changed = any(change is not None for change in changes)
             column.append(with_media(value, steps, self.role, iter(changes)) if is_changed else value)
         return {name: column}

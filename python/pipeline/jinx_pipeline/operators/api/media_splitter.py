@@ -102,16 +102,18 @@ class MediaSplitter(Splitter):
                 if name:
                     columns[name].append(value)
 
-        for row, media in enumerate(ctx.each(batch.media(self.role))):
+        rows, values = batch.media(self.role), batch.media_column(self.role)
+        for row, media in enumerate(ctx.each(rows)):
             sample = samples[row]
             text = sample.get(text_column, REMOVED)
             if self.keeps_original:
-                add(row, *(sample.get(name, REMOVED) if name else None for name in names))
+                kept = {name: sample.get(name, REMOVED) for name in names if name and name != media_column}
+                add(row, *({media_column: values[row], **kept}.get(name) if name else None for name in names))
             for number, medium in enumerate(media):
                 clip_text = only_medium(text, self.role, number, roles) if isinstance(text, str) else text
                 for clip in self.clips_of(medium):
                     stored = store.keep_media(clip.file, clip.suffix)
-                    value = [stored] if self.save_field else _with_medium(sample[media_column], steps, stored)
+                    value = [stored] if self.save_field else _with_medium(values[row], steps, stored)
                     parent_clip = sample.get(self.clip_field) if self.clip_field else None
                     origin = _origin(medium.path or batch.ids[row], self.role, number, clip, parent_clip)
                     add(row, value, clip_text, origin)

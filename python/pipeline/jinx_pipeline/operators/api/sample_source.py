@@ -57,8 +57,14 @@ class Source(Protocol):
         """The values of a column; None for samples without it."""
         ...
 
-    def media_values(self, positions: "Positions", name: str) -> list[Any]:
-        """Like `values`, but large bytes may be a `StoredRange`, of which readers take what they need."""
+    def media_values(self, positions: "Positions", name: str, *, exact: bool = False) -> list[Any]:
+        """Like `values`, but large bytes may be a `StoredRange`, of which readers take what they need.
+
+        Args:
+            positions: The samples.
+            name: The column.
+            exact: Whether a writer must store the values like those of `values`.
+        """
         ...
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
@@ -136,7 +142,8 @@ class ListSource:
     def values(self, positions: "Positions", name: str) -> list[Any]:
         return [self.origin[position].get(name) for position in positions.tolist()]
 
-    def media_values(self, positions: "Positions", name: str) -> list[Any]:
+    def media_values(self, positions: "Positions", name: str, *, exact: bool = False) -> list[Any]:
+        del exact
         return self.values(positions, name)
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
@@ -189,8 +196,8 @@ class DatasetSource:
     def values(self, positions: "Positions", name: str) -> list[Any]:
         return [sample.get(name) for sample in self.origin.take(positions, [name])]
 
-    def media_values(self, positions: "Positions", name: str) -> list[Any]:
-        values = list(self._ranges.column(positions.tolist(), name))
+    def media_values(self, positions: "Positions", name: str, *, exact: bool = False) -> list[Any]:
+        values = list(self._ranges.column(positions.tolist(), name, exact=exact))
         others = [row for row, value in enumerate(values) if value is None]
         for row, value in zip(others, self.values(positions[others], name) if others else (), strict=True):
             values[row] = value

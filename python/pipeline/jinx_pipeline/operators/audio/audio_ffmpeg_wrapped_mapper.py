@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from io import BytesIO
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from jinx_pipeline.operators.api.filter_graph import FilterGraph, check_filter
 from jinx_pipeline.operators.api.media_mapper import MadeMedium, MediaMapper
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media, MediaError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # The encoder, format and suffix for the codec of a source; others become FLAC, without loss.
 _WRITERS = {
@@ -27,6 +26,8 @@ _WRITERS = {
     "pcm_u8": ("pcm_u8", "wav", ".wav"),
 }
 _OTHER = ("flac", "flac", ".flac")
+# Sample formats of floats.
+_FLOATS = {"flt", "dbl"}
 
 
 @register("audio_ffmpeg_wrapped_mapper", modality="audio")
@@ -54,7 +55,7 @@ class AudioFFmpegWrappedMapper(MediaMapper):
     def resolve(self) -> None:
         check_filter(self.name, self.filter_name)
 
-    def edit(self, medium: Media, sample: Mapping[str, Any], rng: "np.random.Generator") -> MadeMedium | None:
+    def edit(self, medium: Media, sample: Mapping[str, Any], rng: np.random.Generator) -> MadeMedium | None:
         if self.filter_name is None:
             return None
         av = require("av", extra="video", what=self.name)
@@ -63,12 +64,12 @@ class AudioFFmpegWrappedMapper(MediaMapper):
             with medium.stream() as file, av.open(file, options={"protocol_whitelist": "none"}) as source:
                 if not source.streams.audio:
                     raise MediaError(f"{medium!r} has no audio stream")
-                return _filtered(av, source, graph)
+                return _filtered(av, medium, source, graph)
         except av.FFmpegError as error:
             raise MediaError(f"{medium!r} is not audio that FFmpeg can read: {error.strerror}") from error
 
 
-def _filtered(av: Any, source: Any, graph: FilterGraph) -> MadeMedium | None:
+def _filtered(av: Any, medium: Media, source: Any, graph: FilterGraph) -> MadeMedium | None:
     stream = source.streams.audio[0]
     stream.codec_context.thread_count = 1
     codec, format_, suffix = _WRITERS.get(stream.codec_context.name, _OTHER)
@@ -78,6 +79,8 @@ def _filtered(av: Any, source: Any, graph: FilterGraph) -> MadeMedium | None:
     with av.open(out, "w", format=format_, options={"fflags": "+bitexact"}) as target:
         written: Any = None
         for frame in chain(source.decode(stream), [None]):
+            if frame is not None and frame.format.name[:3] in _FLOATS and not np.isfinite(frame.to_ndarray()).all():
+                raise MediaError(f"{medium!r} holds samples that are not finite numbers")
             for filtered in graph.filtered(frame):
                 if written is None:
                     written = target.add_stream(codec, rate=filtered.sample_rate, layout=filtered.layout.name)

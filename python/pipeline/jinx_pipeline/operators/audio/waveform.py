@@ -96,7 +96,10 @@ def seconds_of(medium: Media, operator: str) -> float:
     Raises:
         MediaError: The medium is not audio, or is damaged.
     """
-    return _with_either(medium, operator, _header_by_soundfile, _header_by_pyav)[0]
+    seconds, _, channels = _with_either(medium, operator, _header_by_soundfile, _header_by_pyav)
+    if channels < 1:
+        raise MediaError(f"{medium!r} has no channels")
+    return seconds
 
 
 def resampled(samples: "Floats", rate: int, new_rate: int, operator: str) -> "Floats":

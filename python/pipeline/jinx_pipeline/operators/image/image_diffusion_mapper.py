@@ -11,7 +11,7 @@ from jinx_pipeline.models.diffusion import load_diffusion, refuse_other_pipeline
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.models.pictures import flipped, images_of
 from jinx_pipeline.operators.api.batch import Batch
-from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.context import Context, KeptMedium
 from jinx_pipeline.operators.api.media_mapper import store_of
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Splitter
@@ -113,7 +113,7 @@ class ImageDiffusionMapper(Splitter):
                 values.append(with_media(sample.get(column), steps, "images", iter(made)))
         return np.array(parents, dtype=np.int64), {column: values}
 
-    def _made(self, medium: Media, caption: str, rng: "np.random.Generator", batch: Batch, ctx: Context) -> bytes | str:
+    def _made(self, medium: Media, caption: str, rng: "np.random.Generator", batch: Batch, ctx: Context) -> KeptMedium:
         image: Image = flipped(medium.image(), horizontal=False, vertical=False)
         made = variant(
             ctx.model(self.hf_diffusion, load_diffusion),

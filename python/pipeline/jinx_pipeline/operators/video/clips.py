@@ -10,7 +10,7 @@ import numpy as np
 
 from jinx_pipeline.operators.api.media_splitter import Clip
 from jinx_pipeline.operators.video.container import facts_of, opened
-from jinx_pipeline.operators.video.encode import VideoWriter, first_audio
+from jinx_pipeline.operators.video.encode import VideoWriter, can_be_copied, first_audio
 from jinx_pipeline.sample.media import Media, MediaError
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Timeline:
         times: The times of all frames in seconds from the first, ascending, float64 of shape (n,).
         keys: The numbers of the frames at which a clip can begin without encoding, ascending.
         end: The time at which the last frame ends.
-        can_copy: Whether packets can be copied: each has a time of its own, and none is hidden by an edit list.
+        can_copy: Whether packets can be copied: each has a time of its own, none is hidden by an edit list, and a clip
+            can hold their codec.
         ticks: The times as integers, in units of the container, ascending.
         delay: So many units before its place in this order, a packet is decoded.
     """
@@ -65,7 +66,7 @@ class Timeline:
         self._base = stream.time_base if has_times else 1 / (stream.average_rate or Fraction(25))
         decoded = np.frombuffer(pts, dtype=np.int64)
         self.ticks: npt.NDArray[np.int64] = np.unique(decoded)
-        is_plain = is_plain and len(self.ticks) == len(decoded)
+        is_plain = is_plain and len(self.ticks) == len(decoded) and can_be_copied(stream.codec_context.name)
         self.delay = int((self.ticks - decoded).max()) if is_plain else 0
         self.origin = int(self.ticks[0]) * self._base
         self.times = (self.ticks - self.ticks[0]) * float(self._base)
@@ -134,7 +135,8 @@ def cut(medium: Media, operator: str, clip_spans: Sequence[Span], how: Cut = "au
     ranges = _frame_ranges(timeline, clip_spans)
     if how == "copy":
         if not timeline.can_copy:
-            raise MediaError(f"{medium!r} cannot be cut by copying: it lacks times or key frames, or has an edit list")
+            lacks = "it lacks times or key frames, has an edit list, or a codec that clips cannot hold"
+            raise MediaError(f"{medium!r} cannot be cut by copying: {lacks}")
         ranges = _moved_to_keys(ranges, timeline)
     keys = {*timeline.keys.tolist(), len(timeline)} if timeline.can_copy and how != "exact" else set[int]()
     copied = [frames for frames in ranges if keys.issuperset(frames)]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
@@ -19,8 +20,9 @@ _ENCODERS = {
     "libx264": {"crf": "18", "preset": "veryfast", "threads": "1"},
     "mpeg4": {"qmin": "2", "qmax": "4", "threads": "1"},
 }
-# A video that is being written is in memory up to this size, and then in a temporary file.
-_IN_MEMORY_BYTES = 32 << 20
+# A video that is being written is in memory up to this size, and then in a temporary file. Several clips are written
+# at once.
+_IN_MEMORY_BYTES = 4 << 20
 _PLAIN, _PLAIN_ODD = "yuv420p", "yuv444p"
 
 
@@ -156,6 +158,14 @@ class VideoWriter:
         moved.dts = moved.pts if dts is None else dts - shift
         moved.is_keyframe = packet.is_keyframe
         return moved
+
+
+@cache
+def can_be_copied(codec: str) -> bool:
+    """Whether a clip can hold packets of a codec, by FFmpeg's name; if not, its frames must be encoded."""
+    av = require("av", extra="video", what="Writing videos")
+    with av.open(BytesIO(), "w", format="matroska") as container:
+        return codec in _IN_MP4 or codec in container.supported_codecs
 
 
 def first_audio(container: Any) -> Any:

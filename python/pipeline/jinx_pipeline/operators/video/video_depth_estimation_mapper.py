@@ -11,7 +11,7 @@ import numpy as np
 from jinx_pipeline.models.depth import DEPTH_ESTIMATOR, depths, is_metric, load_depth_estimator
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
-from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.context import Context, KeptMedium
 from jinx_pipeline.operators.api.media_mapper import store_of
 from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
@@ -93,11 +93,11 @@ class VideoDepthEstimationMapper(Mapper):
 
     def _tags(self, media: list[Media], batch: Batch, ctx: Context) -> Mapping[str, Any]:
         store = store_of(self.save_dir, ctx, batch.roles)
-        files: list[bytes | str] = []
+        files: list[KeptMedium] = []
         rates: list[float] = []
-        clouds: list[list[bytes | str]] = []
+        clouds: list[list[KeptMedium]] = []
         for medium in media:
-            of_medium: list[bytes | str] = []
+            of_medium: list[KeptMedium] = []
             with TemporaryFile() as file:
                 count = self._write(medium, file, of_medium, batch, ctx)
                 file.seek(0)
@@ -107,7 +107,7 @@ class VideoDepthEstimationMapper(Mapper):
         tags: dict[str, Any] = {"depth_data": files, "fps": rates}
         return {**tags, "point_clouds": clouds} if self.point_cloud_dir_for_metric else tags
 
-    def _write(self, medium: Media, file: IO[bytes], clouds: list[bytes | str], batch: Batch, ctx: Context) -> int:
+    def _write(self, medium: Media, file: IO[bytes], clouds: list[KeptMedium], batch: Batch, ctx: Context) -> int:
         """Write the depth of each frame to a file, and perhaps its point cloud; returns the number of frames."""
         loaded = ctx.model(self.video_depth_model_path, load_depth_estimator)
         has_clouds = bool(self.point_cloud_dir_for_metric) and is_metric(loaded)

@@ -266,7 +266,9 @@ fn first(value: &Value) -> Result<InferredType> {
             },
         ),
         Value::Str(_) => InferredType::Text,
-        Value::Blob { payload: Payload::Raw, media: false, path: None, .. } => InferredType::Bytes,
+        Value::Blob { payload: Payload::Raw, media: false, path: None, .. } | Value::Range(_) => {
+            InferredType::Bytes
+        }
         Value::Blob { payload: Payload::Raw, .. } => InferredType::Media,
         Value::Blob { payload: Payload::Npy, data, .. } => {
             let array = Npy::parse(data)?;
