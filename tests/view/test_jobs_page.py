@@ -87,6 +87,7 @@ def test_a_job_is_followed_without_a_reload(page: Any, service: Any, tmp_path: P
     until(page, "n => document.querySelector('#status .total strong')?.textContent === String(n)", kept)
 
 
+@pytest.mark.timeout(180)
 def test_a_phone_shows_a_graph_no_larger_than_it_is(browser: Any, service: Any) -> None:
     client = Client(service.url)
     job = client.start(recipe("good.jinx", LONG))
@@ -99,6 +100,7 @@ def test_a_phone_shows_a_graph_no_larger_than_it_is(browser: Any, service: Any) 
     page.close()
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_page_of_jobs_is_accessible(browser: Any, service: Any, scheme: str, width: int) -> None:

@@ -20,6 +20,8 @@ from view_data import Served, until
 WIDE, PHONE = {"width": 1400, "height": 860}, {"width": 390, "height": 760}
 PICTURES = "() => document.querySelectorAll('.picture.loaded').length >= {}"
 CHARTS = "() => document.querySelectorAll('.chart').length >= 4 && !document.querySelector('.searching')"
+# Until then, Chromium draws an arc over the video.
+VIDEOS = "() => [...document.querySelectorAll('video')].every(one => one.readyState >= 2 && one.networkState === 1)"
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def test_grid_sample_and_phone(keep: Callable[..., None], served: Served) -> Non
 
 def test_clusters_packs_and_tokens(keep: Callable[..., None], mixed: Served) -> None:
     beside = "?sample=15&tab=beside&beside=cluster&columns=before,after"
-    keep("view-beside", f"{mixed.url}{beside}", "() => document.querySelector('.beside-table ins')", height=700)
+    keep("view-beside", f"{mixed.url}{beside}", "() => document.querySelector('.beside-table ins')", VIDEOS, height=700)
     many = "() => document.querySelectorAll('.segment-of').length > 30"
     keep("view-packs", f"{mixed.url}?layout=packs", many, CHARTS, height=560)
     keep("view-tokens", f"{mixed.url}?sample=3&tab=tokens", "() => document.querySelector('.token')", height=340)

@@ -105,6 +105,7 @@ async def session(client: Any, out: str, *, questions: list[str]) -> None:
     assert (await call(client, "explain_quarantine", job=job))[1]["total"] == 0
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_in_memory(place, tmp_path, mode):
     async def run() -> None:
