@@ -395,9 +395,8 @@ def _plain_export(recipe: Recipe, export: Export | None) -> Any:
     """Everything besides its rows that determines the bytes of an output."""
     if export is None:
         return None
-    typed = ["typed_stats"] if export.typed_stats else []
-    file = export.path.endswith(".jinx")
-    return [export.kind, file, export.shard_size, export.keep_stats, *typed, recipe.content_digest]
+    stats = [export.keep_stats, *(["typed_stats"] if export.typed_stats else [])]
+    return [export.kind, export.path.endswith(".jinx"), export.shard_size, *stats, recipe.content_digest]
 
 
 def _plain(port: StepPort) -> StepPort:
