@@ -1,7 +1,7 @@
 """Parses sort keys such as `-len(messages)`, and sorts positions stably by values."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,10 +57,11 @@ def _exact(value: Any) -> Any:
     """A value for comparisons: NumPy rounds numbers to a common type first, and Python compares them exactly."""
     import numpy as np
 
-    kind: Any = type(value)
-    if issubclass(kind, np.number | np.bool_):
-        return value.item()
-    return kind(map(_exact, value)) if kind in {tuple, list} else value
+    if isinstance(value, np.number | np.bool_):
+        return cast("Any", value).item()
+    if type(value) is tuple:
+        return tuple(map(_exact, cast("tuple[Any, ...]", value)))
+    return list(map(_exact, cast("list[Any]", value))) if type(value) is list else value
 
 
 def _order_of_objects(values: list[Any], *, descending: bool) -> "npt.NDArray[np.int64]":
