@@ -132,6 +132,6 @@ def write_job(folder: Path, name: str) -> Path:
     """Write the samples of a recipe, and the recipe with small blocks; returns the path of the recipe."""
     write_samples(folder / "in.jinx", MADE[name]())
     recipe = folder / "recipe.yaml"
-    text = shipped_or_file(name).read_text("utf-8")
+    text = Path(shipped_or_file(name)).read_text("utf-8")
     recipe.write_text(f"{text}export: out.jinx\nblock_rows: 2\nmax_bad_rows: 9\n", "utf-8")
     return recipe
