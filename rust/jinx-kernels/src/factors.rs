@@ -8,8 +8,6 @@ use pulp::Arch;
 const LANES: usize = 16;
 /// Rows whose sums are made together, while they are in the cache.
 const AT_ONCE: usize = 4;
-/// Rows whose products are made together, so that the factors are loaded once for them.
-const PAIR: usize = 2;
 
 /// Improves two factors in place, by coordinate descent on the sum of squared differences.
 ///
@@ -98,14 +96,9 @@ impl pulp::NullaryFnOnce for Rows<'_> {
         let mut change = 0.0;
         let parts = left_first.chunks_mut(AT_ONCE).zip(left_second.chunks_mut(AT_ONCE));
         for (rows, (ones, twos)) in self.matrix.chunks(AT_ONCE * self.columns).zip(parts) {
-            let pairs = ones.chunks_mut(PAIR).zip(twos.chunks_mut(PAIR));
-            for (rows, (ones, twos)) in rows.chunks(PAIR * self.columns).zip(pairs) {
-                let (row, next) = rows.split_at(self.columns);
-                // Of the last of an odd number of rows, the second products are not used.
-                let products = products([row, if next.is_empty() { row } else { next }], self.right);
-                for ((one, two), products) in ones.iter_mut().zip(twos).zip(products) {
-                    change += improve(one, two, products, gram);
-                }
+            for (row, (one, two)) in rows.chunks(self.columns).zip(ones.iter_mut().zip(twos.iter_mut())) {
+                let products = [dot(row, self.right[0]), dot(row, self.right[1])];
+                change += improve(one, two, products, gram);
             }
             if let (Ok(ones), Ok(twos)) =
                 (<[f32; AT_ONCE]>::try_from(&*ones), <[f32; AT_ONCE]>::try_from(&*twos))
@@ -160,31 +153,6 @@ fn towards(value: &mut f32, gradient: f32, square: f32) -> f64 {
 #[inline(always)]
 fn gram([first, second]: [&[f32]; 2]) -> [f32; 3] {
     [dot(first, first), dot(first, second), dot(second, second)]
-}
-
-/// The products of two rows with two vectors: each as of [`dot`], whose order of sums they have.
-#[inline(always)]
-#[allow(clippy::needless_range_loop)] // zipped arrays are not made vectors
-fn products([one, other]: [&[f32]; 2], [first, second]: [&[f32]; 2]) -> [[f32; 2]; 2] {
-    let ((a, a_rest), (b, b_rest)) = (one.as_chunks::<LANES>(), other.as_chunks::<LANES>());
-    let ((c, c_rest), (d, d_rest)) = (first.as_chunks::<LANES>(), second.as_chunks::<LANES>());
-    let mut sums = [[0.0_f32; LANES]; 4];
-    for ((a, b), (c, d)) in a.iter().zip(b).zip(c.iter().zip(d)) {
-        for at in 0..LANES {
-            sums[0][at] += a[at] * c[at];
-            sums[1][at] += a[at] * d[at];
-            sums[2][at] += b[at] * c[at];
-            sums[3][at] += b[at] * d[at];
-        }
-    }
-    let tail = |row: &[f32], factors: &[f32]| -> f32 {
-        row.iter().zip(factors).map(|(value, factor)| value * factor).sum()
-    };
-    let [ac, ad, bc, bd] = sums.map(|lanes| lanes.iter().sum::<f32>());
-    [
-        [ac + tail(a_rest, c_rest), ad + tail(a_rest, d_rest)],
-        [bc + tail(b_rest, c_rest), bd + tail(b_rest, d_rest)],
-    ]
 }
 
 /// The sum of the products of two vectors.

@@ -84,11 +84,14 @@ def test_a_killed_driver_is_resumed_with_the_same_bytes(tmp_path, monkeypatch, n
         (cluster / file.name).write_bytes(file.read_bytes())
     monkeypatch.chdir(local)
     jp.Run(read_recipe("recipe.yaml", workers=1))()
-    address, log = ray.get_runtime_context().gcs_address, log_of(cluster / "out.jinx.work")
-    killed = 0
+    address, killed = ray.get_runtime_context().gcs_address, 0
+
+    def lines():
+        return lines_of(log_of(cluster / "out.jinx.work"))
+
     for _ in range(2):
-        driver, seen = driver_of(cluster, address), lines_of(log)
-        while driver.poll() is None and lines_of(log) <= max(seen, 2):
+        driver, seen = driver_of(cluster, address), lines()
+        while driver.poll() is None and lines() <= max(seen, 2):
             time.sleep(0.01)
         killed += driver.poll() is None
         driver.kill()

@@ -130,3 +130,11 @@ def test_no_filter_of_ffmpeg():
         jp.create("audio_ffmpeg_wrapped_mapper", filter_name="louder")
     with pytest.raises(MediaError, match="not audio"):
         jp.create("audio_ffmpeg_wrapped_mapper", filter_name="anull")([{"audios": [b"abc"]}])
+
+
+def test_sounds_without_channels_or_with_nan_are_refused_by_all_that_would_pass_them_on():
+    with pytest.raises(MediaError, match="no channels"):
+        stats("audio_duration_filter", sounds.without_channels())
+    mapper = jp.create("audio_ffmpeg_wrapped_mapper", filter_name="areverse")
+    with pytest.raises(MediaError, match="not finite numbers"):
+        mapper([{"audios": [sounds.with_nan()]}])

@@ -12,6 +12,7 @@ from jinx_pipeline.sample.media import Media, MediaError
 
 av = pytest.importorskip("av")
 videos = pytest.importorskip("make_media.videos")
+images = pytest.importorskip("make_media.images")
 
 
 def media(data):
@@ -191,3 +192,10 @@ def test_rules_of_cuts():
     assert content_cuts(scores, 27, 0) == [1, 3, 6]
     levels = videos.np.array([90, 90, 5, 5, 5, 90, 90, 3.0])
     assert [fade_cuts(levels, 12, 1, bias) for bias in (-1, 0, 1)] == [[2], [4], [5]]
+
+
+def test_clips_of_a_codec_that_cannot_be_copied_are_encoded():
+    medium = media(images.png(64, 48))
+    assert [codec_of(content(clip)) for clip in cut(medium, "test", [Span(0, 9)])] == ["h264"]
+    with pytest.raises(MediaError, match="a codec that clips cannot hold"):
+        list(cut(medium, "test", [Span(0, 9)], "copy"))
