@@ -178,6 +178,16 @@ def test_a_busy_service_is_asked_again_and_a_broken_one_is_named(stub):
         propose("short texts", "i", "o.jinx", PROFILE, ChatModel(stub([(200, {}, b"{}")]).url, "m"))
 
 
+def test_a_recipe_is_saved_over_nothing(stub, data, tmp_path):
+    (tmp_path / "mine.yaml").write_text("mine")
+    script = stub(lambda _: steps(("text_length_filter", {"min_len": 50, "max_len": None})))
+    arguments = ["drop short texts", str(data), "--url", script.url, "--model", "m", "--save"]
+    shown = CliRunner().invoke(ask, [*arguments, str(tmp_path / "mine.yaml")])
+    assert isinstance(shown.exception, FileExistsError)
+    assert (tmp_path / "mine.yaml").read_text() == "mine"
+    assert script.requests == []
+
+
 def test_the_command_shows_the_recipe_and_dropped_samples_and_asks(stub, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MY_KEY", "secret")

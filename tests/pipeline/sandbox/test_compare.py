@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import jinx
 from jinx_pipeline.cli.compare import compare as command
+from jinx_pipeline.cli.program import run as program
 from jinx_pipeline.recipe.errors import RecipeError
 from jinx_pipeline.sandbox.comparison import compare
 from jinx_pipeline.sandbox.comparison_page import comparison_page, write_table
@@ -84,6 +85,22 @@ def test_the_best_recipe_is_found_and_is_better_than_both_controls(dataset, runs
     assert "long is better than both controls" in page
     assert "x &lt;y&gt;" in page
     assert page.count("<svg") == 2
+
+
+def test_a_comparison_replaces_only_its_own_table(dataset, runs, tmp_path, capsys):
+    result = compare(spec(dataset, Variant("long", [LONG])), tmp_path / "work")
+    for _ in range(2):
+        write_table(result, tmp_path / "table.jinx")
+    before = dataset.read_bytes()
+    (tmp_path / "notes.jinx").write_text("mine")
+    (tmp_path / "v.yaml").write_text("")
+    for place in (dataset, tmp_path / "notes.jinx"):
+        with pytest.raises(FileExistsError, match="is not the table of a comparison"):
+            write_table(result, place)
+        assert program(["compare", str(tmp_path / "v.yaml"), "--out", str(place)]) == 2
+        assert "is not the table of a comparison; choose another name" in capsys.readouterr().err
+    assert dataset.read_bytes() == before
+    assert (tmp_path / "notes.jinx").read_text() == "mine"
 
 
 def test_a_recipe_without_effect_is_not_distinguishable(dataset, runs, tmp_path):

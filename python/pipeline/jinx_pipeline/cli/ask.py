@@ -55,6 +55,8 @@ def ask(
     from jinx_pipeline.run import Run
     from jinx_pipeline.trial import run_trial, without_places
 
+    if save is not None and Path(save).exists():
+        raise FileExistsError(f"{save} exists; remove it, or choose another name")
     profile = profile_of(data)
     if url is None or model is None:
         return _offer(request, as_json=as_json)

@@ -29,9 +29,10 @@ def compare(variants: str, out: str, report: str, *, as_json: bool) -> None:
     """
     from jinx_pipeline.cli.report_files import refuse_place_of_file, write_file
     from jinx_pipeline.sandbox.comparison import compare as compared
-    from jinx_pipeline.sandbox.comparison_page import comparison_page, write_table
+    from jinx_pipeline.sandbox.comparison_page import comparison_page, refuse_other_table, write_table
     from jinx_pipeline.sandbox.spec import read_spec
 
+    refuse_other_table(out)
     refuse_place_of_file(report)
     spec = read_spec(Path(variants))
     work_dir = Path(spec.work_dir or f"{variants}.work").absolute()

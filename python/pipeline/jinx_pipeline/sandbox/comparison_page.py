@@ -14,8 +14,25 @@ _WIDTH, _NAME, _LINE = 720, 240, 30
 _STYLE: Final = "stroke:currentColor;stroke-width:2"
 
 
+def refuse_other_table(path: str | os.PathLike[str]) -> None:
+    """Refuse a table that would replace anything but an earlier table of a comparison.
+
+    Raises:
+        FileExistsError: Something else is there.
+    """
+    if not os.path.lexists(path):
+        return
+    try:
+        is_ours = "comparison" in jinx.open(path).info().meta.get("jinx_pipeline", {})
+    except (jinx.JinxError, OSError, ValueError):
+        is_ours = False
+    if not is_ours:
+        raise FileExistsError(f"{os.fspath(path)} exists, and is not the table of a comparison; choose another name")
+
+
 def write_table(comparison: Comparison, path: str | os.PathLike[str]) -> None:
     """Write a sample for each variant and budget; the verdict is in the metadata."""
+    refuse_other_table(path)
     meta = {"jinx_pipeline": {"comparison": asdict(comparison.verdict)}}
     with jinx.Writer(path, meta=meta, overwrite=True) as writer:
         for row in comparison.rows:
