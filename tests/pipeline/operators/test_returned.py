@@ -120,7 +120,8 @@ def test_names_that_a_run_uses_itself_are_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "chosen", [[-1], [4], [0.5], [True] * 4, [1, 1, 2], [2, 0, 2], [[0, 1], [2, 3]], [[0], [1, 2]], [[]], 3]
+    "chosen",
+    [[-1], [4], [0.5], [True] * 4, [1, 1, 2], np.array([2, 0, 2], "u8"), [[0, 1], [2, 3]], [[0], [1, 2]], [[]], 3],
 )
 def test_a_selector_returns_positions(chosen):
     class Choosing(jp.Selector):
