@@ -13,7 +13,12 @@ from jinx_pipeline.opened_run import OpenedRun
 from jinx_pipeline.plan.inputs import find_inputs, forget_queries, refuse_output_within_input
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import refuse_missing_files
-from jinx_pipeline.publish.destination import claimed_output, refuse_below_file, refuse_long_name
+from jinx_pipeline.publish.destination import (
+    claimed_output,
+    refuse_around_work_dir,
+    refuse_below_file,
+    refuse_long_name,
+)
 from jinx_pipeline.publish.publication import LostOutputError
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.resolve import resolve
@@ -107,6 +112,7 @@ class Run:
         for export in recipe.exports:
             refuse_below_file(export.path)
             refuse_long_name(export.path)
+            refuse_around_work_dir(export.path, work_dir_of(recipe))
         refuse_output_within_input(recipe, work_dir_of(recipe))
         with WorkDir(work_dir_of(recipe)) as work_dir, ExitStack() as claims:
             for export in recipe.exports:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import jinx
+from jinx_pipeline.database.address import address_of
 from jinx_pipeline.engines.engine import Engine
 from jinx_pipeline.engines.local.probe import run_probe
 from jinx_pipeline.global_ops.decisions import publish_order
+from jinx_pipeline.operators.table.table_upsert import TableUpsert
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import (
@@ -111,18 +113,39 @@ def refuse_equal_outputs(recipe: Recipe) -> None:
     """Refuse outputs that write to the same path.
 
     Raises:
-        RecipeError: Two outputs have the same path; the error has the place of the second.
+        RecipeError: Two outputs have the same path, or one has that of a database; the error has the place of the
+            second, or of this one.
     """
     written: dict[Path, Output] = {}
+    databases = {_place_of(Path(path).absolute()) for path in _sqlite_files(recipe)}
     for output in recipe.all_outputs:
         path = mirrored("" if output.export is None else output.export.path).absolute()
-        # Two names may lead to one directory.
-        place = path.parent.resolve() / path.name
+        place = _place_of(path)
+        if place in databases:
+            message = f"the recipe uses the SQLite database {path} too; choose another path"
+            raise RecipeError([(output.place, message)])
         if place in written:
             other = written[place].name
             message = f"another output{f', {other},' if other else ''} writes to {path} too; choose another path"
             raise RecipeError([(output.place, message)])
         written[place] = output
+
+
+def _place_of(path: Path) -> Path:
+    """The path of a file in its directory, to which several names may lead."""
+    return path.parent.resolve() / path.name
+
+
+def _sqlite_files(recipe: Recipe) -> Generator[str]:
+    """The databases that tables and queries of a recipe name, if they are files."""
+    queries = [source.query for source in recipe.sources if source.query is not None]
+    tables = [step.operator for step in recipe.steps if isinstance(step.operator, TableUpsert)]
+    for user in (*queries, *tables):
+        # A missing variable of the environment is reported where the address is used.
+        with suppress(ValueError):
+            address = address_of(user.database)
+            if address.kind == "sqlite":
+                yield address.target
 
 
 def _new_plan(recipe: Recipe, directory: RunDirectory, inputs: list[Input], engine: Engine) -> Plan:

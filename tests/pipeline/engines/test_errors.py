@@ -217,3 +217,18 @@ def test_a_value_that_cannot_be_stored_is_named_by_its_column(data, tmp_path, na
     done = Dataset.load(data).process(stranger).export(tmp_path / name, workers=1, max_bad_rows=1)
     ((row, error),) = [(bad.row, bad.error) for bad in done.bad_rows]
     assert (row, error.split(";")[0]) == (17, "InvalidError: column 'x': a value of type set cannot be stored")
+
+
+def test_statistics_that_are_none_are_not_replaced(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        values = ({"mine": 1}, None, "words", {"text_len": 0}, [1])
+        writer.write_many({"text": "abc", "n": n, "__dj__stats__": value} for n, value in enumerate(values))
+    flow = Dataset.load(tmp_path / "in.jinx").process(jp.create("text_length_filter", min_len=1))
+    done = flow.export(tmp_path / "out.jinx", keep_stats=True, workers=1, max_bad_rows=2)
+    assert [bad.row for bad in done.bad_rows] == [2, 4]
+    assert "__dj__stats__ is a str; it holds the statistics of filters by name" in done.bad_rows[0].error
+    assert [(row["n"], row["__dj__stats__"]) for row in jinx.open(tmp_path / "out.jinx")] == [
+        (0, {"mine": 1, "text_len": 3}),
+        (1, {"text_len": 3}),
+        (3, {"text_len": 3}),
+    ]

@@ -119,7 +119,10 @@ def test_names_that_a_run_uses_itself_are_refused(tmp_path, name):
         jp.Dataset.load(tmp_path / "in.jinx").export(tmp_path / "out.jinx", workers=1)
 
 
-@pytest.mark.parametrize("chosen", [[-1], [4], [0.5], [True] * 4])
+@pytest.mark.parametrize(
+    "chosen",
+    [[-1], [4], [0.5], [True] * 4, [1, 1, 2], np.array([2, 0, 2], "u8"), [[0, 1], [2, 3]], [[0], [1, 2]], [[]], 3],
+)
 def test_a_selector_returns_positions(chosen):
     class Choosing(jp.Selector):
         reads = ("n",)
@@ -131,7 +134,7 @@ def test_a_selector_returns_positions(chosen):
         Choosing()(SAMPLES)
 
 
-@pytest.mark.parametrize("group", [[-1], [0, 4]])
+@pytest.mark.parametrize("group", [[-1], [0, 4], [1, 1], [3, 1, 3], [[0, 1], [2, 3]], [[0], [1, 2]], 1])
 def test_a_grouper_returns_positions(group):
     class Grouping(jp.Grouper):
         reads = ("n",)
@@ -139,8 +142,18 @@ def test_a_grouper_returns_positions(group):
         def group(self, columns, count):
             return [[0], group]
 
-    with pytest.raises(ReturnedError, match="group 1 that group returned"):
+    with pytest.raises((ReturnedError, TypeError), match="group 1 that group returned"):
         Grouping()(SAMPLES)
+
+
+def test_a_sample_may_be_in_several_groups():
+    class Windows(jp.Grouper):
+        reads = ("n",)
+
+        def group(self, columns, count):
+            return [np.array([at + 1, at]) for at in range(count - 1)]
+
+    assert [sample["n"] for sample in Windows()(SAMPLES)] == [[1, 0], [2, 1], [3, 2]]
 
 
 @pytest.mark.parametrize(

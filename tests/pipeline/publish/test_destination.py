@@ -109,3 +109,36 @@ def test_an_output_below_a_file_is_named_as_it_was_written(folder, capsys, out):
         top = out.partition("/")[0]
         said = capsys.readouterr().err
         assert said == f"jinx-pipeline: {out}: {top} is a file, not a directory; choose another name\n"
+
+
+@pytest.mark.parametrize("name", ["new\nline.jinx", "\u202egnp"])
+def test_an_output_that_no_view_can_name_is_refused_by_its_name(folder, name):
+    (folder / "lines.jsonl").write_text('{"text": "mine"}\n')
+    for source in ("in.jinx", "lines.jsonl"):
+        with pytest.raises(ValueError, match="the path has a control character") as caught:
+            jp.Dataset.load(source).process(never).export(name, workers=1)
+        assert str(caught.value).startswith(f"{name!r}: ")
+    assert not (folder / f"{name}.work").exists()
+
+
+@pytest.mark.parametrize("work_dir", ["out", "./out", "out/work", "link/out"])
+def test_an_output_that_would_replace_the_working_directory_is_refused(folder, work_dir):
+    (folder / "link").symlink_to(folder)
+    (folder / "lines.jsonl").write_text('{"text": "mine"}\n')
+    with pytest.raises(ValueError, match=r"^out: the working directory .* would be replaced; choose another work_dir"):
+        jp.Dataset.load("lines.jsonl").process(never).export("out", work_dir=work_dir, workers=1)
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("database", ["out.jinx", "./out.jinx", "sqlite:///out.jinx", "env:OUT"])
+def test_an_output_in_the_place_of_a_database_is_refused_before_the_work(folder, capsys, monkeypatch, database):
+    monkeypatch.setenv("OUT", "sqlite:///out.jinx")
+    (folder / "recipe.yaml").write_text(
+        "nodes:\n  web: {source: in.jinx}\n  out: {sink: out.jinx}\n"
+        f"  rows: {{sink: {{database: {database!r}, table: t, key: id, columns: {{id: int}}}}}}\n"
+        "flows: [{from: web, to: [out, rows]}]\n"
+    )
+    for words in ([], ["--overwrite"]):
+        assert run(["run", "recipe.yaml", *words]) == 2
+        assert "line 3: nodes.out: the recipe uses the SQLite database" in capsys.readouterr().err
+    assert not (folder / "out.jinx").exists()

@@ -70,6 +70,16 @@ def test_the_parts_of_a_directory_are_gone_when_it_is_there(data, tmp_path):
     assert list(parts.iterdir()) == []
 
 
+def test_a_damaged_part_is_named_with_what_helps(data, tmp_path):
+    flow = Dataset.load(data).process(lambda sample: sample)
+    flow.export(tmp_path / "out.jinx", workers=1, block_rows=10)
+    part = next((tmp_path / "out.jinx.work").rglob("*-b000001-*.jinx"))
+    part.write_bytes(b"")
+    (tmp_path / "out.jinx").unlink()
+    with pytest.raises(jp.run.StoppedError, match=r"the file is empty: not a JINX file; .*--restart --overwrite"):
+        flow.export(tmp_path / "out.jinx", workers=1, block_rows=10)
+
+
 def test_an_output_that_cannot_be_written_stops_the_run_at_once(tmp_path):
     """The rows have numbers and strings in one column, which Parquet does not take."""
     with jinx.Writer(tmp_path / "in.jinx") as writer:

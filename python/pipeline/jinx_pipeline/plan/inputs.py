@@ -282,11 +282,15 @@ def _described(path: str) -> Input:
         ValueError: The saved views that a run makes of it cannot name its path.
     """
     dataset = jinx.open(path)
-    if _UNNAMEABLE.search(os.path.abspath(path)):  # noqa: PTH100 - it may be a pattern
-        raise ValueError(f"{path!r}: the path has a control character, or one that hides how it reads; rename it")
+    _refuse_unnameable(path)
     is_place = is_url(path) or any(wildcard in path for wildcard in "*?[")
     absolute = path if is_place else str(Path(path).absolute())
     return Input(absolute, content_identity(dataset), len(dataset), path, content_digest(dataset))
+
+
+def _refuse_unnameable(path: str) -> None:
+    if _UNNAMEABLE.search(os.path.abspath(path)):  # noqa: PTH100 - it may be a pattern
+        raise ValueError(f"{path!r}: the path has a control character, or one that hides how it reads; rename it")
 
 
 def refuse_private_columns(inputs: Iterable[Input], columns: Iterable[str]) -> None:
@@ -315,7 +319,7 @@ def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
     """Refuse an output, or a working directory, that would become part of an input.
 
     Raises:
-        ValueError: It is inside an input, or a pattern of inputs matches it.
+        ValueError: It is inside an input, or a pattern of inputs matches it; or views cannot name its path.
     """
     if not recipe.exports:
         return
@@ -325,6 +329,7 @@ def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
         if is_url(path):
             _refuse_remote_input(path, others)
         else:
+            _refuse_unnameable(path)
             refuse_within(path, others)
 
 

@@ -67,6 +67,17 @@ def refuse_long_name(path: str) -> None:
         raise ValueError(f"{path}: the name is too long: at most {_MAX_NAME_BYTES} bytes")
 
 
+def refuse_around_work_dir(path: str, work_dir: Path) -> None:
+    """Refuse an output that would replace the working directory of its run.
+
+    Raises:
+        ValueError: The output is the working directory, or it lies in the output.
+    """
+    folder = mirrored(path).resolve()
+    if folder == work_dir.resolve() or folder in work_dir.resolve().parents:
+        raise ValueError(f"{path}: the working directory {shown(work_dir)} would be replaced; choose another work_dir")
+
+
 def refuse_folder_of(path: Path) -> None:
     """Refuse a file whose directory is missing or not writable.
 

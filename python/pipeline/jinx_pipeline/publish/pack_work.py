@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from jinx.errors import JinxError
+from jinx.errors import CorruptFileError, JinxError, TruncatedFileError
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.publish.shards import write_empty, write_shard
 from jinx_pipeline.publish.upload import upload_output, upload_shards
 from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.store.mirror import is_remote, push_part, readable
 from jinx_pipeline.worker.work import WorkerState
@@ -128,5 +129,7 @@ def _output_errors() -> Generator[None]:
     """Raise errors of the data as `OutputError`, because every other worker would get them too."""
     try:
         yield
+    except (CorruptFileError, TruncatedFileError) as error:
+        raise OutputError(f"{error}; restore the file, or {START_OVER}") from error
     except (JinxError, ValueError, TypeError) as error:
         raise OutputError(f"{error}") from error

@@ -396,7 +396,7 @@ class LocalWorkers:
         self._last_log_look = now
         with suppress(OSError), self.log.open("a+b") as log:
             if (size := log.seek(0, os.SEEK_END)) > 2 * _LOG_BYTES:
-                log.seek(size - _LOG_BYTES)
+                log.seek(size - _LOG_BYTES - _CUT_LINE_BYTES)
                 log.readline(_CUT_LINE_BYTES)
                 last = log.read()
                 log.truncate(0)

@@ -385,7 +385,11 @@ class Batch:
         if STATS not in self._source.names():
             return added
         before: list[Any] = self._source.values(self.positions, STATS)
-        merged = [{**old, **new} if isinstance(old, Mapping) else new for old, new in zip(before, added, strict=True)]
+        for old in before:
+            if not isinstance(old, Mapping | None):
+                problem = f"{STATS} is a {type(old).__name__}; it holds the statistics of filters by name"
+                raise TypeError(f"{problem}: name the column otherwise, or leave the statistics out (keep_stats)")
+        merged = [{**(old or {}), **new} for old, new in zip(before, added, strict=True)]
         return [
             {
                 **{name: value for name, value in row.items() if name not in order},

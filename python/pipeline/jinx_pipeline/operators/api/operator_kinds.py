@@ -169,7 +169,7 @@ class Selector(Operator):
 
     @abstractmethod
     def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "Positions":
-        """The positions of the chosen samples, in the order of the output.
+        """The positions of the chosen samples, each once, in the order of the output.
 
         Args:
             columns: The columns of `reads`, with a value for each sample; None: it has none.
@@ -192,7 +192,7 @@ class Selector(Operator):
 
     def chosen(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "Positions":
         """The checked result of `select`."""
-        return checked_positions("what select returned", self.select(columns, count, ctx), count)
+        return checked_positions("what select returned", self.select(columns, count, ctx), count, once=True)
 
 
 class Grouper(Operator):
@@ -207,7 +207,9 @@ class Grouper(Operator):
 
     @abstractmethod
     def group(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[Positions]":
-        """The positions of the samples of each group; groups are in the order of their first samples.
+        """The positions of the samples of each group, each once; groups are in the order of their first samples.
+
+        A sample may be in several groups, or in none.
 
         Args:
             columns: The columns of `reads`, with a value for each sample; None: it has none.
@@ -222,7 +224,10 @@ class Grouper(Operator):
     def checked_groups(self, columns: Mapping[str, Sequence[Any]], count: int) -> "list[Positions]":
         """The checked result of `group`, without empty groups."""
         groups = enumerate(self.group(columns, count))
-        found = [checked_positions(f"group {number} that group returned", group, count) for number, group in groups]
+        found = [
+            checked_positions(f"group {number} that group returned", group, count, once=True)
+            for number, group in groups
+        ]
         return [group for group in found if len(group)]
 
     def merged(self, group: Batch) -> Batch:

@@ -70,20 +70,37 @@ def checked_mask(title: str, mask: Any, count: int) -> "npt.NDArray[np.bool_]":
     return array.astype(np.bool_, copy=False)
 
 
-def checked_positions(title: str, positions: Any, count: int) -> "npt.NDArray[np.int64]":
-    """Checked positions of samples, from 0 to `count` - 1.
+def checked_positions(title: str, positions: Any, count: int, *, once: bool = False) -> "npt.NDArray[np.int64]":
+    """Checked positions of samples, from 0 to `count` - 1, of shape (n,).
+
+    Args:
+        title: The beginning of messages.
+        positions: A list or an array.
+        count: The number of samples.
+        once: Whether each position is there at most once.
 
     Raises:
-        ReturnedError: A position is out of range.
-        TypeError: They are not integers.
+        ReturnedError: A position is out of range, or repeated.
+        TypeError: They are not a flat list of integers.
     """
-    array = np.asarray(positions).reshape(-1)
+    try:
+        array = np.asarray(positions)
+    except ValueError:  # lists of several lengths
+        array = np.empty((0, 0))
+    if array.ndim != 1:
+        what = "a nested list or array" if array.ndim else f"a {type(positions).__name__}"
+        raise TypeError(f"{title} are positions of samples in a flat list or array, not {what}")
     if array.dtype.kind not in "iu" and len(array):
         raise TypeError(f"{title} are positions of samples, and integers; not {_kind(array)}")
     outside = array[(array < 0) | (array >= count)] if len(array) else array
     if len(outside):
         raise ReturnedError(f"{title} hold {outside[0]}; there are {count} samples, from 0 to {count - 1}")
-    return array.astype(np.int64, copy=False)
+    array = array.astype(np.int64, copy=False)  # differences of unsigned integers have no sign
+    if once and not (np.diff(array) > 0).all():
+        values, counts = np.unique(array, return_counts=True)
+        if len(values) < len(array):
+            raise ReturnedError(f"{title} hold {values[counts > 1][0]} more than once; a sample is there at most once")
+    return array
 
 
 def _kind(array: "npt.NDArray[Any]") -> str:
