@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import (
     Input,
     has_grown,
+    named_at,
     needs_conversion,
     refuse_input_as_output,
     refuse_private_columns,
@@ -99,8 +101,11 @@ def refuse_outputs_before_conversion(recipe: Recipe) -> None:
         ValueError: The output is an input.
         OSError: It could not be written.
     """
-    if any(source.query is not None or needs_conversion(source.path) for source in recipe.sources):
-        _refuse_outputs(recipe, ())
+    for source, place in zip_longest(recipe.sources, recipe.source_places):
+        with named_at(place):
+            if source.query is not None or needs_conversion(source.path):
+                _refuse_outputs(recipe, ())
+                return
 
 
 def _refuse_outputs(recipe: Recipe, input_paths: Sequence[str]) -> None:

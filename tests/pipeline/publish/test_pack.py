@@ -76,7 +76,7 @@ def test_a_damaged_part_is_named_with_what_helps(data, tmp_path):
     part = next((tmp_path / "out.jinx.work").rglob("*-b000001-*.jinx"))
     part.write_bytes(b"")
     (tmp_path / "out.jinx").unlink()
-    with pytest.raises(jp.run.StoppedError, match=r"the file is empty: not a JINX file; .*--restart --overwrite"):
+    with pytest.raises(ValueError, match=r"is not the part that this run has written; .*--restart --overwrite"):
         flow.export(tmp_path / "out.jinx", workers=1, block_rows=10)
 
 

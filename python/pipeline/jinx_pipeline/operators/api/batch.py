@@ -219,10 +219,7 @@ class Batch:
         return self._shared[key]
 
     def media_column(self, role: Role) -> list[Any]:
-        """The column of a role, with `REMOVED` for samples without it; large bytes may be a `StoredRange`.
-
-        Written to a dataset, the values give the same bytes as those of `samples`.
-        """
+        """The column of a role, with `REMOVED` for samples without it; large bytes may be a `StoredRange`."""
         name = self.roles.column(role)
         if name in self._own:
             return as_list(self._own[name])
@@ -387,8 +384,8 @@ class Batch:
         before: list[Any] = self._source.values(self.positions, STATS)
         for old in before:
             if not isinstance(old, Mapping | None):
-                problem = f"{STATS} is a {type(old).__name__}; it holds the statistics of filters by name"
-                raise TypeError(f"{problem}: name the column otherwise, or leave the statistics out (keep_stats)")
+                what = f"{STATS} is a {type(old).__name__}; it holds the statistics of filters by name"
+                raise TypeError(f"{what}: name the column otherwise, or leave the statistics out (keep_stats)")
         merged = [{**(old or {}), **new} for old, new in zip(before, added, strict=True)]
         return [
             {
