@@ -223,7 +223,7 @@ fn infer(
     Ok(unselected.unwrap_or(inferred))
 }
 
-/// Writes a JINX dataset without rows once more, with the columns of the rows that were not selected.
+/// Rewrites a JINX dataset without rows, so that it has the columns of the rows that were not selected.
 fn with_columns(
     inputs: &InputFiles,
     known: Known,

@@ -46,7 +46,7 @@ pub struct ConvertSpec {
     pub meta: Option<Meta>,
     /// JSON Lines, MessagePack and tars as inputs: every row holds markers, even if it does not declare them.
     pub markers: bool,
-    /// Rows after which to stop.
+    /// The number of rows after which to stop.
     pub limit: Option<u64>,
     /// Columns to keep.
     pub columns: Option<Vec<String>>,

@@ -39,7 +39,7 @@ pub const MAX_EXPRESSION_BYTES: usize = 4 << 20;
 pub const MAX_EXPRESSION_DEPTH: usize = 64;
 /// Numbers of one vector in an own column of a view: a hundred times those of usual embeddings.
 pub const MAX_VECTOR_NUMBERS: u64 = 1 << 20;
-/// Rows of a file with its index in the footer, where the index is one decoded value.
+/// The number of rows of a file with its index in the footer, where the index is one decoded value.
 pub const MAX_INLINE_ROWS: u64 = MAX_VALUE_BYTES / 8 - 1;
 
 /// The caps a caller may change, per dataset.

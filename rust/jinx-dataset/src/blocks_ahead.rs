@@ -15,7 +15,7 @@ const ROWS_OF_BLOCK: usize = 1024;
 pub struct BlockOrder {
     /// The first sample of each block, in the order of the epoch.
     pub starts: Vec<usize>,
-    /// Samples of a block; the last one of the dataset may have fewer.
+    /// The number of samples of a block; the last one of the dataset may have fewer.
     pub size: usize,
     /// Blocks of a group.
     pub mixed: usize,
@@ -27,7 +27,7 @@ pub struct BlockOrder {
 /// have arrived, and the caller goes on meanwhile.
 pub struct BlocksAhead {
     order: BlockOrder,
-    /// Samples of the epoch that the caller has begun to read.
+    /// The number of samples of the epoch that the caller has begun to read.
     read: usize,
     /// Blocks that were asked for.
     asked: usize,

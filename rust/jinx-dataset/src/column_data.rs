@@ -66,12 +66,12 @@ impl ColumnData {
         })
     }
 
-    /// How many strings it has, whatever number of samples.
+    /// The number of strings, which does not depend on the number of samples.
     pub fn strings(&self) -> usize {
         self.offsets.as_ref().map_or(0, |offsets| (offsets.len() / size_of::<u64>()).saturating_sub(1))
     }
 
-    /// Bytes of a code.
+    /// The size of a code in bytes.
     pub fn code_bytes(&self) -> usize {
         match code_type(to_u64(self.strings())) {
             ColumnType::Int8 => 1,
@@ -168,7 +168,7 @@ impl ColumnData {
         ColumnType::from_name(self.dtype).ok_or_else(|| Error::invalid(format!("a column of {}", self.dtype)))
     }
 
-    /// Bytes of one cell.
+    /// The size of one cell in bytes.
     ///
     /// # Errors
     /// `Invalid` for strings.

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use twox_hash::XxHash3_64;
 
-/// Bytes of the chunks that a writer makes.
+/// The size in bytes of the chunks that a writer makes.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// More chunks than this would make the footer large; the chunks of longer arrays are larger.
 const MAX_CHUNKS: u64 = 4096;
 
-/// Bytes of the chunks of an array of `length` bytes; `None` if it is one chunk.
+/// The size in bytes of the chunks of an array of `length` bytes; `None` if it is one chunk.
 pub(crate) fn chunk_bytes(length: u64) -> Option<u64> {
     let mut chunk = CHUNK_BYTES;
     while length.div_ceil(chunk) > MAX_CHUNKS {

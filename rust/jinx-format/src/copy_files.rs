@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes copied between two checks for an interrupt.
+/// The number of bytes copied between two checks for an interrupt.
 const STEP_BYTES: u64 = 64 << 20;
 
 /// A file, and what identified it when it was copied.

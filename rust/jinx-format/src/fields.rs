@@ -258,18 +258,18 @@ pub struct FieldStats {
     by_path: HashMap<Path, usize>,
     /// Encoders share one allocation per path; keeping the `Arc` keeps its address unique.
     by_address: AddressMap<(usize, Arc<Path>)>,
-    /// Bytes of the footer that the list may take, and the most that it takes.
+    /// The number of bytes of the footer that the list may take, and the most that it takes.
     room: u64,
     taken: u64,
 }
 
-/// The most bytes that a path takes as JSON, in `fields` and again in `columns`.
+/// The maximum number of bytes that a path takes as JSON, in `fields` and again in `columns`.
 fn path_bytes(path: &Path) -> u64 {
     let json = |name: &Option<String>| 5 + name.as_deref().map_or(0, json_bytes);
     2 * path.iter().map(json).sum::<u64>()
 }
 
-/// Bytes of a name between its quotes.
+/// The number of bytes of a name between its quotes.
 fn json_bytes(name: &str) -> u64 {
     name.bytes().map(|byte| if byte < b' ' { 6 } else { 1 + u64::from(matches!(byte, b'"' | b'\\')) }).sum()
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The results of the finished blocks.
 struct Progress<T, F> {
-    /// Those before which another is not done.
+    /// Results of blocks that finished before an earlier block.
     early: BTreeMap<usize, Result<T>>,
     next: usize,
     take: F,

@@ -121,7 +121,7 @@ pub(crate) fn check(info: &ColumnInfo, samples: u64) -> Result<()> {
     }
 }
 
-/// The most strings of a column with codes: those that 32-bit codes tell apart.
+/// The maximum number of strings of a column with codes: those that 32-bit codes tell apart.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 31;
 const MAX_ZONE_BYTES: usize = 64;
 
@@ -172,7 +172,7 @@ pub(crate) fn check_width(dtype: ColumnType, width: Option<u64>) -> std::result:
     }
 }
 
-/// Bytes of one cell; `None` for strings.
+/// The size of one cell in bytes; `None` for strings.
 pub(crate) fn cell_bytes(dtype: ColumnType, width: Option<u64>) -> Option<u64> {
     dtype.width()?.checked_mul(width.unwrap_or(1))
 }

@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// Rows that are written together.
+/// The number of rows that are written together.
 const BATCH_ROWS: usize = 256;
 
 /// One piece of a file that could not be saved.
@@ -44,7 +44,7 @@ pub struct Lost {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairReport {
-    /// Samples of the dataset, kept and lost, if the number is known.
+    /// The number of samples of the dataset, kept and lost, if it is known.
     pub samples: u64,
     pub kept: u64,
     pub lost: Vec<Lost>,
@@ -205,7 +205,7 @@ struct Damaged {
     shard: Shard,
     /// Checksums of the written lines, as far as they are intact.
     hashes: Option<LineHashes>,
-    /// Samples according to the footer.
+    /// The number of samples according to the footer.
     expected: Option<u64>,
     /// The footer is lost: the last lines may be its remains.
     has_footer: bool,
@@ -358,7 +358,7 @@ struct LineHashes {
 }
 
 impl LineHashes {
-    /// Those in the intact chunks; `None` if the footer has none.
+    /// The line hashes in the intact chunks; `None` if the footer has none.
     ///
     /// # Errors
     /// `Corrupt` if no chunk is intact; errors of reading them.

@@ -131,7 +131,7 @@ impl Base {
 /// The members of a view's footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewInfo {
-    /// Lines in the file: one for each sample if the view has own columns, otherwise none.
+    /// The number of lines in the file: one for each sample if the view has own columns, otherwise none.
     pub rows: u64,
     /// Together one sequence.
     pub bases: Vec<Base>,
@@ -139,7 +139,7 @@ pub struct ViewInfo {
     pub positions: Option<ArrayRef>,
     /// Columns of the bases that the view hides.
     pub drop: Vec<String>,
-    /// Samples of all bases.
+    /// The number of samples of all bases.
     pub base_samples: u64,
     /// Own columns that are typed arrays and not members of the rows.
     pub own: Vec<ColumnInfo>,
@@ -297,7 +297,7 @@ impl NewView {
         self.own.iter().try_for_each(|column| column.check(self.num_samples))
     }
 
-    /// Bytes that each sample takes besides its row.
+    /// The number of bytes that each sample takes in addition to its row.
     pub(crate) fn sample_bytes(&self) -> u64 {
         self.own.iter().fold(8, |sum, column| sum.saturating_add(column.cell_bytes()))
     }

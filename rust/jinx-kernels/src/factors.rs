@@ -6,9 +6,9 @@ use pulp::Arch;
 
 /// Sums of products are kept in so many lanes, on every machine, so that results are the same on all.
 const LANES: usize = 16;
-/// Rows whose sums are made together, while they are in the cache.
+/// The number of rows whose sums are made together, while they are in the cache.
 const AT_ONCE: usize = 4;
-/// Rows whose products are made together, so that the factors are loaded once for them.
+/// The number of rows whose products are made together, so that the factors are loaded once for them.
 const PAIR: usize = 2;
 
 /// Improves two factors in place, by coordinate descent on the sum of squared differences.

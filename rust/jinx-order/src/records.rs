@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 /// The checksum of a piece and the number of its bytes.
 const HEAD_BYTES: usize = 16;
 const PLACE_BYTES: usize = 4;
-/// The most bytes of a length.
+/// The maximum number of bytes of a length.
 const LENGTH_BYTES: usize = 5;
 /// Pieces lie in a file that will be a dataset. `jinx repair` must not take their lines for those of the dataset if the
 /// writer is killed.
@@ -46,7 +46,7 @@ impl Cell {
 #[derive(Debug)]
 pub struct RecordForm {
     cells: Vec<Cell>,
-    /// Bytes of the place and the cells.
+    /// The size of the place and the cells in bytes.
     head: usize,
 }
 
@@ -65,7 +65,7 @@ impl RecordForm {
         Self { cells, head }
     }
 
-    /// The most bytes of some records in pieces.
+    /// The maximum number of bytes that this number of records take in this number of pieces.
     pub fn most_bytes(&self, records: u64, line_bytes: u64, pieces: u64) -> u64 {
         // A length takes a byte, and another one of lines that have at least 128, 128² and so on.
         let lengths = records.saturating_add(line_bytes / 64);
@@ -194,7 +194,7 @@ impl Piece {
         self.0.is_empty()
     }
 
-    /// Bytes of all records.
+    /// The size of all records in bytes.
     pub fn record_bytes(&self) -> usize {
         self.0.len().saturating_sub(HEAD_BYTES)
     }

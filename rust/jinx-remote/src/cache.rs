@@ -48,7 +48,7 @@ pub struct CacheContents {
     pub objects: u64,
     pub chunks: u64,
     pub bytes: u64,
-    /// The most bytes it may hold.
+    /// The maximum number of bytes it may hold.
     pub limit: u64,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct RemoteObject {
     pinned: Arc<Pinned>,
     id: ObjectId,
     pattern: AccessPattern,
-    /// Its first and last bytes, which are read again and again, as far as they are kept.
+    /// The first and last bytes of the object, as far as they are kept; they are read again and again.
     ends: [(u64, Bytes); 2],
     /// Whether no checksum has said that they are damaged.
     are_ends_good: AtomicBool,

@@ -104,7 +104,7 @@ impl Spans {
 }
 
 impl Kept {
-    /// Their bytes are counted until they are the oldest ones.
+    /// Forgets spans of an object. Their bytes still count until they are the oldest ones.
     fn forget(&mut self, object: ObjectId, range: &Range<u64>) {
         let Some(spans) = self.objects.get_mut(&object) else { return };
         spans.retain(|_, span| span.range.end <= range.start || span.range.start >= range.end);
@@ -116,7 +116,7 @@ impl Kept {
     fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
         let spans = self.objects.get(&object)?;
         let before = spans.range(..=range.start).rev().take(LOOKED_AT).map(|(_, span)| span);
-        // Its chunk may begin before many small spans.
+        // The chunk around the start may begin before many small spans.
         let chunk = spans.get(&(range.start / CHUNK_BYTES * CHUNK_BYTES));
         let covers = |span: &&Arc<Span>| span.range.end >= range.end && !span.has_failed();
         before.chain(chunk).find(covers).cloned()

@@ -102,9 +102,9 @@ impl RowSource for JsonArray {
 #[derive(Default)]
 struct ArrayCutter {
     state: Position,
-    /// Bytes of the text that were scanned.
+    /// The number of bytes of the text that were scanned.
     at: usize,
-    /// Bytes before the text, for messages.
+    /// The number of bytes before the text, for messages.
     before: u64,
 }
 

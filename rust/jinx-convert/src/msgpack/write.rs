@@ -22,7 +22,7 @@ struct ContainerHead {
     head: usize,
     is_map: bool,
     count: usize,
-    /// It follows a `$dict`.
+    /// Whether the container follows a `$dict`.
     is_escaped: bool,
 }
 
@@ -195,7 +195,7 @@ fn push_header(out: &mut Vec<u8>) -> Result<()> {
     wrote(encode::write_sint(out, VERSION))
 }
 
-/// Bytes of the shortest header for `count` members.
+/// The size of the shortest header for `count` members in bytes.
 fn head_bytes(count: usize) -> usize {
     match count {
         0..=15 => 1,

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 
 /// The smallest reservation, if the caps allow it.
 const MIN_STEP_BYTES: u64 = 4096;
-/// Bytes decoded between two checks for an interrupt: about 20 ms for the slowest codec.
+/// The number of bytes decoded between two checks for an interrupt: about 20 ms for the slowest codec.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// How much to reserve before the first byte arrives: `hint`, but no more than the input makes likely.

@@ -39,13 +39,13 @@ enum Part {
 /// The layout of one frame, followed through its bytes from the first one on.
 struct FrameLayout {
     part: Part,
-    /// Bytes of the part that are still missing.
+    /// The number of bytes of the part that are still missing.
     left: usize,
     /// The last four bytes.
     word: [u8; 4],
     flags: u8,
     max_block: u64,
-    /// The most bytes that the blocks so far can hold.
+    /// The maximum number of bytes that the blocks so far can hold.
     bound: u64,
 }
 

@@ -41,7 +41,7 @@ fn is_link(file: &Path) -> io::Result<bool> {
     Ok(look(file)?.is_some_and(|metadata| metadata.is_symlink()))
 }
 
-/// What a link under another name must hold to lead where `link` does.
+/// The target that a link at `name` needs to point to the same file as `link`.
 fn leading_to_the_same(link: &Path, name: &Path) -> io::Result<PathBuf> {
     let to = fs::read_link(link)?;
     if to.is_absolute() {

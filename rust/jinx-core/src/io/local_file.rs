@@ -21,11 +21,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Bytes read between two checks for an interrupt: about 30 ms from memory.
+/// The number of bytes read between two checks for an interrupt: about 30 ms from memory.
 const MAX_READ_BYTES: usize = 64 << 20;
 /// The largest gap to read over, because that takes less time than another call.
 const GAP_BYTES: u64 = 4 << 10;
-/// The most bytes that are read together.
+/// The maximum number of bytes that are read together.
 const RUN_BYTES: u64 = 4 << 20;
 /// The largest gap between ranges that are one piece of advice.
 const ADVICE_GAP_BYTES: u64 = 16 << 10;
@@ -35,7 +35,7 @@ const ADVICE_GAP_BYTES: u64 = 16 << 10;
 pub struct Identity {
     pub device: u64,
     pub inode: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// Time of the last change: seconds since 1970, and nanoseconds.
     pub modified: (i64, i64),

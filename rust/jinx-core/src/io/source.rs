@@ -81,7 +81,7 @@ impl Source {
         Self { blocks, path: path.into(), length, map, is_remote }
     }
 
-    /// Bytes in the file when it was opened.
+    /// The size of the file in bytes at the time of opening.
     pub fn len(&self) -> u64 {
         self.length
     }

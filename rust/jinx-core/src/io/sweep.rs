@@ -155,7 +155,7 @@ fn sweep_directory(
         removed.push(paths.work.clone());
     }
     for left in [&paths.work, &paths.aside] {
-        // Files of any name only belong to us if our lock says so.
+        // Files with arbitrary names belong to us only if our lock says so.
         let kinds = [Contents::Jinx, Contents::Mds, Contents::Pairs];
         let kinds = if had_lock { &kinds[..] } else { &kinds[..2] };
         if left.exists() && kinds.iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok()) {

@@ -5,7 +5,7 @@ use jinx_core::checked_math::u64_at;
 use jinx_core::error::Result;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a cell without its tag; `TAGGED` includes the tag.
+/// The size of a cell without its tag in bytes; `TAGGED` includes the tag.
 const PLAIN: usize = 8;
 const TAGGED: usize = 9;
 

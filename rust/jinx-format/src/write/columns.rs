@@ -392,7 +392,7 @@ pub(super) fn narrowest(min: i128, max: i128) -> Option<&'static str> {
     })
 }
 
-/// Bytes of one cell of a fixed-width column.
+/// The size of one cell of a fixed-width column in bytes.
 pub fn width(dtype: &str) -> usize {
     match dtype {
         "bool" | "int8" | "uint8" => 1,

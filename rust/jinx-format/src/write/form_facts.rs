@@ -14,7 +14,7 @@ use jinx_core::threads;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows to count at once.
+/// The number of rows to count at once.
 const COUNTED_ROWS: u64 = 16 << 10;
 
 /// The counts for some rows, one entry for each shard of the source.

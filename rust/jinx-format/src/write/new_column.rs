@@ -10,7 +10,7 @@ use jinx_core::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that are passed to the sidecar at once.
+/// The number of bytes that are passed to the sidecar at once.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// An own column that is about to be written.
@@ -68,7 +68,7 @@ impl NewColumn {
         }
     }
 
-    /// All cells, whatever the order.
+    /// The number of all cells, which does not depend on the order.
     fn num_cells(&self) -> u64 {
         match self.bytes_in_order() {
             Some(cell) => to_u64(self.codes.as_ref().unwrap_or(&self.data).len()) / cell.max(1),
@@ -80,7 +80,7 @@ impl NewColumn {
         self.order.as_ref().map_or_else(|| self.num_cells(), |order| to_u64(order.len()))
     }
 
-    /// Bytes of a cell; of strings, those of its offset or code.
+    /// The size of a cell in bytes; of strings, that of its offset or code.
     pub(crate) fn cell_bytes(&self) -> u64 {
         self.bytes_in_order().unwrap_or(8)
     }

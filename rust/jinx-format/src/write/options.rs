@@ -94,7 +94,7 @@ pub struct WriteOptions {
     pub media: Vec<MediaField>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
-    /// The samples of other datasets that the dataset shows; its rows are then own columns.
+    /// The samples of other datasets that this view shows; its rows then hold only its own columns.
     pub view: Option<Arc<NewView>>,
     /// Directories: keep the finished shards of a run that fails, so that it can be resumed.
     pub resume: Option<Resume>,

@@ -51,7 +51,7 @@ pub struct PairBuilder {
     stats: FieldStats,
     columns: ColumnBuilder,
     rows: u64,
-    /// Bytes of values since lines were last passed to the system.
+    /// The number of bytes of values since lines were last passed to the system.
     values_since_lines: u64,
     main_sync: EarlySync,
     /// The arrays, if they are written already.
@@ -118,7 +118,7 @@ impl PairBuilder {
         self.options = Arc::new(WriteOptions { view: Some(Arc::new(view)), ..(*self.options).clone() });
     }
 
-    /// Bytes of both files so far.
+    /// The size of both files so far, in bytes.
     pub fn bytes(&self) -> u64 {
         self.main_len + self.side.len
     }

@@ -39,10 +39,10 @@ pub enum Unpack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hashes {
     None,
-    /// Those of shards that are compressed as files: to be decoded, they are read whole anyway.
+    /// The hashes of shards that are compressed as files: these are read whole anyway, to decode them.
     #[default]
     Packed,
-    /// Those of every shard, which is read whole when it is opened.
+    /// The hashes of all shards, each of which is read whole when it is opened.
     All,
 }
 
