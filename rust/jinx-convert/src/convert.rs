@@ -133,7 +133,7 @@ fn write(
                 false => DatasetWriter::create(out, write)?,
             };
             let mut options = options.clone();
-            // If rows may be left out, only a look at each row tells which ones were written.
+            // If rows may be left out, each row must be examined to know which ones were written.
             match options.rejects.is_some() || options.embed.is_some() || options.filter.is_some() {
                 true => writer.skip_resumed(),
                 false => options.skip = writer.resumed(),

@@ -31,7 +31,7 @@ pub struct ConvertSpec {
     pub level: Option<i32>,
     /// JINX: bytes above which a binary value goes to the sidecar.
     pub binary_threshold: Option<u64>,
-    /// JINX: dotted paths to index, besides the default ones.
+    /// JINX: dotted paths to index, in addition to the default ones.
     pub indexed: Option<Vec<String>>,
     /// JINX: dotted paths to index, and no others.
     pub only_indexed: Option<Vec<String>>,

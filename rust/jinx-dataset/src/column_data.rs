@@ -21,7 +21,7 @@ pub struct ColumnData {
     pub width: Option<u64>,
     /// For times that are instants: a time zone.
     pub zone: Option<Arc<str>>,
-    /// Whether the type is the column's own. Otherwise it is the narrowest one of an index.
+    /// Whether the type is the column's own. Otherwise it is the narrowest type for an index.
     pub is_typed: bool,
     pub data: Bytes,
     /// One bit for each sample; present only if a sample has no value.
@@ -163,7 +163,7 @@ impl ColumnData {
     /// The type of its cells.
     ///
     /// # Errors
-    /// `Invalid` for an unknown one.
+    /// `Invalid` for an unknown type.
     pub fn column_type(&self) -> Result<ColumnType> {
         ColumnType::from_name(self.dtype).ok_or_else(|| Error::invalid(format!("a column of {}", self.dtype)))
     }

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use twox_hash::XxHash3_64;
 
-/// What features a file may require of its reader.
+/// The features that a file may require of its reader.
 const KNOWN_FEATURES: [&str; 2] = [view::FEATURE, own_columns::FEATURE];
-/// What the index key of a view ends in. There a 1.0 reader begins to decode, so it takes no view for its rows.
+/// The end of the index key of a view. A 1.0 reader takes it for a codec, so it does not read a view as rows.
 pub(crate) const VIEW_MARK: &str = ".view";
 
 /// Where an array of numbers lies.

@@ -83,7 +83,7 @@ impl Meta {
         Self::parse(&format!("{{\"{COUNTED}\":{text}}}"))
     }
 
-    /// How lengths were counted, as JSON text: one way, or a list of several; `None` if nothing is said.
+    /// How lengths were counted, as JSON text: one way, or a list of several; `None` if that is not stated.
     pub fn lengths(&self) -> Option<&str> {
         self.value(COUNTED).filter(|text| *text != "null")
     }

@@ -4,7 +4,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use pulp::Arch;
 
-/// Sums of products are kept in so many lanes, on every machine, so that results are the same on all.
+/// Sums of products are kept in this many lanes on every machine, so results are the same on all machines.
 const LANES: usize = 16;
 /// The number of rows whose sums are made together, while they are in the cache.
 const AT_ONCE: usize = 4;
@@ -101,7 +101,7 @@ impl pulp::NullaryFnOnce for Rows<'_> {
             let pairs = ones.chunks_mut(PAIR).zip(twos.chunks_mut(PAIR));
             for (rows, (ones, twos)) in rows.chunks(PAIR * self.columns).zip(pairs) {
                 let (row, next) = rows.split_at(self.columns);
-                // Of the last of an odd number of rows, the second products are not used.
+                // If the number of rows is odd, the second products of the last row are not used.
                 let products = products([row, if next.is_empty() { row } else { next }], self.right);
                 for ((one, two), products) in ones.iter_mut().zip(twos).zip(products) {
                     change += improve(one, two, products, gram);
@@ -138,7 +138,7 @@ fn add(first: &mut [f32], second: &mut [f32], rows: &[f32], ones: [f32; AT_ONCE]
     }
 }
 
-/// Improves both numbers of a row or column, one after the other; returns by how much they were off.
+/// Improves both numbers of a row or column, one after the other; returns how far off they were.
 #[inline(always)]
 fn improve(one: &mut f32, two: &mut f32, products: [f32; 2], gram: [f32; 3]) -> f64 {
     let [first, both, second] = gram;

@@ -20,7 +20,7 @@ pub struct Column {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Columns {
     pub all: Vec<Column>,
-    /// The size of the sizes at a sample's start in bytes.
+    /// The number of bytes that the sizes at the start of a sample take.
     head: usize,
     /// The sum of the fixed sizes.
     fixed: u64,

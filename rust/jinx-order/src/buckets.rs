@@ -38,7 +38,7 @@ const FEWEST_PIECE_BYTES: u64 = 512;
 const GATHERED_ROWS: u64 = 1024;
 /// A bucket that is arranged takes its size this many times: its pieces, and its lines and arrays in order.
 const COPIES: u64 = 3;
-/// The size of a place in the list of all in bytes.
+/// The size in bytes of a place in the list of all.
 const PLACE_BYTES: u64 = 4;
 /// The number of rows to place at once.
 const PLACED: u64 = 1 << 16;

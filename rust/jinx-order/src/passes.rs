@@ -31,7 +31,7 @@ pub enum Passes {
 /// The part of the samples that lies in sidecars.
 #[derive(Debug, Clone, Copy)]
 pub struct SidecarValues<'p> {
-    /// The size of one sample on average in bytes.
+    /// The mean size of a sample in bytes.
     pub mean: u64,
     /// The largest sidecar.
     pub largest: &'p Path,

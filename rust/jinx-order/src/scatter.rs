@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Entries of a run's list to read at once.
 const LIST_BLOCK: u64 = 4096;
 
-/// All runs, and which samples each has.
+/// All runs, and the samples of each.
 pub struct Runs {
     folder: PathBuf,
     pub bounds: Vec<Range<u64>>,

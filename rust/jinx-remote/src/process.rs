@@ -28,7 +28,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The one of this process.
+    /// Returns the `Process` of this process.
     ///
     /// # Errors
     /// `Io` if the system refuses a thread.

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 /// How long a reader waits before it looks whether the program wants to stop.
 const WAIT: Duration = Duration::from_millis(50);
-/// Spans that begin before a range and are looked at, because one may cover it.
+/// The number of spans before a range that are looked at, because one of them may cover the range.
 const LOOKED_AT: usize = 8;
 
 /// The object's URL and version, hashed.
 pub(crate) type ObjectId = u128;
 
-/// Bytes of an object that were asked for with one request.
+/// Bytes of an object that one request asked for.
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) range: Range<u64>,
@@ -63,7 +63,7 @@ impl Span {
     }
 }
 
-/// The spans of a process, bounded by their bytes: the one that was asked for first goes first.
+/// The spans of a process, bounded by their bytes: the span that was requested first is removed first.
 #[derive(Debug, Default)]
 pub(crate) struct Spans(Mutex<Kept>);
 
@@ -127,7 +127,7 @@ impl Kept {
             Arc::new(Span { range: range.clone(), answer: Mutex::default(), arrived: Condvar::default() });
         self.bytes += range.end - range.start;
         self.order.push_back((object, Arc::clone(&span)));
-        // One that began here is forgotten: it was shorter, or has failed.
+        // A span that began here is forgotten: it was shorter, or has failed.
         self.objects.entry(object).or_default().insert(range.start, Arc::clone(&span));
         while self.bytes > limit && self.order.len() > 1 {
             self.forget_oldest();

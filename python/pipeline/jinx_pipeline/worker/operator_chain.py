@@ -239,7 +239,7 @@ class Chain:
         return False
 
     def begin(self, name: str, rows: int = 0) -> None:
-        """Report the activity that begins now, with its number of rows; 0: no time limit."""
+        """Report the activity that begins now, with its number of rows; 0 for no time limit."""
         self._name = name
         self._begin_rows(rows)
 

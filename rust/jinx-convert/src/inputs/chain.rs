@@ -1,4 +1,4 @@
-//! Several sources as one; each is opened when it is its turn.
+//! Several sources as one; each is opened when its turn comes.
 
 use crate::{RowChunk, RowSource, Selection};
 use jinx_core::error::Result;

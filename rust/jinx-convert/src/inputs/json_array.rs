@@ -113,7 +113,7 @@ enum Position {
     /// Before the `[`.
     #[default]
     Start,
-    /// Before an element; after a comma one must come.
+    /// Before an element, which must follow after a comma.
     Between {
         comma: bool,
     },
@@ -158,7 +158,7 @@ impl ArrayCutter {
         })
     }
 
-    /// One byte outside of strings.
+    /// Processes one byte outside of strings.
     fn element(
         &self,
         byte: u8,

@@ -91,7 +91,7 @@ impl FrameLayout {
                     let stored = header & 0x7FFF_FFFF;
                     let holds = if header >> 31 == 1 { u64::from(stored) } else { self.max_block };
                     self.bound = self.bound.saturating_add(holds);
-                    // A block has at most 4 MiB; the decoder reads nothing of a longer one.
+                    // A block has at most 4 MiB; the decoder does not read longer blocks.
                     (Part::Block, stored as usize + checksum(0x10))
                 }
             },

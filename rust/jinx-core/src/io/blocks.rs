@@ -82,7 +82,7 @@ pub enum Density {
     Dense,
 }
 
-/// Tells one state of some bytes from another.
+/// Identifies a state of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Version {
     File(Identity),

@@ -27,7 +27,7 @@ const MAX_READ_BYTES: usize = 64 << 20;
 const GAP_BYTES: u64 = 4 << 10;
 /// The maximum number of bytes that are read together.
 const RUN_BYTES: u64 = 4 << 20;
-/// The largest gap between ranges that are one piece of advice.
+/// The largest gap between ranges for which the advice is given in one call.
 const ADVICE_GAP_BYTES: u64 = 16 << 10;
 
 /// Identifies one state of a file.
@@ -245,7 +245,7 @@ impl Blocks for LocalFile {
                 Err(error) => return Err(Error::from(&io::Error::from(error)).at_byte(at)),
             }
         }
-        // An allocator may give more room than requested, and the last read then returns more bytes.
+        // An allocator may give more room than requested; the last read may then return more bytes.
         bytes.truncate(wanted);
         Ok(bytes)
     }

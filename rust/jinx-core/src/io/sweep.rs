@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Names in one directory that may be leftovers, by what they would be leftovers of.
+/// Names in one directory that may be leftovers, by the kind of write that leaves them.
 #[derive(Default)]
 struct Suspects {
     /// STEM of pairs.
@@ -115,7 +115,7 @@ fn sweep_pair(
     };
     wait_for_finisher(&paths.main)?;
     if identity.main_id(&paths.main).is_some() {
-        // Died between the two renames: the old sidecar goes back to its place.
+        // The writer died between the two renames: put the old sidecar back in its place.
         paths.recover(&**ops, identity)?;
     }
     let mut leftovers = paths.garbage(identity)?;
@@ -128,7 +128,7 @@ fn sweep_pair(
         removed.push(path);
     }
     if was_there {
-        // Removed when the lock is dropped.
+        // The file is removed when the lock is dropped.
         removed.push(paths.main_temp.clone());
     }
     Ok(())

@@ -47,7 +47,7 @@ pub enum ColumnType {
     Utf8,
 }
 
-/// What a time counts.
+/// The unit of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     Second,

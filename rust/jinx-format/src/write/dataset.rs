@@ -333,7 +333,7 @@ impl DatasetWriter {
         flushed
     }
 
-    /// Writes rows whose lines are copied where the output has the same ones.
+    /// Writes rows; lines that are the same in the output are copied.
     ///
     /// # Errors
     /// The errors of [`Self::write_rows`]; of rows that are refused, none of the same block is written.
@@ -374,7 +374,7 @@ impl DatasetWriter {
         match part.refused {
             None => Ok(()),
             Some(error) => {
-                // A panic.
+                // A thread has panicked.
                 self.is_broken = error.cause() == Cause::Internal;
                 Err(error)
             }

@@ -32,7 +32,7 @@ struct ShardFacts {
 #[derive(Debug, Clone, Copy, Default)]
 struct CellFacts {
     values: u64,
-    /// The range of integers, which includes zero: a missing one is stored as zero, and every type has it.
+    /// The range of integers. It includes zero: a missing integer is stored as zero, which every type has.
     least: i128,
     greatest: i128,
 }

@@ -28,7 +28,7 @@ pub struct EncodeOptions {
     /// Keep what comes from another sidecar as it is stored there, whether it was compressed or not; otherwise every
     /// value is encoded again.
     pub keep_stored: bool,
-    /// Paths to keep as columns besides the default ones.
+    /// Paths to keep as columns, in addition to the default ones.
     pub columns: HashSet<Path>,
     /// The longest line; at most what readers accept.
     pub max_row_bytes: u64,
@@ -73,7 +73,7 @@ impl Default for EncodeOptions {
 pub enum ColumnChoice {
     /// Every top-level number and bool, lengths of top-level lists and strings.
     Default,
-    /// The default ones and these.
+    /// The default columns and these.
     Also(Vec<Path>),
     /// Exactly these.
     Only(Vec<Path>),

@@ -213,7 +213,7 @@ impl PairBuilder {
         Ok(())
     }
 
-    /// Appends rows whose lines are copied where the pair has the same ones; `encoder` encodes the others.
+    /// Appends rows. Lines that are the same in the pair are copied; `encoder` encodes the other rows.
     ///
     /// # Errors
     /// The errors of reading, of [`Self::admit`] and of [`Self::write`].
@@ -289,7 +289,7 @@ impl PairBuilder {
     /// Writes the index, the checksums of lines, and the columns.
     fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
-        // Arrays that follow the values do not count, and nor does the padding between them.
+        // Arrays that follow the values do not count, nor does the padding between them.
         let values = self.side.body.clone();
         // A view without own columns has no rows, and an empty index.
         let is_rowless = view.is_some() && self.rows == 0;

@@ -34,7 +34,7 @@ pub(super) struct ShardLimits {
     pub(super) shards: usize,
 }
 
-/// Divides rows as a writer does that gets one after another.
+/// Divides rows as a writer does that gets the rows one after another.
 struct Divider {
     limits: ShardLimits,
     shards: Vec<Range<u64>>,

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The number of bytes that are decoded between two writes to the cache.
 const STEP_BYTES: usize = 1 << 20;
 
-/// Tells the temporary files of one process apart.
+/// Distinguishes the temporary files of one process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Reads a shared file from its beginning.

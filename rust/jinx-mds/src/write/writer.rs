@@ -51,7 +51,7 @@ pub struct SampleEncoder {
 
 /// Writes samples in order.
 pub struct Writer {
-    // Before the directory, which must be dropped after it.
+    // Declared before the directory, which must be dropped later.
     running: Running,
     directory: DirectoryWriter,
     columns: Arc<Vec<WrittenColumn>>,
@@ -208,7 +208,7 @@ impl Writer {
         self.written
     }
 
-    /// The size of samples written so far in bytes.
+    /// The total size of the samples written so far, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
