@@ -219,7 +219,7 @@ class Dataset:
         return self.process(function if isinstance(function, Operator) else MergeColumns(function))
 
     def take(self, count: int = 5) -> list[dict[str, Any]]:
-        """The first samples of the result as plain dicts; the operators run in this process on as few as needed.
+        """The first samples of the result as plain dicts; operators run in this process on as few samples as needed.
 
         Raises:
             TypeError: An operator looks at all samples; run the dataset first.
@@ -332,7 +332,7 @@ class Dataset:
         return self.input().schema
 
     def count(self) -> int:
-        """The samples of the input."""
+        """The number of samples in the input."""
         return len(self.input())
 
     def head(self, count: int = 5) -> list[dict[str, Any]]:

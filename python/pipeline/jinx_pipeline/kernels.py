@@ -325,11 +325,11 @@ class NgramIndex:
         self._count += table.num_rows
 
     def find(self, texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
-        """For each text, an added text that shares an n-gram with it, int64 of shape (n, 2).
+        """Find, for each text, the first n-gram that it shares with an added text.
 
         Returns:
-            For the first shared n-gram: the number of the first added text that has it, and the index of the word in
-            the given text at which it starts; -1 and -1 if no n-gram is shared.
+            For each text, int64 of shape (n, 2): the number of the first added text that has this n-gram, and the index
+            of the word in the given text at which it starts; -1 and -1 if no n-gram is shared.
         """
         return _array(self._index.find(_table(texts), threads or 0), "int64").reshape(-1, 2)
 

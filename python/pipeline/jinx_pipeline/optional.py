@@ -1,4 +1,4 @@
-"""Optional packages, which only some operators need."""
+"""Imports optional packages, which only some operators need."""
 
 from functools import partial
 

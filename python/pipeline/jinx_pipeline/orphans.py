@@ -1,4 +1,4 @@
-"""Media in the stores of finished runs that no output and no table names, because their writers died or were redone."""
+"""Media in the stores of finished runs that no output or table names, since their writers died or were run again."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

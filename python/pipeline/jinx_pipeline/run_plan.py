@@ -65,7 +65,7 @@ def other_remedy(remedy: str) -> Generator[None]:
 
 
 class ChangedError(ValueError):
-    """The recipe, an input or the version differs from that of the run to resume; the message says what changed."""
+    """Raised when the recipe, an input or the version differs from those of the run to resume; the message says how."""
 
 
 def work_dir_of(recipe: Recipe) -> Path:

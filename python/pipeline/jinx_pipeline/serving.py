@@ -26,7 +26,7 @@ _ANSWER_SECONDS = 600.0
 
 
 class UnservedError(RuntimeError):
-    """There is no such application, or no cluster; this concerns all samples."""
+    """Raised when there is no such application, or no cluster; this concerns all samples."""
 
     concerns_all_rows = True
 
@@ -102,7 +102,7 @@ class Served:
 
 
 def requested_wait(error: BaseException) -> float | None:
-    """How many seconds an error of a service asks to wait; None: it does not ask to wait.
+    """How many seconds an error of a service asks to wait; None if it does not ask to wait.
 
     Errors that ask to wait are too many requests in Serve's queue (`BackPressureError`), a replica that is not ready
     yet, and exceptions with the HTTP status 429 or 503, with their `Retry-After` if present.

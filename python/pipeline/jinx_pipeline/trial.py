@@ -1,4 +1,4 @@
-"""A trial: a recipe on a few samples of its input, of which nothing is kept."""
+"""Runs a recipe on a few samples of its input, and keeps nothing of the result."""
 
 import tempfile
 from dataclasses import replace

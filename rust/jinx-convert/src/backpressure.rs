@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The most parts of the current chunk that may wait to be written.
+/// The maximum number of parts of the current chunk that may wait to be written.
 const PARTS_AHEAD: usize = 2;
 
 pub(crate) struct Backpressure {

@@ -133,7 +133,7 @@ fn write(
                 false => DatasetWriter::create(out, write)?,
             };
             let mut options = options.clone();
-            // If rows may be left out, only a look at each row tells which ones were written.
+            // If rows may be left out, each row must be examined to know which ones were written.
             match options.rejects.is_some() || options.embed.is_some() || options.filter.is_some() {
                 true => writer.skip_resumed(),
                 false => options.skip = writer.resumed(),
@@ -223,7 +223,7 @@ fn infer(
     Ok(unselected.unwrap_or(inferred))
 }
 
-/// Writes a JINX dataset without rows once more, with the columns of the rows that were not selected.
+/// Rewrites a JINX dataset without rows, so that it has the columns of the rows that were not selected.
 fn with_columns(
     inputs: &InputFiles,
     known: Known,

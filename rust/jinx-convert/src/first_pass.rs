@@ -8,7 +8,7 @@ use jinx_core::value::{TreeBuilder, Value};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Memory of one value besides its bytes.
+/// The memory that a value takes in addition to its bytes.
 const VALUE_BYTES: u64 = 64;
 
 /// What a first pass learns about rows.
@@ -16,7 +16,7 @@ pub trait Findings: Clone + Send + 'static {
     /// Takes a row into account.
     ///
     /// # Errors
-    /// When nothing fits this row and the previous ones. The findings are not what they were then.
+    /// Fails when no schema fits this row and the previous ones. The findings are then no longer valid.
     fn observe(&mut self, row: &Value) -> Result<()>;
 
     /// Builds the rows to observe; it may leave out what the findings do not depend on.

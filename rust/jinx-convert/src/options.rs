@@ -31,7 +31,7 @@ pub struct ConvertSpec {
     pub level: Option<i32>,
     /// JINX: bytes above which a binary value goes to the sidecar.
     pub binary_threshold: Option<u64>,
-    /// JINX: dotted paths to index, besides the default ones.
+    /// JINX: dotted paths to index, in addition to the default ones.
     pub indexed: Option<Vec<String>>,
     /// JINX: dotted paths to index, and no others.
     pub only_indexed: Option<Vec<String>>,
@@ -46,7 +46,7 @@ pub struct ConvertSpec {
     pub meta: Option<Meta>,
     /// JSON Lines, MessagePack and tars as inputs: every row holds markers, even if it does not declare them.
     pub markers: bool,
-    /// Rows after which to stop.
+    /// The number of rows after which to stop.
     pub limit: Option<u64>,
     /// Columns to keep.
     pub columns: Option<Vec<String>>,

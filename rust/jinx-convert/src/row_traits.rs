@@ -14,7 +14,7 @@ pub trait RowChunk: Send + Sync {
         self.len() == 0
     }
 
-    /// Bytes of memory that it holds or will need, roughly.
+    /// The approximate number of bytes of memory that it holds or will need.
     fn bytes(&self) -> u64;
 
     /// Emits row `i`.
@@ -35,10 +35,10 @@ pub trait RowSource: Send {
     /// Errors of the input, with their place.
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>>;
 
-    /// Bytes of the input that were read so far, as stored in the file.
+    /// The number of bytes of the input that were read so far, as stored in the file.
     fn bytes_read(&self) -> u64;
 
-    /// Bytes of the whole input, if known.
+    /// The size of the whole input in bytes, if known.
     fn total_bytes(&self) -> Option<u64>;
 
     /// Only these top-level columns will be used. A source may skip the others, but must report the names of skipped
@@ -56,7 +56,7 @@ pub trait ChunkEncoder: Send {
     /// Errors of `emit`, or a value that the format cannot hold.
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()>;
 
-    /// Bytes that were added since the last part, roughly.
+    /// The approximate number of bytes that were added since the last part.
     fn bytes(&self) -> u64;
 
     /// Rows may be undone: keep the data for this.
@@ -81,7 +81,7 @@ pub trait ChunkEncoder: Send {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     pub rows: u64,
-    /// Bytes of all files, sidecars included.
+    /// The number of bytes of all files, sidecars included.
     pub bytes: u64,
     pub sidecar_bytes: u64,
     /// Pairs of a JINX dataset, otherwise 1.

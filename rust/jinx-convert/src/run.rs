@@ -227,7 +227,7 @@ impl<T: RowTarget> Commit<EncodedPiece<T::Part>> for Writing<'_, T> {
         let (before, skips_errors) = (rejected.len(), self.skips_errors);
         self.target.commit(part, &mut |at, error| {
             let i = rows.get(at).copied().unwrap_or_default();
-            // The target counts what it has written, the source what it has read.
+            // The target counts the bytes that it has written, the source those that it has read.
             let error = error.without_sample();
             if !skips_errors || error.cause() == Cause::Interrupted {
                 return Err(chunk.locate(i, error));

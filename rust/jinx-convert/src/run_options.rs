@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConvertOptions {
-    /// Rows after which to stop.
+    /// The number of rows after which to stop.
     pub limit: Option<u64>,
     /// Columns to keep, by their old names; all if `None`.
     pub columns: Option<Vec<String>>,
@@ -26,7 +26,7 @@ pub struct ConvertOptions {
     pub media_dir: Option<PathBuf>,
     /// Leave out rows that cannot be read or written, and list them in this file.
     pub rejects: Option<PathBuf>,
-    /// Rows at the beginning that an earlier run wrote.
+    /// The number of rows at the beginning that an earlier run wrote.
     pub skip: u64,
 }
 

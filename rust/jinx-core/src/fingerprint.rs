@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_set_knows_what_it_has_seen() {
         let mut seen = Seen::with_limit(1000).unwrap();
-        // Neighbours in the table, and the value that stands for a free place.
+        // Neighbours in the table, and the value that marks a free place.
         let all: Vec<u128> = (0..500u128).chain((1..=499).map(|i| i << 100)).collect();
         let first: Vec<bool> = all.iter().map(|one| seen.insert(*one).unwrap()).collect();
         assert_eq!(first.iter().filter(|is_new| !**is_new).count(), 1, "0 and 1 are taken for the same");

@@ -23,11 +23,11 @@ pub const MAX_CHAIN_CODECS: usize = 3;
 pub const MAX_ZSTD_WINDOW_LOG: u32 = 27;
 /// Memory of one xz decoder: four times what `xz -9` files need.
 pub const MAX_LZMA_MEMORY_BYTES: u64 = 256 << 20;
-/// Initial size of a decode buffer, whatever a header declares. It grows as bytes arrive.
+/// Initial size of a decode buffer, regardless of what a header declares. It grows as bytes arrive.
 pub const FIRST_RESERVATION_BYTES: u64 = 16 << 20;
 /// A file name found inside a file.
 pub const MAX_NAME_BYTES: usize = 255;
-/// A path found inside a file: what Linux takes in one call.
+/// The length of a path found inside a file: the maximum that Linux takes in one call.
 pub const MAX_PATH_BYTES: usize = 4096;
 /// A manifest: 10,000 shards take about 2 MiB.
 pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
@@ -39,7 +39,7 @@ pub const MAX_EXPRESSION_BYTES: usize = 4 << 20;
 pub const MAX_EXPRESSION_DEPTH: usize = 64;
 /// Numbers of one vector in an own column of a view: a hundred times those of usual embeddings.
 pub const MAX_VECTOR_NUMBERS: u64 = 1 << 20;
-/// Rows of a file with its index in the footer, where the index is one decoded value.
+/// The number of rows of a file with its index in the footer, where the index is one decoded value.
 pub const MAX_INLINE_ROWS: u64 = MAX_VALUE_BYTES / 8 - 1;
 
 /// The caps a caller may change, per dataset.

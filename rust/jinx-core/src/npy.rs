@@ -7,7 +7,7 @@ use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::events::Payload;
 
-/// Bytes that hold the length of the header.
+/// The number of bytes that hold the length of the header.
 pub const PREFIX_BYTES: usize = 12;
 /// numpy 2 arrays have at most 64 dimensions.
 const MAX_DIMENSIONS: usize = 64;
@@ -23,11 +23,11 @@ pub struct NpyHeader {
     pub shape: Vec<u64>,
     /// Where the elements begin, in bytes.
     pub data_offset: usize,
-    /// Bytes of one element.
+    /// The size of one element in bytes.
     pub item_size: u64,
 }
 
-/// Bytes of all elements of an array.
+/// The size of all elements of an array in bytes.
 ///
 /// # Errors
 /// `Corrupt` if the product does not fit a signed 64-bit integer (without dimensions of zero): numpy cannot make that
@@ -124,7 +124,7 @@ pub fn vector(dtype: &str, length: u64, data: &[u8]) -> Vec<u8> {
     payload
 }
 
-/// Bytes of one element of a plain dtype.
+/// The size of one element of a plain dtype in bytes.
 ///
 /// # Errors
 /// `Corrupt` for objects and unknown types.

@@ -32,7 +32,7 @@ impl Value {
     /// Emits the tree as events.
     ///
     /// # Errors
-    /// Whatever the sink reports.
+    /// The errors of the sink.
     pub fn emit(&self, sink: &mut impl Sink) -> Result<()> {
         match self {
             Self::Null => sink.null(),

@@ -47,7 +47,7 @@ impl ArrowColumn {
         self.field.name()
     }
 
-    /// Bytes that one sample takes.
+    /// The number of bytes that one sample takes.
     pub fn sample_bytes(&self) -> usize {
         self.column.cell_bytes().unwrap_or(size_of::<u64>())
     }

@@ -124,7 +124,7 @@ impl BaseOpener {
     fn json_lines(&self, base: &Base, i: usize, view: &Shard, path: &Path) -> Result<Arc<dyn Rows>> {
         if url_of(path).is_none() {
             let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
-            // Before the line offsets are used, which another file would not have.
+            // Checked before the line offsets are used, since another file would have other offsets.
             let version = Version::File(Identity::from(&metadata)).portable();
             self.require(base, path, base.num_samples, &version)?;
         }
@@ -132,7 +132,7 @@ impl BaseOpener {
         let line_offsets = Some(Arc::from(offsets));
         let options = OpenOptions { markers: base.markers, line_offsets, ..self.options(view) };
         let rows = self.shards(vec![ShardRef::alone(path.to_owned())], None, options, true)?;
-        // Again: the file may have been replaced before it was opened.
+        // Checked again: the file may have been replaced before it was opened.
         self.require_own(base, path, &rows)?;
         Ok(Arc::new(rows))
     }
@@ -179,7 +179,7 @@ impl BaseOpener {
     fn require_form(&self, base: &Base, path: &Path) -> Result<()> {
         let is_directory = matches!(base.kind, BaseKind::Mds | BaseKind::Directory);
         if url_of(path).is_some() {
-            // Opening it tells.
+            // Opening the base reports this.
             return Ok(());
         }
         if path.is_dir() != is_directory {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// Blocks of the next group that are fetched in addition to those that replace the ones that were read.
+/// Blocks of the next group that are fetched in addition to those that replace read blocks.
 const MORE_BLOCKS: usize = 4;
 /// More rows of a block are not looked at: what lies between them is fetched with them.
 const ROWS_OF_BLOCK: usize = 1024;
@@ -15,7 +15,7 @@ const ROWS_OF_BLOCK: usize = 1024;
 pub struct BlockOrder {
     /// The first sample of each block, in the order of the epoch.
     pub starts: Vec<usize>,
-    /// Samples of a block; the last one of the dataset may have fewer.
+    /// The number of samples of a block; the last one of the dataset may have fewer.
     pub size: usize,
     /// Blocks of a group.
     pub mixed: usize,
@@ -27,7 +27,7 @@ pub struct BlockOrder {
 /// have arrived, and the caller goes on meanwhile.
 pub struct BlocksAhead {
     order: BlockOrder,
-    /// Samples of the epoch that the caller has begun to read.
+    /// The number of samples of the epoch that the caller has begun to read.
     read: usize,
     /// Blocks that were asked for.
     asked: usize,
@@ -44,7 +44,7 @@ impl BlocksAhead {
 
     /// The caller reads this many samples next, with `columns` or all.
     pub fn advance(&mut self, view: &Dataset, columns: Option<&[String]>, samples: usize) {
-        // A forked process has no such thread; what it reads, it fetches itself.
+        // A forked process has no such thread, so it fetches what it reads itself.
         if self.process != std::process::id() {
             return;
         }
@@ -69,7 +69,7 @@ impl BlocksAhead {
         }
     }
 
-    /// Blocks to have asked for now: the group that is being read, and of the next one as much as was read of this one.
+    /// The blocks to request by now: the group that is being read, and as much of the next group as was read of this one.
     fn wanted(&self) -> usize {
         let samples = self.order.size * self.order.mixed;
         let (group, inside) = (self.read / samples, self.read % samples);

@@ -21,7 +21,7 @@ pub struct ColumnData {
     pub width: Option<u64>,
     /// For times that are instants: a time zone.
     pub zone: Option<Arc<str>>,
-    /// Whether the type is the column's own. Otherwise it is the narrowest one of an index.
+    /// Whether the type is the column's own. Otherwise it is the narrowest type for an index.
     pub is_typed: bool,
     pub data: Bytes,
     /// One bit for each sample; present only if a sample has no value.
@@ -66,12 +66,12 @@ impl ColumnData {
         })
     }
 
-    /// How many strings it has, whatever number of samples.
+    /// The number of strings, which does not depend on the number of samples.
     pub fn strings(&self) -> usize {
         self.offsets.as_ref().map_or(0, |offsets| (offsets.len() / size_of::<u64>()).saturating_sub(1))
     }
 
-    /// Bytes of a code.
+    /// The size of a code in bytes.
     pub fn code_bytes(&self) -> usize {
         match code_type(to_u64(self.strings())) {
             ColumnType::Int8 => 1,
@@ -163,12 +163,12 @@ impl ColumnData {
     /// The type of its cells.
     ///
     /// # Errors
-    /// `Invalid` for an unknown one.
+    /// `Invalid` for an unknown type.
     pub fn column_type(&self) -> Result<ColumnType> {
         ColumnType::from_name(self.dtype).ok_or_else(|| Error::invalid(format!("a column of {}", self.dtype)))
     }
 
-    /// Bytes of one cell.
+    /// The size of one cell in bytes.
     ///
     /// # Errors
     /// `Invalid` for strings.

@@ -268,7 +268,7 @@ impl Rows for ConcatRows {
                 None => more,
                 Some(mut all) => {
                     all.schema = match (all.schema, more.schema) {
-                        // Here are no samples from which types could be inferred.
+                        // There are no samples here from which types could be inferred.
                         (Some(one), Some(other)) if self.files.samples == 0 => united_text(&one, &other).ok(),
                         (one, other) => one.filter(|one| Some(one) == other.as_ref()),
                     };
@@ -348,7 +348,7 @@ struct RootSequence {
     by_files: HashMap<*const Files, usize>,
 }
 
-/// Samples of a root: the first one among the roots of its part, and among the roots of all parts.
+/// The samples of a root: the first sample, numbered among the roots of its part and among those of all parts.
 struct Span {
     in_part: u64,
     in_all: u64,
@@ -382,7 +382,7 @@ impl RootSequence {
     }
 }
 
-/// The position among all roots of a sample of one part. Its spans begin with sample 0.
+/// The position of a sample of one part among all roots. The spans of the part begin with sample 0.
 fn in_sequence(spans: &[Span], position: u64) -> u64 {
     let after = spans.partition_point(|span| span.in_part <= position);
     let span = &spans[after - 1];

@@ -37,7 +37,7 @@ pub enum Bases {
     /// The paths in the view.
     #[default]
     AsSaved,
-    /// These places, one for each base.
+    /// Look for the bases at these places, one for each base.
     At(Vec<PathBuf>),
     /// Refuse views: a view may name any file that its reader can read.
     Refused,
@@ -123,7 +123,7 @@ fn open_once(
             let views = are_views(&shards)?;
             let files = OpenOptions { views, ..files };
             shards.truncate(expected.map_or(usize::MAX, <[_]>::len));
-            // With a split, each shard is opened now to see whether it belongs to it.
+            // With a split, each shard is opened now to see whether it belongs to the split.
             // What is expected of a view includes its bases.
             let expected = expected.filter(|_| !views);
             let known = if split.is_none() { listed(&shards, expected) } else { None };
@@ -161,7 +161,7 @@ fn view_file(rows: &Arc<dyn Rows>) -> Option<Arc<ShardRows>> {
     file?.into_any().downcast().ok()
 }
 
-/// Whether the file of a view is another one now than the open one.
+/// Whether the file of a view was replaced since it was opened.
 fn is_replaced(file: &ShardRows) -> Result<bool> {
     let shards = file.shards.get()?;
     let opened = shards.shard(0)?;

@@ -23,7 +23,7 @@ impl Dataset {
         }
         let mut inference =
             SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false });
-        // Without samples, it has the types of all rows.
+        // Without samples, the schema has the types of all rows.
         let whole = Self::of(Arc::clone(&self.rows));
         let seen = if self.is_empty() { &whole } else { self };
         let is_open = |name: &str| types.typed.iter().all(|field| field.name() != name);

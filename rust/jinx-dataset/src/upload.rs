@@ -11,7 +11,7 @@ use jinx_format::sidecar::HEADER_BYTES;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Digits of an id that tell the shards of a replaced directory from those before.
+/// The number of digits of an id that tell new shards from those of the replaced directory.
 const ID_DIGITS: usize = 12;
 
 /// Copies a `.jinx` file with its sidecar, or a directory of shards, to `url`. Files that are there already from an
@@ -71,7 +71,7 @@ fn upload_sidecar(sidecar: &Source, target: &Path, store: &dyn Store) -> Result<
         Ok(()) => Ok(true),
         Err(error) if is_taken(&error) => {
             let there = Source::of(store.open(&url)?, target);
-            // An interrupted upload has sent it: the header has the identity of the content.
+            // An interrupted upload has sent the sidecar: the header has the identity of the content.
             let length = HEADER_BYTES.min(sidecar.len());
             let is_same =
                 there.len() == sidecar.len() && there.read(0, length)? == sidecar.read(0, length)?;
@@ -100,7 +100,7 @@ fn upload_directory(
         let id = shard.id.as_deref();
         let send = |name: &str, overwrite| {
             let target = format!("{url}/{name}");
-            // An interrupted upload has sent it.
+            // An interrupted upload has sent the shard.
             match id.is_some_and(|id| is_shard_at(&target, id, options)) {
                 true => Ok(()),
                 false => upload_pair(&shard.path, &target, overwrite, store, options),

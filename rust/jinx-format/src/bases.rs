@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use twox_hash::XxHash3_128;
 
-/// Bytes of a file that are read at a time.
+/// The number of bytes of a file that are read at a time.
 const BLOCK_BYTES: u64 = 4 << 20;
 
 /// xxh3-128 of bytes, as 32 hex digits.
@@ -69,9 +69,9 @@ fn each_block(
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum NewPlace {
-    /// Its `path` and `hint`.
+    /// The new `path` and `hint`.
     Paths(String, String),
-    /// Its `location`. The `version` that the server had at the old one is forgotten.
+    /// The new `location`. The `version` that the server had at the old location is forgotten.
     Location(String),
 }
 

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use twox_hash::XxHash3_64;
 
-/// Bytes of the chunks that a writer makes.
+/// The size in bytes of the chunks that a writer makes.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// More chunks than this would make the footer large; the chunks of longer arrays are larger.
 const MAX_CHUNKS: u64 = 4096;
 
-/// Bytes of the chunks of an array of `length` bytes; `None` if it is one chunk.
+/// The size in bytes of the chunks of an array of `length` bytes; `None` if it is one chunk.
 pub(crate) fn chunk_bytes(length: u64) -> Option<u64> {
     let mut chunk = CHUNK_BYTES;
     while length.div_ceil(chunk) > MAX_CHUNKS {
@@ -58,13 +58,13 @@ pub(crate) struct ChunkChecks {
     sums: Vec<u64>,
     /// A bit for each chunk.
     compared: Box<[AtomicU64]>,
-    /// Held while a chunk is compared: threads that read neighbours would otherwise all compare the same one.
+    /// Held while a chunk is compared. Without it, threads that read neighbours would all compare the same chunk.
     comparing: Mutex<()>,
 }
 
 impl ChunkChecks {
-    /// Of an array in the sidecar of a main file of `file_bytes`; `None` for one in the footer, which is checked when
-    /// it is decoded.
+    /// The checks for an array in the sidecar of a main file of `file_bytes`; `None` for an array in the footer,
+    /// which is checked when it is decoded.
     ///
     /// # Errors
     /// `Corrupt` when the checksums are missing or damaged.

@@ -1,5 +1,5 @@
-//! Copies datasets byte by byte through the writers of new ones: a copy is whole or absent, and the leftovers of a
-//! killed one are swept.
+//! Copies datasets byte by byte through the writers of new datasets: a copy is whole or absent, and the leftovers of
+//! a killed copy are swept.
 
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Cause, Error, Result};
@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes copied between two checks for an interrupt.
+/// The number of bytes copied between two checks for an interrupt.
 const STEP_BYTES: u64 = 64 << 20;
 
 /// A file, and what identified it when it was copied.

@@ -253,23 +253,23 @@ pub struct FieldStats {
     /// Paths that the source announced as media; they count even if no row has one.
     media: Vec<MediaField>,
     fields: Vec<FieldInfo>,
-    /// Of each path, how many values have each kind.
+    /// For each path, the number of values of each kind.
     counts: Vec<Vec<(&'static str, u64)>>,
     by_path: HashMap<Path, usize>,
     /// Encoders share one allocation per path; keeping the `Arc` keeps its address unique.
     by_address: AddressMap<(usize, Arc<Path>)>,
-    /// Bytes of the footer that the list may take, and the most that it takes.
+    /// The number of bytes of the footer that the list may take, and the maximum that it takes.
     room: u64,
     taken: u64,
 }
 
-/// The most bytes that a path takes as JSON, in `fields` and again in `columns`.
+/// The maximum number of bytes that a path takes as JSON, in `fields` and again in `columns`.
 fn path_bytes(path: &Path) -> u64 {
     let json = |name: &Option<String>| 5 + name.as_deref().map_or(0, json_bytes);
     2 * path.iter().map(json).sum::<u64>()
 }
 
-/// Bytes of a name between its quotes.
+/// The number of bytes of a name between its quotes.
 fn json_bytes(name: &str) -> u64 {
     name.bytes().map(|byte| if byte < b' ' { 6 } else { 1 + u64::from(matches!(byte, b'"' | b'\\')) }).sum()
 }
@@ -287,7 +287,7 @@ impl FieldStats {
         Self { media: media.to_vec(), room, ..Self::default() }
     }
 
-    /// As in [`Self::new`], when some rows are there already.
+    /// Sets the media as [`Self::new`] does, when some rows are there already.
     ///
     /// # Errors
     /// `Limit` when the names so far take more than `room`; nothing has changed then.

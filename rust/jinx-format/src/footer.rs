@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use twox_hash::XxHash3_64;
 
-/// What features a file may require of its reader.
+/// The features that a file may require of its reader.
 const KNOWN_FEATURES: [&str; 2] = [view::FEATURE, own_columns::FEATURE];
-/// What the index key of a view ends in. There a 1.0 reader begins to decode, so it takes no view for its rows.
+/// The end of the index key of a view. A 1.0 reader takes it for a codec, so it does not read a view as rows.
 pub(crate) const VIEW_MARK: &str = ".view";
 
 /// Where an array of numbers lies.
@@ -31,7 +31,7 @@ pub enum ArrayRef {
         length: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         x: Option<String>,
-        /// Bytes of each chunk but the last, if it has several.
+        /// The number of bytes of each chunk but the last, if it has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         chunk: Option<u64>,
         /// The checksums of the chunks, inline.
@@ -72,7 +72,7 @@ pub struct ColumnInfo {
     /// For times of an own column that are instants: the name of a time zone, or an offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// For an own column with `codes`: how many strings there are.
+    /// For an own column with `codes`: the number of strings that the codes refer to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ impl Footer {
         }
     }
 
-    /// Lines in the file, which are the samples unless it is a view.
+    /// The number of lines in the file, which is that of the samples unless it is a view.
     pub fn rows(&self) -> u64 {
         self.view.as_ref().map_or(self.num_samples, |view| view.rows)
     }

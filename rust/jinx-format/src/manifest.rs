@@ -73,7 +73,7 @@ impl Manifest {
     /// The file's text, checked as a reader does.
     ///
     /// # Errors
-    /// What a reader would report.
+    /// The errors that a reader would report.
     pub fn to_text(&self) -> Result<String> {
         let text = with_digest(self)? + "\n";
         check_size(to_u64(text.len()))?;

@@ -85,7 +85,7 @@ pub fn merge_on(ops: &Arc<dyn FileOps>, directory: &Path) -> Result<Summary> {
             return Err(Error::mismatch(what).in_file(directory));
         };
         if found.is_of_views() {
-            // Their shards name their bases by paths from the directory of the part.
+            // Shards of views name their bases by paths relative to the directory of the part.
             return Err(Error::mismatch("saved views are not merged; open them together").in_file(inner));
         }
         let whole = whole.get_or_insert_with(|| Manifest::new(found.split.clone(), found.meta.clone()));

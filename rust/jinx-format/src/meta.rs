@@ -12,8 +12,8 @@ use std::collections::HashSet;
 
 /// The member in which `jinx annotate` says how it counted the lengths of samples.
 const COUNTED: &str = "annotate";
-/// Its own members that name columns: those that it looked at, those that it made, and those of the first that were
-/// replaced since then.
+/// Members of [`COUNTED`] that name columns: the columns that were looked at, those that were made, and those
+/// looked at that were replaced since then.
 const LOOKED_AT: &str = "columns";
 const MADE: &str = "counts";
 const REPLACED: &str = "replaced";
@@ -83,7 +83,7 @@ impl Meta {
         Self::parse(&format!("{{\"{COUNTED}\":{text}}}"))
     }
 
-    /// How lengths were counted, as JSON text: one way, or a list of several; `None` if nothing is said.
+    /// How lengths were counted, as JSON text: one way, or a list of several; `None` if that is not stated.
     pub fn lengths(&self) -> Option<&str> {
         self.value(COUNTED).filter(|text| *text != "null")
     }

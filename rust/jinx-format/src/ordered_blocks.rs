@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The results of the finished blocks.
 struct Progress<T, F> {
-    /// Those before which another is not done.
+    /// Results of blocks that finished before an earlier block.
     early: BTreeMap<usize, Result<T>>,
     next: usize,
     take: F,
@@ -56,7 +56,7 @@ pub fn in_order<T: Send>(
     };
     threads::share(threads, &work);
     let mut progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Where an interruption left gaps, what came before it is of no use.
+    // If an interruption left gaps, the finished blocks are of no use.
     let failure = progress.failure.take();
     match failure.or_else(|| progress.early.into_values().find_map(Result::err)) {
         Some(error) => Err(error),

@@ -121,11 +121,11 @@ pub(crate) fn check(info: &ColumnInfo, samples: u64) -> Result<()> {
     }
 }
 
-/// The most strings of a column with codes: those that 32-bit codes tell apart.
+/// The maximum number of strings of a column with codes: as many as 32-bit codes can number.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 31;
 const MAX_ZONE_BYTES: usize = 64;
 
-/// The type of the codes of so many strings: the narrowest signed one, which Arrow and pandas take as it is.
+/// The type of the codes for this many strings: the narrowest signed type, which Arrow and pandas use directly.
 pub fn code_type(entries: u64) -> ColumnType {
     match entries {
         0..=0x80 => ColumnType::Int8,
@@ -145,7 +145,7 @@ pub(crate) fn check_zone(dtype: ColumnType, zone: Option<&str>) -> std::result::
     }
 }
 
-/// Checks that every code is one of a string.
+/// Checks that every code is the number of a string.
 pub(crate) fn check_codes(codes: &[u8], entries: u64) -> Result<()> {
     let is_outside = |code: i64| u64::try_from(code).map_or(true, |code| code >= entries);
     let outside = match code_type(entries) {
@@ -172,7 +172,7 @@ pub(crate) fn check_width(dtype: ColumnType, width: Option<u64>) -> std::result:
     }
 }
 
-/// Bytes of one cell; `None` for strings.
+/// The size of one cell in bytes; `None` for strings.
 pub(crate) fn cell_bytes(dtype: ColumnType, width: Option<u64>) -> Option<u64> {
     dtype.width()?.checked_mul(width.unwrap_or(1))
 }

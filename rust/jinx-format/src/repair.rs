@@ -29,13 +29,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// Rows that are written together.
+/// The number of rows that are written together.
 const BATCH_ROWS: usize = 256;
 
 /// One piece of a file that could not be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// Number of the line, counted from 0, if there was one.
+    /// The number of the line, counted from 0, if there was a line.
     pub line: Option<u64>,
     /// Its bytes in the main file.
     pub bytes: Option<(u64, u64)>,
@@ -44,7 +44,7 @@ pub struct Lost {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairReport {
-    /// Samples of the dataset, kept and lost, if the number is known.
+    /// The number of samples of the dataset, kept and lost, if it is known.
     pub samples: u64,
     pub kept: u64,
     pub lost: Vec<Lost>,
@@ -89,7 +89,7 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
         let bytes = damaged.shard.line_range(line).ok();
         report.lost.push(Lost { line: Some(line), bytes, reason: reason_of(&error) });
     }
-    // A loss without a line is the last.
+    // A loss without a line number comes last.
     report.lost.sort_by_key(|lost| lost.line.unwrap_or(u64::MAX));
     report.out = Some(target);
     Ok(report)
@@ -116,7 +116,7 @@ impl Batch {
             {
                 return Err(error);
             }
-            // Rows are written up to the one that is refused.
+            // All rows before the refused one are written.
             first += to_usize(writer.rows() - before, "the number of written rows")?;
             let Some(line) = self.lines.get(first) else { return Err(error) };
             self.refused.push((*line, error));
@@ -205,7 +205,7 @@ struct Damaged {
     shard: Shard,
     /// Checksums of the written lines, as far as they are intact.
     hashes: Option<LineHashes>,
-    /// Samples according to the footer.
+    /// The number of samples according to the footer.
     expected: Option<u64>,
     /// The footer is lost: the last lines may be its remains.
     has_footer: bool,
@@ -232,7 +232,7 @@ impl Damaged {
             return Err(Error::unsupported(what).in_file(main));
         }
         if let Some(shard) = shard_found {
-            // Opening has reported damaged ones.
+            // Opening has reported damaged columns.
             let hashes = LineHashes::of(&shard).ok().flatten();
             problems.extend(damaged_columns(&shard));
             let expected = Some(shard.len());
@@ -358,7 +358,7 @@ struct LineHashes {
 }
 
 impl LineHashes {
-    /// Those in the intact chunks; `None` if the footer has none.
+    /// The line hashes in the intact chunks; `None` if the footer has none.
     ///
     /// # Errors
     /// `Corrupt` if no chunk is intact; errors of reading them.

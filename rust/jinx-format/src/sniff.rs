@@ -103,7 +103,7 @@ fn ends_with_offset(tail: &[u8]) -> bool {
 }
 
 impl FileKind {
-    /// Its usual name, with an article.
+    /// The usual name of the format, with an article.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jinx => "a JINX file",

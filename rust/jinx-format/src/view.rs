@@ -34,7 +34,7 @@ pub enum BaseKind {
 /// A dataset whose samples a view shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// From the view's directory. There is a `hint` as well.
+    /// The path from the view's directory. There is a `hint` as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The absolute path when the view was saved.
@@ -87,7 +87,7 @@ impl Base {
             (Some(location), version) => {
                 version.as_deref().map_or(Ok(()), base_url::check_version)?;
                 let (scheme, ..) = base_url::parse(location)?;
-                // Servers do not tell the time in their id.
+                // An id from a server contains no time.
                 if self.kind == BaseKind::Jsonl
                     && self.path.is_none()
                     && version.is_none()
@@ -131,15 +131,15 @@ impl Base {
 /// The members of a view's footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewInfo {
-    /// Lines in the file: one for each sample if the view has own columns, otherwise none.
+    /// The number of lines in the file: one for each sample if the view has own columns, otherwise none.
     pub rows: u64,
-    /// Together one sequence.
+    /// The bases, which form one sequence.
     pub bases: Vec<Base>,
     /// For each sample its position in that sequence; `None`: the same.
     pub positions: Option<ArrayRef>,
     /// Columns of the bases that the view hides.
     pub drop: Vec<String>,
-    /// Samples of all bases.
+    /// The number of samples of all bases.
     pub base_samples: u64,
     /// Own columns that are typed arrays and not members of the rows.
     pub own: Vec<ColumnInfo>,
@@ -227,7 +227,7 @@ impl ViewInfo {
         self.bases.iter().filter_map(|base| base.index.as_ref()).chain(&self.positions).chain(own)
     }
 
-    /// As `places`, with their names.
+    /// The arrays of `places`, with their names.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = (String, &ArrayRef)> {
         let indexes = self.bases.iter().enumerate().filter_map(|(i, base)| {
             base.index.as_ref().map(|index| (format!("the line offsets of base {i}"), index))
@@ -297,7 +297,7 @@ impl NewView {
         self.own.iter().try_for_each(|column| column.check(self.num_samples))
     }
 
-    /// Bytes that each sample takes besides its row.
+    /// The number of bytes that each sample takes in addition to its row.
     pub(crate) fn sample_bytes(&self) -> u64 {
         self.own.iter().fold(8, |sum, column| sum.saturating_add(column.cell_bytes()))
     }

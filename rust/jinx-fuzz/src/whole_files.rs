@@ -14,7 +14,7 @@ use jinx_format::repair::repair;
 use jinx_format::verify::verify;
 use std::path::Path;
 
-/// The most rows to read from one file.
+/// The maximum number of rows to read from one file.
 pub(super) const MAX_ROWS: u64 = 20;
 const MAX_VALUE_BYTES: u64 = 16 << 20;
 /// The first byte of an input that contains a pair. After it: the main file's length (4 bytes), main file, sidecar.

@@ -231,7 +231,7 @@ impl Estimates {
 
 /// The discounts for counts of 1, 2, and 3 or more.
 ///
-/// They are 0.5, 1 and 1.5 if a small or unusual collection gives numbers out of range.
+/// The discounts are 0.5, 1 and 1.5 if a small or unusual collection gives numbers out of range.
 #[allow(clippy::cast_precision_loss)]
 fn discounts(counts: impl Iterator<Item = u64>) -> [f64; 3] {
     let mut seen = [0_u64; 4];

@@ -12,7 +12,7 @@ pub struct Column {
     pub encoding_name: String,
     /// `None` for an unknown name: the other columns can still be read.
     pub encoding: Option<Encoding>,
-    /// Bytes of every value; `None` when each sample states it.
+    /// The size of every value in bytes; `None` when each sample states it.
     pub size: Option<u64>,
 }
 
@@ -20,7 +20,7 @@ pub struct Column {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Columns {
     pub all: Vec<Column>,
-    /// Bytes of the sizes at a sample's start.
+    /// The number of bytes that the sizes at the start of a sample take.
     head: usize,
     /// The sum of the fixed sizes.
     fixed: u64,
@@ -66,7 +66,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Bytes at the start of each sample that hold the sizes of its variable columns.
+    /// The number of bytes at the start of each sample that hold the sizes of its variable columns.
     pub fn head_len(&self) -> usize {
         self.head
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The file's name.
 pub const INDEX_NAME: &str = "index.json";
-/// Directories in a basename: merged indexes have one, merging merged ones adds more.
+/// The number of directories in a basename: merged indexes have one, and merging those adds more.
 const MAX_NAME_PARTS: usize = 8;
 
 /// A file of a shard.

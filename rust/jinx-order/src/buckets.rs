@@ -32,15 +32,15 @@ use std::sync::{Mutex, PoisonError};
 const BUCKET_BYTES: u64 = 8 << 20;
 /// The approximate size of a part of the input.
 const PART_BYTES: u64 = 4 << 20;
-/// The fewest bytes of a piece, beside which its head is small.
+/// The minimum size of a piece in bytes. Its head is small in comparison.
 const FEWEST_PIECE_BYTES: u64 = 512;
-/// Rows whose lines are in the processor's cache together.
+/// The number of rows whose lines are in the processor's cache together.
 const GATHERED_ROWS: u64 = 1024;
 /// A bucket that is arranged takes its size this many times: its pieces, and its lines and arrays in order.
 const COPIES: u64 = 3;
-/// Bytes of a place in the list of all.
+/// The size in bytes of a place in the list of all.
 const PLACE_BYTES: u64 = 4;
-/// Rows to place at once.
+/// The number of rows to place at once.
 const PLACED: u64 = 1 << 16;
 /// A part of the input has lines for every bucket; as many of them at the most.
 const MOST_BUCKETS: u64 = 400;
@@ -53,7 +53,7 @@ struct Division {
     /// A bucket has 2 to the power of this many rows.
     shift: u32,
     threads: usize,
-    /// Bytes of lines that each thread may hold at once.
+    /// The number of bytes of lines that each thread may hold at once.
     thread_bytes: u64,
 }
 
@@ -200,7 +200,7 @@ impl<'b> Buckets<'b> {
         start..self.rows.min(start + self.part_rows)
     }
 
-    /// The most bytes that the pieces of a bucket can take. Only the last one of each thread may be small.
+    /// The maximum number of bytes that the pieces of a bucket take. Only the last piece of each thread may be small.
     fn most_bytes(&self, bucket: u64, line_bytes: u64) -> u64 {
         let rows = self.rows_in(bucket);
         let records = self.record_form.most_bytes(rows, line_bytes, 0);
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(divided(4, 2).unwrap().threads, 2);
         assert!(divided(4, 64).unwrap().threads >= 8);
         assert_eq!(divided(1000, 64), None);
-        // Their places alone would take more than half of the memory.
+        // The places of the rows alone would take more than half of the memory.
         assert_eq!(Division::of(40_000_000, 1024 * MB, 256 * MB, 2), None);
     }
 }

@@ -12,11 +12,11 @@ use jinx_format::ordered_blocks::in_order;
 use std::ops::Range;
 use std::path::Path;
 
-/// Samples in a part that is sorted at once: their items fit in the processor's cache.
+/// The number of samples in a part that is sorted at once: their items fit in the processor's cache.
 const PART: u64 = 128 << 10;
-/// Samples that are looked at for each part, to divide the samples evenly.
+/// The number of samples that are looked at for each part, to divide the samples evenly.
 const TRIED: u64 = 32;
-/// The fewest samples of a share, and those whose missing keys are sought at once.
+/// The minimum number of samples of a share, and the number of samples whose missing keys are sought at once.
 const BLOCK: u64 = 8192;
 /// Shares of the samples for each thread, so that all threads end at about the same time.
 const SHARES: u64 = 8;

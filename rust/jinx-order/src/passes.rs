@@ -15,7 +15,7 @@ const RUN_FILES: u64 = 4;
 /// Files that the process may need for other purposes.
 const OTHER_FILES: u64 = 100;
 const MIN_RUNS: u64 = 2;
-/// Bytes per sample in the list of a run's samples.
+/// The number of bytes per sample in the list of a run's samples.
 pub(crate) const LISTED_BYTES: u64 = 16;
 
 /// How [`crate::rewrite`] works.
@@ -31,7 +31,7 @@ pub enum Passes {
 /// The part of the samples that lies in sidecars.
 #[derive(Debug, Clone, Copy)]
 pub struct SidecarValues<'p> {
-    /// Bytes of one sample on average.
+    /// The mean size of a sample in bytes.
     pub mean: u64,
     /// The largest sidecar.
     pub largest: &'p Path,

@@ -8,18 +8,18 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes per write to the file.
+/// The number of bytes per write to the file.
 const BLOCK: usize = 512 << 10;
 
 /// A list of numbers. First append numbers; then any thread can read ranges of them.
 #[derive(Debug)]
 pub struct PositionList {
     folder: PathBuf,
-    /// Bytes of a number.
+    /// The size of a number in bytes.
     width: usize,
     /// The numbers that are not in the file.
     tail: Vec<u8>,
-    /// The most bytes in memory.
+    /// The maximum number of bytes in memory.
     limit: usize,
     file: Option<File>,
     len: u64,
@@ -110,7 +110,7 @@ impl PositionList {
         }
     }
 
-    /// Bytes in the file.
+    /// The size of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
         if self.file.is_some() { self.len * to_u64(self.width) - to_u64(self.tail.len()) } else { 0 }
     }

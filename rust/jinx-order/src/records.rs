@@ -15,7 +15,7 @@ use twox_hash::XxHash3_64;
 /// The checksum of a piece and the number of its bytes.
 const HEAD_BYTES: usize = 16;
 const PLACE_BYTES: usize = 4;
-/// The most bytes of a length.
+/// The maximum number of bytes of a length.
 const LENGTH_BYTES: usize = 5;
 /// Pieces lie in a file that will be a dataset. `jinx repair` must not take their lines for those of the dataset if the
 /// writer is killed.
@@ -46,7 +46,7 @@ impl Cell {
 #[derive(Debug)]
 pub struct RecordForm {
     cells: Vec<Cell>,
-    /// Bytes of the place and the cells.
+    /// The size in bytes of the place and the cells.
     head: usize,
 }
 
@@ -65,9 +65,9 @@ impl RecordForm {
         Self { cells, head }
     }
 
-    /// The most bytes of some records in pieces.
+    /// The maximum number of bytes that this number of records take in this number of pieces.
     pub fn most_bytes(&self, records: u64, line_bytes: u64, pieces: u64) -> u64 {
-        // A length takes a byte, and another one of lines that have at least 128, 128² and so on.
+        // A length takes one byte, and one more from 128 bytes on, from 128² bytes on and so on.
         let lengths = records.saturating_add(line_bytes / 64);
         let heads = records.saturating_mul(to_u64(self.head)).saturating_add(lengths);
         heads.saturating_add(line_bytes).saturating_add(pieces.saturating_mul(to_u64(HEAD_BYTES)))
@@ -150,7 +150,7 @@ fn end_of_piece(pieces: &[u8], at: usize) -> Option<usize> {
     (XxHash3_64::oneshot(pieces.get(at + 8..end)?) == hash).then_some(end)
 }
 
-/// An empty array of cells; one of bits is as long as it will be.
+/// An empty array of cells; an array of bits has its final length.
 fn array_of(cell: Cell, rows: usize) -> Vec<u8> {
     match cell {
         Cell::Bit => vec![0; rows.div_ceil(8)],
@@ -194,7 +194,7 @@ impl Piece {
         self.0.is_empty()
     }
 
-    /// Bytes of all records.
+    /// The size of all records in bytes.
     pub fn record_bytes(&self) -> usize {
         self.0.len().saturating_sub(HEAD_BYTES)
     }

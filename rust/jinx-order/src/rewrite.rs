@@ -20,10 +20,10 @@ use jinx_format::write::row_order::RowOrder;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-/// About how many bytes of samples to write between two checks for an interrupt, and the fewest and most samples.
+/// The approximate number of bytes to write between two checks for an interrupt, and the range of sample numbers.
 const BLOCK_BYTES: u64 = 256 << 20;
 const BLOCK_ROWS: RangeInclusive<u64> = 1024..=64 << 10;
-/// Lines to copy between two checks for an interrupt. Copying a line takes little time.
+/// The number of lines to copy between two checks for an interrupt. Copying a line takes little time.
 const BLOCK_OF_LINES: u64 = 512 << 10;
 /// Positions to list at once.
 const LISTED_AT_ONCE: u64 = 64 << 10;

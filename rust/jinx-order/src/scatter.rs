@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Entries of a run's list to read at once.
 const LIST_BLOCK: u64 = 4096;
 
-/// All runs, and which samples each has.
+/// All runs, and the samples of each.
 pub struct Runs {
     folder: PathBuf,
     pub bounds: Vec<Range<u64>>,
@@ -47,7 +47,7 @@ impl Runs {
         };
         let bounds: Vec<_> = (0..count).map(|run| bound(run)..bound(run + 1)).collect();
         let limit = usize::try_from(job.memory / 16).unwrap_or(usize::MAX);
-        // It holds samples of the files, and places in a run: a view may show more samples than the files have.
+        // The list holds samples of the files, and places in a run: a view may show more samples than the files have.
         let largest = job.samples.count().max(samples);
         let (mut list, mut positions) = (PositionList::new(folder, limit, largest), Vec::new());
         for places in &bounds {

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of a key that are stored in its entry.
+/// The number of bytes of a key that are stored in its entry.
 const PREFIX_BYTES: usize = 16;
 /// Fewer samples than this are not worth another thread.
 const ROWS_PER_THREAD: usize = 4096;

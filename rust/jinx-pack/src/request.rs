@@ -32,7 +32,7 @@ pub enum Oversize {
 
 /// Each thread has tables with an entry for each number of tokens. With several budgets there are up to 130 of them.
 const MAX_TOKENS: u32 = 1 << 22;
-/// Bytes of one entry of a table, with its bits.
+/// The number of bytes of one entry of a table, with its bits.
 const ENTRY_BYTES: u64 = 5;
 /// Memory for the tables of all threads. One thread always has its own.
 const TABLE_BYTES: u64 = 2 << 30;

@@ -48,7 +48,7 @@ pub struct CacheContents {
     pub objects: u64,
     pub chunks: u64,
     pub bytes: u64,
-    /// The most bytes it may hold.
+    /// The maximum number of bytes it may hold.
     pub limit: u64,
 }
 
@@ -106,7 +106,7 @@ impl Cache {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         let lock = private().create(true).truncate(false).open(directory.join("lock"))?;
         flock(&lock, FlockOperation::NonBlockingLockShared)?;
-        // Its time says when the object was last used.
+        // The time of the lock file says when the object was last used.
         lock.set_modified(std::time::SystemTime::now())?;
         Ok(lock)
     }
@@ -165,7 +165,7 @@ impl Cache {
             Err(rustix::io::Errno::WOULDBLOCK) => return Claimed::Busy,
             Err(_) => return Claimed::Refused,
         }
-        // Its last holder may have renamed it before we locked it.
+        // The last holder of the lock may have renamed the file before we locked it.
         let is_ours = match (file.metadata(), fs::metadata(&temporary)) {
             (Ok(held), Ok(named)) => held.ino() == named.ino() && held.dev() == named.dev(),
             _ => false,
@@ -189,7 +189,7 @@ impl Cache {
         }
     }
 
-    /// What it holds.
+    /// Returns what the cache holds.
     ///
     /// # Errors
     /// `Io`.

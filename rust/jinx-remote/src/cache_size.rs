@@ -45,10 +45,10 @@ impl Size {
 
     /// Makes room for a chunk and counts it; `false` if there is none.
     ///
-    /// Its file gets its length in the same step, so that counting again finds chunks that are still being written.
+    /// The chunk's file gets its length in the same step: counting again then finds chunks that are still being written.
     ///
     /// Only objects that no process has open make room. A dataset in use keeps the chunks that came first: an epoch reads
-    /// each once, so whatever were removed for a new one would be wanted before it.
+    /// each chunk once, so a chunk removed for a new one would be needed again before the new one.
     pub(crate) fn reserve(&self, bytes: u64, chunk: &File) -> bool {
         if self.try_reserve(bytes, chunk) {
             return true;

@@ -24,7 +24,7 @@ const PROMOTED_PART: u64 = 4;
 /// What this process knows about the chunks of objects.
 #[derive(Debug, Default)]
 pub(crate) struct ChunksSeen {
-    /// Those in the cache that were compared with their checksums.
+    /// Chunks in the cache that were compared with their checksums.
     whole: HashSet<(ObjectId, u64)>,
     /// Bytes that were read of others.
     read: HashMap<(ObjectId, u64), u64>,
@@ -83,7 +83,7 @@ impl CachedChunk {
                 return Found::Bytes(bytes);
             }
             match cache.claim(object, number) {
-                // Its last owner may have finished just before.
+                // The last owner of the chunk may have finished just before.
                 Claimed::Ours(claim) => match find() {
                     Some(bytes) => {
                         claim.release();
@@ -107,7 +107,7 @@ impl CachedChunk {
             }
         };
         let (cache, copy) = (self.cache, bytes.clone());
-        // Nobody waits for it: a chunk that is not written is fetched again.
+        // Nobody waits for the write: a chunk that is not written is fetched again.
         tokio::task::spawn_blocking(move || cache.write(claim, &copy));
         Ok(bytes)
     }

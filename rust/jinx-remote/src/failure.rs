@@ -76,7 +76,7 @@ fn detail(source: &(dyn StdError + 'static)) -> String {
     shown(&format!("{status}{code}{request}"))
 }
 
-/// The message of the cause that has no other one.
+/// The message of the innermost cause.
 fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {

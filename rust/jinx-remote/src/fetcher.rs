@@ -135,7 +135,7 @@ pub(crate) async fn fetch(
     Ok(bytes)
 }
 
-/// What a span is fetched from.
+/// The origin from which a span is fetched.
 #[derive(Clone)]
 pub(crate) struct Origin {
     process: &'static Process,

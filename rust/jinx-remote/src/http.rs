@@ -121,7 +121,7 @@ impl HttpService for Counting {
             let silent = || std::io::Error::other("no metadata endpoint answers here");
             tokio::time::timeout(METADATA_TIME, self.client.call(request))
                 .await
-                // A kind that is not tried again.
+                // This kind of error is not tried again.
                 .unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Unknown, silent())))
         } else {
             self.client.call(request).await

@@ -27,7 +27,7 @@ pub(crate) struct RemoteObject {
     pinned: Arc<Pinned>,
     id: ObjectId,
     pattern: AccessPattern,
-    /// Its first and last bytes, which are read again and again, as far as they are kept.
+    /// The first and last bytes of the object, as far as they are kept; they are read again and again.
     ends: [(u64, Bytes); 2],
     /// Whether no checksum has said that they are damaged.
     are_ends_good: AtomicBool,
@@ -71,7 +71,7 @@ impl RemoteObject {
         })
     }
 
-    /// The span that covers `wanted`, or a new one of `range`, which does.
+    /// The span that covers `wanted`, or a new span of `range`, which covers it.
     fn span(&self, process: &'static Process, wanted: &Range<u64>, range: Range<u64>) -> Arc<Span> {
         let limit = self.target.settings.memory_bytes;
         let (span, is_new) = process.spans.find_or_add(self.id, wanted, range, limit);
@@ -266,7 +266,7 @@ impl Blocks for RemoteObject {
                 return Ok(bytes);
             }
             None => {
-                // What is read in order is read by chunks.
+                // Sequential reads go chunk by chunk.
                 if !CachedChunk::is_one(&expected.range, self.pinned.size)
                     && let Some(bytes) = self.in_cache(process, &range)
                 {
@@ -295,7 +295,7 @@ impl Blocks for RemoteObject {
 
     fn will_need(&self, ranges: &[Range<u64>], density: Density) {
         let Ok(process) = Process::here() else { return };
-        // Without a cache, what was fetched for later reads would be forgotten before.
+        // Without a cache, bytes fetched for later reads would be forgotten before they are read.
         let is_dense = density == Density::Dense
             && (self.cache.is_some() || self.target.settings.memory_bytes >= DENSE_BYTES);
         let planned = match is_dense {

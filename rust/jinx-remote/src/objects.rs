@@ -167,7 +167,7 @@ fn state_of(target: &Target, meta: &ObjectMeta) -> ObjectState {
     }
 }
 
-/// What conditional writes compare.
+/// The tag that conditional writes compare.
 fn tag(scheme: Scheme, e_tag: &Option<String>, version: &Option<String>) -> String {
     let tag = if scheme == Scheme::Gs { version.as_ref().or(e_tag.as_ref()) } else { e_tag.as_ref() };
     tag.cloned().unwrap_or_default()
@@ -187,7 +187,7 @@ async fn get(
     let options = GetOptions { range: range.map(GetRange::Bounded), if_match, ..GetOptions::default() };
     let answer = client.get_opts(&key, options).await.map_err(|error| failure(&error))?;
     let found = tag(scheme, &answer.meta.e_tag, &answer.meta.version);
-    // Not every server looks at the condition.
+    // Some servers ignore the condition.
     if wanted.is_some_and(|wanted| wanted != found) {
         return Err(replaced());
     }
@@ -235,14 +235,14 @@ async fn put(
         if !is_conflict && !is_unknown(&failure(&refused)) {
             return Err(failure(&refused));
         }
-        // An earlier attempt, of this loop or of the client, may have written it.
+        // An earlier attempt, of this loop or of the client, may have written the object.
         let found = head(client.as_ref(), &key).await;
         if let Some(found) = found.as_ref().filter(|found| mark.is_in(found)) {
             return Ok(tag(scheme, &found.meta.e_tag, &found.meta.version));
         }
         match condition {
             Condition::Matches(_) if is_conflict => return Err(replaced()),
-            // It may be gone again.
+            // The object may be gone again.
             Condition::Absent if is_conflict && found.is_some() => return Err(exists()),
             _ if attempts == 0 => return Err(failure(&refused)),
             _ => {}

@@ -28,7 +28,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The one of this process.
+    /// Returns the `Process` of this process.
     ///
     /// # Errors
     /// `Io` if the system refuses a thread.
@@ -51,7 +51,7 @@ impl Process {
             Builder::new_current_thread().enable_all().build().map_err(|error| no_thread(&error))?;
         let handle = runtime.handle().clone();
         let (alive, ended) = oneshot::channel::<()>();
-        // It serves requests until the process ends, or the other end of the channel is dropped.
+        // The thread serves requests until the process ends, or the other end of the channel is dropped.
         let serve = move || drop(runtime.block_on(ended));
         std::thread::Builder::new()
             .name("jinx-remote".into())

@@ -63,11 +63,11 @@ pub struct Settings {
     pub retries: usize,
     pub retry_time: Duration,
     pub stall_time: Duration,
-    /// The most bytes to keep in memory, in each process.
+    /// The maximum number of bytes to keep in memory, in each process.
     pub memory_bytes: u64,
     /// Where chunks are kept on disk.
     pub cache: CachePlace,
-    /// The most bytes of the cache; by default half of the free space.
+    /// The maximum number of bytes of the cache; by default half of the free space.
     pub cache_bytes: Option<u64>,
     /// Options of the store, by the names that `object_store` gives them, such as `region` and `endpoint`.
     pub options: BTreeMap<String, String>,

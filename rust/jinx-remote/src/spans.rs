@@ -12,13 +12,13 @@ use std::time::Duration;
 
 /// How long a reader waits before it looks whether the program wants to stop.
 const WAIT: Duration = Duration::from_millis(50);
-/// Spans that begin before a range and are looked at, because one may cover it.
+/// The number of spans before a range that are looked at, because one of them may cover the range.
 const LOOKED_AT: usize = 8;
 
 /// The object's URL and version, hashed.
 pub(crate) type ObjectId = u128;
 
-/// Bytes of an object that were asked for with one request.
+/// Bytes of an object that one request asked for.
 #[derive(Debug)]
 pub(crate) struct Span {
     pub(crate) range: Range<u64>,
@@ -63,7 +63,7 @@ impl Span {
     }
 }
 
-/// The spans of a process, bounded by their bytes: the one that was asked for first goes first.
+/// The spans of a process, bounded by their bytes: the span that was requested first is removed first.
 #[derive(Debug, Default)]
 pub(crate) struct Spans(Mutex<Kept>);
 
@@ -104,7 +104,7 @@ impl Spans {
 }
 
 impl Kept {
-    /// Their bytes are counted until they are the oldest ones.
+    /// Forgets spans of an object. Their bytes still count until they are the oldest ones.
     fn forget(&mut self, object: ObjectId, range: &Range<u64>) {
         let Some(spans) = self.objects.get_mut(&object) else { return };
         spans.retain(|_, span| span.range.end <= range.start || span.range.start >= range.end);
@@ -116,7 +116,7 @@ impl Kept {
     fn find(&self, object: ObjectId, range: &Range<u64>) -> Option<Arc<Span>> {
         let spans = self.objects.get(&object)?;
         let before = spans.range(..=range.start).rev().take(LOOKED_AT).map(|(_, span)| span);
-        // Its chunk may begin before many small spans.
+        // The chunk around the start may begin before many small spans.
         let chunk = spans.get(&(range.start / CHUNK_BYTES * CHUNK_BYTES));
         let covers = |span: &&Arc<Span>| span.range.end >= range.end && !span.has_failed();
         before.chain(chunk).find(covers).cloned()
@@ -127,7 +127,7 @@ impl Kept {
             Arc::new(Span { range: range.clone(), answer: Mutex::default(), arrived: Condvar::default() });
         self.bytes += range.end - range.start;
         self.order.push_back((object, Arc::clone(&span)));
-        // One that began here is forgotten: it was shorter, or has failed.
+        // A span that began here is forgotten: it was shorter, or has failed.
         self.objects.entry(object).or_default().insert(range.start, Arc::clone(&span));
         while self.bytes > limit && self.order.len() > 1 {
             self.forget_oldest();

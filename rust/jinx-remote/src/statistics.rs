@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Statistics {
     /// Requests that were sent, including repeated ones.
     pub requests: u64,
-    /// Bytes of bodies that were asked for.
+    /// The number of bytes of bodies that were asked for.
     pub fetched_bytes: u64,
-    /// Bytes that came from the cache on disk.
+    /// The number of bytes that came from the cache on disk.
     pub cached_bytes: u64,
-    /// Bytes that readers got.
+    /// The number of bytes that readers got.
     pub read_bytes: u64,
     /// Answers with an error, and requests that got none.
     pub failures: u64,

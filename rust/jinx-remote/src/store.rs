@@ -112,7 +112,7 @@ impl RemoteStore {
     fn begin(&self, process: &'static Process, url: &str) -> Result<Receiver<Result<Opened>>> {
         let target = Target::new(url, &self.settings)?;
         let (client, key) = (target.client(process)?, target.key.clone());
-        // Azure has none.
+        // Azure has no suffix ranges.
         let has_suffix_ranges = target.url.scheme != Scheme::Az;
         let has_header = is_sidecar(url);
         let most = if has_header { SIDECAR_END_BYTES } else { END_BYTES };
@@ -189,7 +189,7 @@ impl Store for RemoteStore {
             Some(receiver) => receiver,
             None => {
                 let receiver = self.begin(process, url)?;
-                // Most have one, and it is opened next.
+                // Most files have a sidecar, and it is opened next.
                 if let Some(sidecar) = sidecar_of(url) {
                     self.begin_early(process, &sidecar);
                 }
@@ -265,7 +265,7 @@ impl Store for RemoteStore {
 /// Runs a request, and waits for its result.
 ///
 /// # Errors
-/// Those of the request; `Interrupted`.
+/// The errors of the request; `Interrupted`.
 pub(crate) fn wait_for<T: Send + 'static>(
     process: &Process,
     request: impl Future<Output = Result<T>> + Send + 'static,

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 /// The usual configuration, with roots that are read when they are needed.
 ///
 /// # Errors
-/// Those of rustls, for a provider without the usual protocol versions.
+/// The errors of rustls, for a provider without the usual protocol versions.
 pub(crate) fn configuration() -> Result<ClientConfig, Error> {
     // Another part of the program may have chosen a provider, which is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -14,7 +14,7 @@ from jinx_pipeline.operators.api.annotation import Form, HumanAnswer
 from jinx_pipeline.sample.http_client import Answer, HttpError, get_from_service, post
 
 TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 - the name of the variable
-# The name of the element that people answer with, and of the member of a task that says which it is.
+# The name of the element with which people answer, and of the member of a task that identifies the task.
 _ANSWER, _TASK = "answer", "jinx_task"
 _SECONDS = 120.0
 _MAX_BYTES = 1 << 30
@@ -26,7 +26,7 @@ _REFUSED, _FORBIDDEN = 401, 403
 
 
 class LabelStudioError(ValueError):
-    """Label Studio refuses a request, or its answer has another form."""
+    """Raised when Label Studio refuses a request, or its answer has another form."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class LabelStudio:
         return int(self._post("/api/projects/", project)["id"])
 
     def find_project(self, title: str) -> int | None:
-        """The number of the project with a title; None: there is none."""
+        """The number of the project with a title; None if there is none."""
         found = self._get("/api/projects/?page_size=1000&ordering=-id")
         projects: list[dict[str, Any]] = found["results"] if isinstance(found, dict) else found
         return next((int(project["id"]) for project in projects if project["title"] == title[:50]), None)

@@ -27,7 +27,7 @@ _WEBHOOK_SECONDS = 10.0
 
 
 class WaitingError(StoppedError):
-    """The run has ended because people have not answered yet; run it again once they have.
+    """Raised to end the run while people have not answered yet; run it again once they have.
 
     Attributes:
         operator: The operator that asks.
@@ -94,7 +94,7 @@ def _how(operator: Annotation, folder: Path) -> str:
 
 
 def _from_label_studio(tasks: Tasks, url: str) -> Any:
-    """The answers of the project on a server, which is made and filled if that has not been done."""
+    """The answers of the project on a server. The project is made and filled first, if necessary."""
     server, operator, file = label_studio_at(url), tasks.operator, tasks.folder / _PROJECT
     state: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     if state.get("url") != url:
@@ -102,7 +102,7 @@ def _from_label_studio(tasks: Tasks, url: str) -> Any:
         project = server.find_project(title)
         if project is None:
             project = server.create_project(title, _config(tasks), operator.overlap)
-        # A process that ended early may have added some.
+        # A process that ended early may have added some tasks.
         state = {"url": url, "project": project, "tasks": server.count_tasks(project)}
     publish_text(file, json.dumps(state))
     for first in range(state["tasks"], len(tasks), _TASKS_AT_ONCE):

@@ -5,7 +5,7 @@ from typing import Any
 
 from jinx_pipeline.catalog.schema import parameter_schema
 
-# What strict modes of services do not take.
+# Keywords that the strict modes of services do not accept.
 _NOT_STRICT = {"default", "minimum", "maximum", "minLength", "minItems"}
 
 
@@ -36,7 +36,7 @@ def _strict(name: str) -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """A schema without what strict modes do not take."""
+    """A schema without keywords that strict modes do not accept."""
     if isinstance(schema, dict):
         plain = {name: _plain(value) for name, value in schema.items() if name not in _NOT_STRICT}
         is_open = plain.get("type") == "object" and "properties" not in plain

@@ -15,7 +15,7 @@ _LONGEST_WAIT: Final = 30.0
 
 
 class ModelError(RuntimeError):
-    """The model gave no answer that can be used."""
+    """Raised when the model gives no usable answer."""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def _recipe_data(
 
 
 def _decoded(operator: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of which those that the schema makes strings of JSON are decoded."""
+    """The parameters; those that the schema requires as JSON in a string are decoded."""
     from jinx_pipeline.catalog.schema import parameter_schema
 
     kinds = parameter_schema(operator)["properties"]

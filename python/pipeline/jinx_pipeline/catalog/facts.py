@@ -37,7 +37,7 @@ def described(name: str) -> dict[str, Any]:
 
 
 def default_of(field: "Field[Any]") -> Any:
-    """The default of a parameter; None: it has none."""
+    """The default of a parameter; None if it has none."""
     from jinx_pipeline.operators.api.model import Model
 
     if isinstance(field.default, Model):

@@ -74,7 +74,7 @@ def _constrain(schema: dict[str, Any], constraint: Any) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a default is shown: no limit (infinity, the largest integer) is not."""
+    """Whether a default is shown. Values that mean no limit (infinity, the largest integer) are not."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return math.isfinite(value) and abs(value) < sys.maxsize
     return value is None or isinstance(value, str | bool | list | dict)

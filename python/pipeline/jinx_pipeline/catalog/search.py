@@ -16,7 +16,7 @@ _K1: Final = 1.2
 _B: Final = 0.6
 _WORD: Final = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]+")
 _MAX_QUERY: Final = 2_000
-# Requests such as "drop short texts and near duplicates" are several wishes.
+# A request such as "drop short texts and near duplicates" has several wishes.
 _BETWEEN_WISHES: Final = re.compile(r"[,;.]\s|\n|\b(?:and|then|but|also)\b", re.IGNORECASE)
 _MAX_WISHES: Final = 8
 # Requests to drop or keep samples, and how much more the operators count that decide about samples.
@@ -37,7 +37,7 @@ _STOP_TEXT: Final = (
 )
 _STOP: Final = frozenset(_STOP_TEXT.split())
 
-# Words of requests, and the words that descriptions use for the same.
+# Words of requests, and the words that descriptions use for the same thing.
 _SYNONYMS: Final[Mapping[str, str]] = {
     "anonymize": "redaction personal",
     "anonymise": "redaction personal",

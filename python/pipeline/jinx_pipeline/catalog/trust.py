@@ -20,7 +20,7 @@ _WRITTEN: Final = re.compile(r"save_dir|frame_dir|output_.*dir")
 
 
 def why_trusted(cls: type[Operator]) -> str:
-    """Why an operator needs the permission of the person who runs a service; empty: it needs none."""
+    """Why an operator needs the permission of the person who runs a service; empty if it needs none."""
     if cls.trust:
         return cls.trust
     if not cls.__module__.startswith(_PACKAGE):

@@ -58,6 +58,6 @@ def analyze(
     code = print_result(result, as_json=as_json)
     click.echo(f"report: {report}", err=True)
     if is_viewed:
-        # As a command of its own, which ends with Ctrl-C.
+        # Run as a separate command, which Ctrl-C ends too.
         subprocess.run([sys.executable, "-m", "jinx", "view", out, "--report", report], check=False)  # noqa: S603
     return code

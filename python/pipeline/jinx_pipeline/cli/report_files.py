@@ -21,7 +21,7 @@ _BEGINNING_BYTES = 1024
 
 
 def refuse_file_places(files: Sequence[str | None], recipe: "Recipe", *, overwrite: bool = False) -> None:
-    """Refuse files about a run that would replace anything but earlier ones, before the run begins.
+    """Refuse files about a run that would replace anything but earlier such files, before the run begins.
 
     Args:
         files: The paths, as the user gave them.
@@ -54,7 +54,7 @@ def refuse_file_places(files: Sequence[str | None], recipe: "Recipe", *, overwri
 
 
 def refuse_place_of_file(file: str, *, overwrite: bool = False) -> None:
-    """Refuse a file that would replace another one than those of these commands.
+    """Refuse a path at which there is a file that these commands did not write.
 
     Raises:
         ValueError: The path is a directory, or another thing than a regular file.
@@ -62,7 +62,7 @@ def refuse_place_of_file(file: str, *, overwrite: bool = False) -> None:
         OSError: Its directory is missing or not writable.
     """
     output_name(file)
-    # A link stays, and leads to the file.
+    # A link is kept; it points to the file.
     path = Path(os.path.realpath(file))
     refuse_folder_of(path)
     if not path.exists():

@@ -111,7 +111,7 @@ def examples(*lines: str) -> str:
 
 
 def result_of(run: "Callable[[], RunResult]") -> "RunResult":
-    """Run with standard output redirected: Ray prints messages about nodes there, but only the result belongs there."""
+    """Run with standard output redirected: Ray prints messages there, but only the result belongs there."""
     with redirect_stdout(sys.stderr):
         return run()
 

@@ -9,7 +9,7 @@ from jinx_pipeline.database.columns import Column
 
 
 class AwayError(Exception):
-    """The database does not answer now, or is locked; a later attempt may succeed.
+    """Raised when the database does not answer, or is locked; a later attempt may succeed.
 
     Attributes:
         retry_after: How many seconds to wait.
@@ -19,7 +19,7 @@ class AwayError(Exception):
 
 
 class DatabaseError(Exception):
-    """The database refuses every row: it has no such table, column or right; the message says what."""
+    """Raised when the database refuses every row, for lack of a table, column or right; the message says which."""
 
     concerns_all_rows = True
     needs_repair = True
@@ -39,7 +39,7 @@ class Connection(ABC):
 
     @abstractmethod
     def upsert(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Write rows in one transaction; a row with the key of another one takes its place.
+        """Write rows in one transaction; a row replaces an earlier row with the same key.
 
         Args:
             table: The table.
@@ -84,7 +84,7 @@ def connect(address: Address) -> Connection:
 
 
 def update_clause(columns: Sequence[Column], key: Sequence[str]) -> str:
-    """What happens to a row whose key is taken."""
+    """The SQL clause for a row whose key exists already."""
     others = [f'"{column.name}" = excluded."{column.name}"' for column in columns if column.name not in key]
     return f"DO UPDATE SET {', '.join(others)}" if others else "DO NOTHING"
 

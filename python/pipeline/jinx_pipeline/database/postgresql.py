@@ -25,7 +25,7 @@ _KINDS: Final = {
 }
 _CONNECT_SECONDS: Final = 10
 _CHUNK_ROWS: Final = 1000
-# Errors of a connection that a later attempt does not have; psycopg gives them no code.
+# Errors of a connection that a later attempt may not get; psycopg gives them no code.
 _REFUSALS: Final = ("authentication failed", "does not exist", "no password supplied", "pg_hba.conf")
 # Classes of codes: no connection, a transaction that another one stands against, no resources, a shutdown.
 _AWAY: Final = ("08", "40", "53", "57")
@@ -54,7 +54,7 @@ class PostgresqlConnection(Connection):
         """See `Connection.prepare`."""
         types = ", ".join(f'"{column.name}" {_KINDS[column.kind]}' for column in columns)
         with self._errors(), self._connection.transaction(), self._connection.cursor() as cursor:
-            # Two workers that make a table at once would hinder each other.
+            # Two workers that make a table at the same time would block each other.
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [table])
             cursor.execute(f'CREATE TABLE IF NOT EXISTS "{table}" ({types}, PRIMARY KEY ({quoted(key)}))')
             cursor.execute(f'SELECT * FROM "{table}" LIMIT 0')  # noqa: S608 - names of tables and columns are checked

@@ -24,7 +24,7 @@ def block_masks(blocks: int, distance: int) -> list[int]:
 
 
 def near_groups(hashes: "Hashes", mask: int, distance: int) -> "Indexes":
-    """For each hash, the index of the first hash of its group: those that differ in few bits, directly or via others.
+    """For each hash, the index of the first hash of its group: hashes that differ in few bits, directly or via others.
 
     Only hashes that agree in the bits of the mask are compared.
 

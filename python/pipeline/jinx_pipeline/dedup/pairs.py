@@ -32,11 +32,11 @@ def gathered(parts: Iterable[tuple[int, pa.Table]], extra: Sequence[str] = ()) -
 
 
 def equal_pairs(parts: Iterable[tuple[int, pa.Table]], ranks: str = "") -> pa.Table:
-    """Each sample of a partition with the key of an earlier sample, paired with the first sample with this key.
+    """Pair each sample whose key occurred earlier in the partition with the first sample that has this key.
 
     Args:
         parts: As in `gathered`.
-        ranks: The name of the column of ranks, which is not part of the key; empty: there is none.
+        ranks: The name of the column of ranks, which is not part of the key; empty if there is none.
 
     Returns:
         Positions in the columns `later` and `first`, in the order of `later`; with a column of ranks also the ranks of
@@ -112,7 +112,7 @@ def _by_rank(roots: "Positions", members: "Positions", tables: Sequence[pa.Table
     for table in tables:
         for name in ("later", "first"):
             ranks[np.searchsorted(members, numbers_of(table, name))] = numbers_of(table, f"{name}_rank")
-    # In descending order of rank: the last write wins, and it has the lowest rank.
+    # In descending order of rank, so the last write, which wins, has the lowest rank.
     order = np.argsort(ranks, kind="stable")[::-1]
     firsts = np.empty(len(members), np.int64)
     firsts[roots[order]] = order

@@ -37,22 +37,22 @@ _RESTART_SECONDS, _MAX_RESTART_SECONDS = 0.1, 30.0
 # If no worker of a pool has started for this long, idle workers of other pools are ended, one a second. Loading large
 # libraries takes less.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
-# To spend at most a fifth of the time on a slow disk, the next sync waits for this many times the duration of the last.
+# The next sync waits for this many times the duration of the last, to spend at most a fifth of the time on a slow disk.
 _SECONDS_PER_SYNC_SECOND = 4.0
-# After this long without an event, what the run waits for is reported.
+# After this long without an event, the driver reports what the run waits for.
 _QUIET_SECONDS = 60.0
 
 
 class StoppedError(RuntimeError):
-    """The run stopped and can be resumed; committed work is kept."""
+    """Raised when a run stops and can be resumed; committed work is kept."""
 
 
 class RepairError(StoppedError):
-    """The run stopped and would stop again; something must be repaired or allowed first."""
+    """Raised when a run stops and would stop again; something must be repaired or allowed first."""
 
 
 class TooManyBadRowsError(RepairError):
-    """More rows were left out than the recipe allows."""
+    """Raised when more rows are left out than the recipe allows."""
 
 
 class Streams(Protocol):

@@ -90,7 +90,7 @@ class TaskGiver:
         return False
 
     def end(self, worker: str, attempt: int) -> Assignment | None:
-        """Record that a worker has left a task, and begin its next one; returns the task, if the worker had it."""
+        """Record that a worker has left a task, and begin its next task. Returns the task if the worker had it."""
         ended = self._workers.end(worker, attempt)
         current = self._workers.current(worker)
         if ended is not None and current is not None and current.begun is not None:

@@ -16,8 +16,8 @@ class Assignment:
     Attributes:
         lease: The lease.
         path: The part that it writes.
-        begun: When the worker began it, as far as the driver knows; None: it waits behind another task.
-        kill_at: When to kill its worker, if the task is cancelled; None: it is not cancelled.
+        begun: When the worker began it, as far as the driver knows; None if it waits behind another task.
+        kill_at: When to kill its worker, if the task is cancelled; None if it is not cancelled.
     """
 
     lease: Lease
@@ -104,7 +104,7 @@ class WorkerPool:
         return self._busy_counts[pool]
 
     def starved(self, seconds: float) -> list[str]:
-        """Pools that only have starting workers, some of them for longer than this."""
+        """Pools all of whose workers are still starting, some of them for longer than this."""
         since = time.monotonic() - seconds
         live = {self.pool_of[worker] for worker in self.assignments} | {
             pool for pool, workers in self.idle.items() if workers

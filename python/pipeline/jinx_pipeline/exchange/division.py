@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from jinx_pipeline.exchange.key_file import KeyFiles
 
-# Files are merged if there would be more opens than this, each to read fewer bytes than this.
+# Files are merged if there would be more than `_MANY_OPENS` opens, each to read fewer than `_FEW_BYTES`.
 _MANY_OPENS = 10_000
 _FEW_BYTES = 65_536
 # The maximum number of files that a merge task has open at the same time.
@@ -22,7 +22,7 @@ class Division:
         partitions: Partitions of each kind of key, in the files of map tasks.
         split: The number of partitions into which a merge divides each partition.
         looks: Tasks for each kind of key; each reads consecutive partitions.
-        runs: The index of the first file of each merge, and the number of files; empty: no files are merged.
+        runs: The index of the first file of each merge, and the number of files; empty if no files are merged.
         other_runs: The same for the files of a second dataset.
     """
 
@@ -67,7 +67,7 @@ def divide(files: KeyFiles, other: KeyFiles, *, kinds: int, partitions: int, max
 
 
 def _runs(files: KeyFiles, max_keys: int) -> tuple[int, ...]:
-    """The bounds of groups of files; the keys of a group fit into memory, and a group has a limited number of files."""
+    """The bounds of groups of files. The keys of a group fit into memory, and the number of its files is limited."""
     if not len(files):
         return ()
     bounds, keys, size = [0], 0, 0

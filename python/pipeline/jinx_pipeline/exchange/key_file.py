@@ -30,7 +30,7 @@ from jinx_pipeline.store.mirror import is_remote, read_range, readable, size_of
 POSITION: Final = "position"
 """The column with the place of a key's sample among the samples of its file."""
 
-# Bytes of an object that are read first.
+# The number of bytes of an object that are read first.
 _FIRST_BYTES: Final = 32_768
 _MAGIC = b"JXKEYS1\n"
 _HEADER = struct.Struct("<8sQQII")
@@ -41,7 +41,7 @@ KeySource = Path | bytes
 
 
 class KeyFileError(ValueError):
-    """A key file is missing or damaged."""
+    """Raised when a key file is missing or damaged."""
 
     # The run stops: another attempt or a smaller task could not read the file either.
     concerns_all_rows = True
@@ -223,7 +223,7 @@ class KeyFiles:
         return headers
 
     def sizes(self) -> list[int]:
-        """The bytes of each file."""
+        """The size of each file in bytes."""
         return [len(source) if isinstance(source, bytes) else size_of(source) for source in self.sources]
 
     def read(self, first: int, stop: int) -> Iterator[tuple[int, pa.Table]]:

@@ -102,7 +102,7 @@ class Executor:
         counts: The maximum number of workers of each pool.
         progress: Reports events to the user.
         limits: Limits of the scheduler.
-        memory: Bytes that a task may use; None: no limit.
+        memory: Bytes that a task may use; None for no limit.
 
     Raises:
         GraphError: The nodes of the plan do not fit together.
@@ -196,7 +196,7 @@ class Executor:
         self._driver.cancel()
 
     def blocks(self, node: str) -> Mapping[int, int]:
-        """The blocks of a node of operators: rows that each begins with, by block number."""
+        """The blocks of a node of operators: the number of rows that each begins with, by block number."""
         return self._streams.blocks(node)
 
     # Called after a node is finished.
@@ -221,7 +221,7 @@ class Executor:
                 begin[follower.kind](follower)
 
     def _begin_sources(self) -> None:
-        """Begin the sources of the recipe, whose groups number their blocks together."""
+        """Begin the sources of the recipe. Their groups share one numbering of blocks."""
         plan, directory = self._job.plan, self._ledger.directory
         order, facts = (None if name is None else str(directory.decisions / name) for name in (plan.order, plan.facts))
         inputs = self._job.inputs
@@ -358,7 +358,7 @@ class Executor:
         self._driver.begin(node.id, tasks.blocks, {} if tasks.work is None else {node.id: tasks.work})
 
     def _tasks_over_keys(self, place: int) -> KeyTasks | None:
-        """The tasks over the keys of an operator; None: its decision is made, or there are no keys."""
+        """The tasks over the keys of an operator; None if its decision is made, or there are no keys."""
         parts = [] if self._has_decided(place) else self._parts_for("map", place)
         if not parts:
             return None
@@ -394,7 +394,7 @@ class Executor:
         self._begin_blocks(node, source, cut(count, self._job.plan.rows_per_block))
 
     def _rows_of(self, stream: Stream) -> int:
-        """The rows of a finished stream."""
+        """The number of rows of a finished stream."""
         return sum(part.rows for part in self._parts_of(stream))
 
     def _parts_of(self, stream: Stream) -> list[PortPart]:

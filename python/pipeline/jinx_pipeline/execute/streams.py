@@ -63,7 +63,7 @@ class StreamTable:
         self._other_rows[node.id] = rows
 
     def blocks(self, node: str) -> Mapping[int, int]:
-        """The blocks of a node: rows of each, as its source or decision cut them."""
+        """The number of rows of each block of a node, as its source or decision cut them."""
         return self._origins[self._origin_of[node]].blocks
 
     def source(self, node: str) -> Source:
@@ -83,7 +83,7 @@ class StreamTable:
         return Source(base.base, parts, contents=base.contents, facts=base.facts), task
 
     def named(self, node: str, bad: BadRow) -> BadRow:
-        """A row that was left out, with its source and its number in it."""
+        """A row that was left out, with its source and its row number in this source."""
         return self._other_rows.get(node, self._rows).named(bad)
 
     def counts(self, node: str) -> bool:

@@ -37,7 +37,7 @@ class Decisions:
     Attributes:
         recipe: The recipe with the operators.
         ledger: Records the decisions.
-        memory: Bytes that a task may use; None: no limit.
+        memory: Bytes that a task may use; None for no limit.
         people: Where people answer.
     """
 
@@ -78,7 +78,7 @@ class Decisions:
             node: The node that decides.
             place: The place of the operator in the recipe.
             rows: The rows before the decision.
-            keys: The keys of a `Partitioned` operator; None: there are none.
+            keys: The keys of a `Partitioned` operator; None if there are none.
             looks: The results of the tasks over the keys.
 
         Raises:

@@ -42,7 +42,7 @@ class KeyTasks:
         )
 
     def merge(self, *, of_other: bool) -> MergeKeysWork | None:
-        """The merge of key files; None: they are read without a merge."""
+        """The merge of key files; None if they are read without a merge."""
         division = self._division
         runs = division.other_runs if of_other else division.runs
         if not runs:

@@ -23,12 +23,12 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.response_cache import AnswerError, NoServiceError
 from jinx_pipeline.operators.api.retry_after import BusyError
 
-# A failed request is not sent again for so long: the rows of a batch are tried again in halves when one has failed.
+# A failed request is not sent again for this long: when one has failed, the rows of a batch are tried again in halves.
 _FAILED_SECONDS: Final = 300.0
 _MAX_FAILED: Final = 10_000
 # The wait before the second try, which doubles, and its limit.
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0
-# With a budget, what other processes spend is looked at this often.
+# With a budget, the interval for reading what other processes have spent.
 _LOOK_SECONDS: Final = 1.0
 _TICK: Final = 0.02
 _MAX_UNREACHABLE: Final = 3
@@ -54,7 +54,7 @@ class Request:
 
     @property
     def tokens(self) -> int:
-        """An estimate of the tokens of the prompt, from its characters without images."""
+        """An estimate of the number of tokens of the prompt, from its characters without images."""
         return estimated_tokens(self.body["messages"])
 
 
@@ -151,7 +151,7 @@ class Client:
         return error
 
     def spent(self, *, is_due: bool) -> Spent:
-        """What the answers so far have cost; `is_due`: look at those of other processes first."""
+        """The cost of the answers so far. If `is_due`, the answers of other processes are read first."""
         if self._files is None:
             return self._spent
         if is_due:
@@ -224,7 +224,7 @@ class _Round:
         self._ends.set()
 
     async def _may_send(self) -> bool:
-        """Wait until the budget allows another request; False: nothing more is sent."""
+        """Wait until the budget allows another request; False if nothing more is sent."""
         while self._stopped is None and self._settings.has_budget:
             now = time.monotonic()
             is_due = now > self._looked + _LOOK_SECONDS
@@ -235,11 +235,11 @@ class _Round:
                     break
             except BudgetError as error:
                 self._stop(error)
-            await asyncio.sleep(_TICK)  # those under way may use up the budget
+            await asyncio.sleep(_TICK)  # requests under way may use up the budget
         return self._stopped is None
 
     def _after(self, failure: FailedError, tries: int, waited: float) -> tuple[int, float, AnswerError | None]:
-        """What a failed request means: the tries and waits so far, and the error if it is not sent again."""
+        """How to go on after a failed request: the tries and waits so far, and the error if it is not sent again."""
         text = f"{self._service.url}: {failure}"
         if isinstance(failure, RefusedError):
             if not failure.concerns_all_rows:
@@ -256,14 +256,14 @@ class _Round:
 
 
 def _pause(tries: int, retry_after: float | None) -> float:
-    """The seconds until a request is sent again, with jitter, so that the others do not come at the same time."""
+    """The seconds until a request is sent again, with jitter that spreads the requests over time."""
     if retry_after is not None:
         return retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not for security
     return min(_FIRST_PAUSE * 2 ** (tries - 1), _MAX_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
 
 
 def estimated_tokens(value: Any) -> int:
-    """An estimate of the tokens of the texts in a message or text: one for four characters, more for other scripts."""
+    """An estimate of the number of tokens in a message or text: one for four characters, more for other scripts."""
     if isinstance(value, str):
         return 0 if value.startswith("data:") else -(-len(value.encode()) // _CHARACTERS_A_TOKEN)
     if isinstance(value, Mapping):

@@ -6,7 +6,7 @@ from typing import Final
 
 # A quarter of the requests may be refused or time out: a service that limits its rate refuses some at its best pace.
 _REFUSED_SHARE: Final = 0.25
-# Latency grows with the number of requests, which batch on a GPU, so it alone is no reason for fewer of them: a sudden
+# Latency grows with the number of requests, which a GPU batches, so it alone is no reason for fewer of them: a sudden
 # growth is, and one that comes near the time-out.
 _TOLERANCE: Final = 4.0
 _SHARE_OF_TIME_LIMIT: Final = 0.75
@@ -45,17 +45,17 @@ class Pace:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            await turn  # `_wake` has counted it then
+            await turn  # `_wake` has counted the request already
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.withdraw()
             raise
 
     def leave(self, seconds: float | None) -> None:
-        """A request has ended.
+        """Record that a request has ended.
 
         Args:
-            seconds: How long its answer took; None: it was refused, or it timed out.
+            seconds: How long its answer took; None if it was refused, or it timed out.
         """
         self._under_way -= 1
         self._outcomes += 1
@@ -69,7 +69,7 @@ class Pace:
         self._wake()
 
     def withdraw(self) -> None:
-        """A request that had its turn is not sent."""
+        """Record that a request that had its turn is not sent."""
         self._under_way -= 1
         self._wake()
 

@@ -33,10 +33,10 @@ _QUOTA: Final = ("insufficient_quota", "billing_hard_limit_reached")
 
 
 class FailedError(Exception):
-    """A request has no answer; it may be sent again.
+    """Raised when a request gets no answer; it may be sent again.
 
     Attributes:
-        retry_after: The seconds that the service asks to wait; None: it does not ask.
+        retry_after: The seconds that the service asks to wait; None if it does not ask.
         is_overload: Whether the service has too many requests: it asks to wait, or it did not answer in time.
         is_unreachable: Whether no connection was made.
     """
@@ -56,7 +56,7 @@ class FailedError(Exception):
 
 
 class RefusedError(FailedError):
-    """The service refuses the request, and would refuse it again.
+    """Raised when the service refuses the request, and would refuse it again.
 
     Attributes:
         concerns_all_rows: Whether it would refuse every request.

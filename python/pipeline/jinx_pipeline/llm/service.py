@@ -16,7 +16,7 @@ _SECRET: Final = re.compile(r"key|token|secret|sig|auth|pass", re.IGNORECASE)
 
 
 class BudgetError(RuntimeError):
-    """The budget is used up; this concerns all samples."""
+    """Raised when the budget is used up; this concerns all samples."""
 
     concerns_all_rows = True
 
@@ -51,7 +51,7 @@ class Settings:
     answers: str | None = None
 
     def __post_init__(self) -> None:
-        if self.prices is not None and len(self.prices) != 2:  # noqa: PLR2004 - as the name says
+        if self.prices is not None and len(self.prices) != 2:  # noqa: PLR2004 - two prices, as the message says
             raise ValueError("prices is a list of two numbers: of a million tokens of prompts, and of answers")
         if self.max_money is not None and self.prices is None:
             raise ValueError("max_money needs prices")
@@ -121,7 +121,7 @@ class Service:
 
 
 def chat_url(endpoint: str | None) -> str:
-    """The URL of chat completions: of a base URL (`http://localhost:8000/v1`), or complete.
+    """The URL of chat completions, from a base URL (`http://localhost:8000/v1`) or a complete URL.
 
     Args:
         endpoint: The URL; a path such as `/chat/completions` is added to the base URL. None: the base URL. The base URL

@@ -2,7 +2,7 @@
 
 
 class ChangedInputError(RuntimeError):
-    """An input has changed since the run began; the message says which, and the remedy.
+    """Raised when an input has changed since the run began; the message says which, and the remedy.
 
     Attributes:
         concerns_all_rows: True, so that the run stops.

@@ -63,7 +63,7 @@ class PortPart:
     """The output of a task at a port.
 
     Attributes:
-        part: The name of the part in `parts/`; None: no rows came out.
+        part: The name of the part in `parts/`; None if no rows came out.
         rows: Rows in the part.
         end: See `Receipt`.
     """
@@ -78,7 +78,7 @@ class Receipt:
     """The report of a worker on a finished task.
 
     Attributes:
-        part: The name of the part in `parts/` with the rows of the port `out`; None: no rows came out.
+        part: The name of the part in `parts/` with the rows of the port `out`; None if no rows came out.
         rows_out: Rows in the part.
         bytes_out: Bytes of the part.
         seconds: How long the task took.
@@ -86,8 +86,8 @@ class Receipt:
         figures: The figures of each operator.
         traces: Examples of changed and dropped rows.
         ports: The output of other ports.
-        media: The file in `parts/` with the states of the media files that were read; None: there were none.
-        end: A digest of the end of the part, which tells it from other parts; None: it is not known.
+        media: The file in `parts/` with the states of the media files that were read; None if there were none.
+        end: A digest of the end of the part, which tells it from other parts; None if it is not known.
     """
 
     part: str | None

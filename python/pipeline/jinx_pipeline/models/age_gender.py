@@ -53,12 +53,12 @@ def load_age_and_gender(model: Model, device: str) -> Pretrained:
 
 
 def voices(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context) -> list[Voice | None]:
-    """The voice of each medium; None: it has no sound.
+    """The voice of each medium; None if it has no sound.
 
     Args:
         model: The model.
         media: The media.
-        sounds: The sound of a medium at a rate, float32 of shape (n,); None: it has none.
+        sounds: The sound of a medium at a rate, float32 of shape (n,); None if it has none.
         ctx: The context of the operator.
     """
     if not media:

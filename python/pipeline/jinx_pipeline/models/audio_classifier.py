@@ -29,12 +29,12 @@ def load_audio_classifier(model: Model, device: str) -> Pretrained:
 
 
 def labels_of(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context) -> list[str | None]:
-    """The most likely class of each medium; None: it has no sound.
+    """The most likely class of each medium; None if it has no sound.
 
     Args:
         model: The model.
         media: The media.
-        sounds: The sound of a medium at a rate, float32 of shape (n,); None: it has none.
+        sounds: The sound of a medium at a rate, float32 of shape (n,); None if it has none.
         ctx: The context of the operator.
     """
     if not media:

@@ -1,4 +1,4 @@
-"""Masks of what stands before the background of pictures, by models of the family U2-Net, or by GrabCut."""
+"""Masks of the foreground of pictures, by models of the family U2-Net, or by GrabCut."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final

@@ -39,7 +39,7 @@ def load_causal_lm(model: Model, device: str) -> Pretrained:
 
 
 def losses(model: Model, texts: Sequence[Scored], ctx: Context, *, max_length: int | None) -> list[float | None]:
-    """The mean negative log-likelihood of the tokens of each text; None: no token has one before it.
+    """The mean negative log-likelihood of the tokens of each text; None if no token has one before it.
 
     Context and text are joined by a space. Too long ones lose their beginning.
 

@@ -96,7 +96,7 @@ def heard_captions(
     Args:
         model: The model.
         items: The media.
-        sounds: The sound of a medium at a rate, float32 of shape (n,); None: it has none.
+        sounds: The sound of a medium at a rate, float32 of shape (n,); None if it has none.
         ctx: The context of the operator.
         max_new_tokens: The largest number of tokens of a caption.
     """

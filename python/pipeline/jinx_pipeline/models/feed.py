@@ -22,7 +22,7 @@ _OUT_OF_MEMORY: Final = ("out of memory", "can't allocate memory", "not enough m
 
 
 class TooLargeError(RuntimeError):
-    """A single input does not fit into the memory of the device."""
+    """Raised when a single input does not fit into the memory of the device."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Limits:
 
     Attributes:
         items: The largest number of inputs.
-        size: The largest size with padding: the number of inputs, times the size of the largest; None: no limit.
+        size: The largest size with padding: the number of inputs, times the size of the largest; None for no limit.
     """
 
     items: int

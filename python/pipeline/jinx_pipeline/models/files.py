@@ -35,7 +35,7 @@ class Expected:
     inputs: tuple[Input, ...]
 
     def problem(self, model: Model) -> str | None:
-        """What is wrong with the files of a model; None: nothing, or they are not on this machine."""
+        """What is wrong with the files of a model; None if nothing is, or they are not on this machine."""
         directory = model.directory
         if directory is None:
             return None

@@ -9,7 +9,7 @@ from jinx_pipeline.models.feed import Limits
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.optional import require
 
-# The limits of a batch if the model names none; small on a CPU, which larger batches make no faster.
+# The limits of a batch if the model names none; small on a CPU, where larger batches are no faster.
 _CPU_ITEMS, _GPU_ITEMS = 32, 256
 _CPU_TOKENS, _GPU_TOKENS = 4096, 16384
 # Models whose first positions are not for tokens.
@@ -17,7 +17,7 @@ _OFFSET_POSITIONS, _OFFSET = frozenset({"roberta", "xlm-roberta", "camembert", "
 
 
 class ModelFilesError(ValueError):
-    """The files of a model do not fit its class; this concerns all samples."""
+    """Raised when the files of a model do not fit its class; this concerns all samples."""
 
     concerns_all_rows = True
 

@@ -1,4 +1,4 @@
-"""Texts with parts of speech and dependencies, by pipelines of spaCy."""
+"""Annotates texts with parts of speech and dependencies, using spaCy pipelines."""
 
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec

@@ -37,7 +37,7 @@ class Transcript(NamedTuple):
     """What is said in a sound.
 
     Attributes:
-        language: The code of its language, such as `en`; empty: the model does not tell.
+        language: The code of its language, such as `en`; empty if the model does not tell.
         text: The words.
     """
 
@@ -58,14 +58,14 @@ def load_speech_recognizer(model: Model, device: str) -> Pretrained:
 def transcripts(
     model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context, *, max_new_tokens: int
 ) -> list[Transcript | None]:
-    """The transcript of each medium; None: it has no sound.
+    """The transcript of each medium; None if it has no sound.
 
     A long sound is cut into windows at quiet places; its language is that of the first window.
 
     Args:
         model: The model.
         media: The media.
-        sounds: The sound of a medium at a rate, float32 of shape (n,); None: it has none.
+        sounds: The sound of a medium at a rate, float32 of shape (n,); None if it has none.
         ctx: The context of the operator.
         max_new_tokens: The largest number of tokens for a window.
     """

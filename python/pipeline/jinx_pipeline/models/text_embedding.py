@@ -77,7 +77,7 @@ def mean_vector(
 
 
 def stored_pooling(directory: Path | None) -> Pooling | None:
-    """The pooling that the directory of a sentence-transformers model names; None: it names none."""
+    """The pooling that the directory of a sentence-transformers model specifies; None if it specifies none."""
     for file in () if directory is None else sorted(directory.glob("*_Pooling/config.json")):
         config = json.loads(file.read_text("utf-8"))
         return next((way for name, way in _MODES.items() if config.get(name)), None)

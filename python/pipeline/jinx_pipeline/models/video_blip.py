@@ -34,7 +34,7 @@ def video_captions(
     count: int,
     max_new_tokens: int,
 ) -> list[list[str]]:
-    """Candidates for a caption of each video, by beam search, the most likely first; none for one without frames.
+    """Caption candidates for each video from beam search, most likely first; empty for a video without frames.
 
     Args:
         model: The model.
@@ -58,7 +58,7 @@ def video_captions(
 
     def run(batch: list[tuple[int, Any]]) -> Results[list[str]]:
         with loaded.inference():
-            # Videos have their own numbers of frames and prompts, so that each is a batch of frames.
+            # Each video has its own number of frames and its own prompt, so each is a batch of frames.
             found = [_caption(loaded, frames, prompts[number], options) for number, frames in batch]
         return lambda: found
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 64_000_000
 MAX_BLOCK_ROWS: Final = 20_000
-# A smaller block costs more to hand out than to work on: it has at least so many rows, or so many bytes.
+# The minimum rows or bytes of a block: a smaller block costs more to hand out than to process.
 MIN_BLOCK_ROWS: Final = 500
 MIN_BLOCK_BYTES: Final = 1_000_000
 # The minimum number of blocks, so that a small input keeps all cores busy too.

@@ -9,7 +9,7 @@ from typing import Final
 
 from jinx_pipeline.runlog.work_dir import publish_text
 
-# A file that changed this recently may change again with the same times.
+# A file that changed more recently than this may change again without a change of its times.
 _SETTLED_SECONDS: Final = 2.0
 
 

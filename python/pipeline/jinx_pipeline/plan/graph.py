@@ -153,7 +153,7 @@ class PlanGraph:
         return node_id in self._by_id or (is_writer and generation.isdigit())
 
     def scheduled(self) -> Graph:
-        """The graph for the scheduler, which receives the blocks of sources and decisions once they are known.
+        """The graph for the scheduler. Blocks of sources and decisions are added once they are known.
 
         Raises:
             GraphError: The nodes do not fit together.

@@ -46,11 +46,11 @@ from jinx_pipeline.store.mirror import (
 )
 from jinx_pipeline.store.mirror_store import store_at
 
-# These formats are converted first: then only a broken line is lost, not the file, and workers need not index or scan
+# Formats that are converted first: then only a broken line is lost, not the file, and workers need not index or scan
 # the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _FIRST_SAMPLES = 256
-# What the paths of bases in saved views may not have.
+# Characters that the paths of bases in saved views may not contain.
 _UNNAMEABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]")
 # The suffix of the directory of a conversion until it is done.
 UNFINISHED: Final = ".work"
@@ -94,7 +94,7 @@ class Input:
 
 
 def bytes_of(info: DatasetInfo) -> int:
-    """The bytes of a dataset's files; the base of a view counts in proportion to the rows that the view selects."""
+    """The size of a dataset's files in bytes; a view's base counts in proportion to the rows that the view selects."""
     shown = sum(base.bytes * base.selected // max(base.samples, 1) for base in info.bases)
     return info.bytes + info.sidecar_bytes + shown
 
@@ -201,7 +201,7 @@ def needs_conversion(path: str) -> bool:
     except UnsupportedError:
         return True
     except JinxError:
-        # This is a directory or pattern of other files; the conversion reports whether they can be read.
+        # A directory or pattern of other files; the conversion reports whether they can be read.
         return not path.endswith(".jinx") and not (Path(path) / "jinx.json").exists()
     return False
 
@@ -379,7 +379,7 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
             ends_a_line = file.read(1) == b"\n"
         return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
     if old["format"] == "converted":
-        return False  # nothing tells which of the samples are those of before
+        return False  # it is unknown which of the samples were there before
     ids = old.get("ids") or [None]
     files: list[str] = old.get("files") or []
     begins = new["ids"][: len(ids)] == ids and (new.get("files") or [])[: len(files)] == files

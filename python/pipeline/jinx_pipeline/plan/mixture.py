@@ -41,7 +41,7 @@ def order_of_groups(recipe: Recipe, rows: Sequence[int]) -> "tuple[npt.NDArray[n
 
 
 def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int) -> "npt.NDArray[np.int64] | None":
-    """The rows to read, counted over all sources in order; None: all rows, in order.
+    """The rows to read, counted over all sources in order; None for all rows, in order.
 
     With weights, the mixture is as large as possible: the source that is too small for its share limits it;
     `max_samples` counts as the size of a source. The seed chooses the samples, which keep their order.

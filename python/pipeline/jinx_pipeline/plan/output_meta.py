@@ -67,7 +67,7 @@ def inherited_meta(dataset: "jinx.Dataset | None", folder: Path) -> dict[str, An
     """The `meta` that a copy of a dataset would have.
 
     Args:
-        dataset: The dataset; None: there is none.
+        dataset: The dataset; None if there is none.
         folder: A directory for a temporary empty copy.
     """
     if dataset is None:

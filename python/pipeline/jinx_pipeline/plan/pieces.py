@@ -23,7 +23,7 @@ class Piece:
         path: The file.
         format: The format, as `jinx.convert` names it.
         start: The first byte of the range.
-        stop: The end of the range; None: the piece is the whole file.
+        stop: The end of the range; None if the piece is the whole file.
     """
 
     path: str

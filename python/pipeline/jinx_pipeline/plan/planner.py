@@ -39,13 +39,13 @@ class Plan:
         paths: The path of each input.
         rows: The total number of samples of the inputs.
         blocks: Rows of each block of the sources.
-        group_blocks: How many of these blocks each group of sources has; empty: there is one group.
+        group_blocks: How many of these blocks each group of sources has; empty if there is one group.
         rows_per_block: Rows of a block of the sources, or after a decision.
         graph: The nodes.
         outputs: The absolute path of each output.
         versions: Versions of the packages whose code makes the rows.
         order: The name of the file in `decisions/` with the rows to read; None: all rows, in order.
-        facts: The name of the file in `decisions/` with the combined facts of the footers; None: there is none.
+        facts: The name of the file in `decisions/` with the combined facts of the footers; None if there is none.
         meta: The `meta` of the output: inherited from the inputs, with the recipe, versions and inputs.
         findings: The results of the probe.
     """
@@ -165,7 +165,7 @@ def refuse_impossible(recipe: Recipe, *, lacks: Callable[[Resources], str | None
     Args:
         recipe: The recipe.
         lacks: Returns a message about what the machines have if none has these resources, or None if one has them.
-        columns: Columns of the input; None: it has no samples, so columns are not checked.
+        columns: Columns of the input; None if it has no samples, so columns are not checked.
 
     Raises:
         RecipeError: An operator can never run; the error has the place of each.

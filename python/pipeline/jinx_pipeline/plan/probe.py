@@ -11,16 +11,16 @@ from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.model import Recipe
 
-# A shorter input is processed before a probe would be finished.
+# The run of a shorter input would finish before a probe.
 MIN_ROWS: Final = 2_000
 PROBE_ROWS: Final = 256
 # After these operators the samples are no longer those of the input.
 _ENDS: Final = frozenset({"grouper", "aggregator", "join"})
 # Rows of the same input differ: a batch may need this many times the measured memory.
 _HEADROOM: Final = 2
-# The texts that operators changed in a block, which are held until they are written.
+# Allows for the texts that operators changed in a block, which are held until they are written.
 _BLOCK_BYTES: Final = 64_000_000
-# With fewer rows at once, operators lose more time than another worker would gain.
+# With fewer rows in a batch, operators lose more time than another worker would save.
 _FEW_ROWS: Final = 8
 
 
@@ -53,7 +53,7 @@ class Findings:
     start_bytes: int = 0
 
     def least_bytes(self, pool: Sequence[int]) -> int:
-        """Memory that a worker needs for everything that its operators hold and a small batch; 0: not measured.
+        """The bytes of memory that a worker needs for what its operators hold and a small batch; 0 if not measured.
 
         Args:
             pool: The places of all operators of its pool.
@@ -67,7 +67,7 @@ class Findings:
             places: The places of the operators in the recipe.
             pool: The places of all operators of their pool: a worker also keeps the memory of other stages.
             max_rows: The largest useful batch size.
-            memory: Bytes that a worker may use; None: no limit.
+            memory: Bytes that a worker may use; None for no limit.
         """
         rows = max_rows
         while memory is not None and rows >= 2 * _FEW_ROWS and self._needed(places, pool, rows) > memory:
@@ -99,7 +99,7 @@ def probed_places(recipe: Recipe) -> list[int]:
 
 
 def _last_moving(recipe: Recipe, measured: Sequence[int]) -> int:
-    """The place of the last filter that the planner may swap with the one before it; -1: there is none."""
+    """The place of the last filter that the planner may swap with the one before it; -1 if there is none."""
     if not recipe.options.reorder:
         return -1
     moving = {place for place in measured if may_move(recipe.steps[place].operator)}

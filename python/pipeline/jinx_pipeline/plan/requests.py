@@ -21,8 +21,8 @@ class RequestEstimate:
         operator: Its name.
         requests: The requests; None: unknown, because earlier operators make what it needs, or groups do.
         tokens_in: The tokens of the prompts.
-        tokens_out: The most tokens of the answers; None: there is no limit.
-        money: The price, with the prices of the recipe; None: there are none.
+        tokens_out: The most tokens of the answers; None if there is no limit.
+        money: The price, with the prices of the recipe; None if there are none.
     """
 
     operator: str
@@ -46,7 +46,7 @@ def estimated_requests(recipe: Recipe, opened: OpenSource | None, rows: int) -> 
 
     Args:
         recipe: The recipe.
-        opened: Its inputs; None: they are not converted yet.
+        opened: Its inputs; None if they are not converted yet.
         rows: Their rows.
     """
     batch: Batch | None = None

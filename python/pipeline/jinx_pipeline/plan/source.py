@@ -40,7 +40,7 @@ class Source:
         parts: Saved views over the base, or datasets, which are concatenated; empty: the base itself.
         manifest: A file that lists the parts if there may be many; see `plan/manifest.py`.
         order: A file of positions (.npy), in the order that a global operator decided; None: all rows, in order.
-        bounds: A file of n + 1 offsets into `order`, which delimit n groups; None: no groups.
+        bounds: A file of n + 1 offsets into `order`, which delimit n groups; None for no groups.
         contents: The `content_digest` of each path of the base, which a worker checks when it opens the base.
         facts: A file with the combined facts of the footers of the base, so that only the shards that are read are
             opened.

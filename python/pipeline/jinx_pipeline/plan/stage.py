@@ -37,7 +37,7 @@ class Stage:
         threads: Threads of one worker.
         trace: How many examples of changed and dropped rows to keep for each operator in one task.
         files: The small files that the operators read, with the digests of their contents.
-        media_dir: The directory for media files that operators make; None: they are stored in the samples.
+        media_dir: The directory for media files that operators make; None to store them in the samples.
         answers_dir: The directory for answers of models behind URLs.
     """
 

@@ -16,7 +16,7 @@ Identity = dict[str, Any]
 
 
 def identity_of(export: Export) -> Identity | None:
-    """The identity of the content at the path of an output, unique to the content; None: the path does not exist.
+    """An identity that is unique to the content at the path of an output; None if the path does not exist.
 
     It does not depend on the path, so it also identifies an output before it is moved to its path.
 

@@ -28,7 +28,7 @@ _WRITING = "writing the output"
 
 
 class OutputError(Exception):
-    """No worker can write the output; the message says why."""
+    """Raised when no worker can write the output; the message says why."""
 
     concerns_all_rows = True
     needs_repair = True

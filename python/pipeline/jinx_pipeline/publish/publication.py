@@ -62,7 +62,7 @@ class Publication:
         return self._pending() is not None
 
     def published(self) -> Published | None:
-        """The record of the output, if the output is at its path; None: the output must be written.
+        """The record of the output, if the output is at its path; None if the output must be written.
 
         Raises:
             FileExistsError: Another output is at the path, and may not be replaced.

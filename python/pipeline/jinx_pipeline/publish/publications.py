@@ -26,7 +26,7 @@ class Publications:
         return any(publication.is_pending for publication in self._all)
 
     def published(self) -> list[Published] | None:
-        """The records of all outputs; None: some output must be written.
+        """The records of all outputs; None if some output must be written.
 
         Raises:
             FileExistsError: Another output is at the path of one, and may not be replaced.

@@ -82,7 +82,7 @@ class RemoteDirectory(DirectoryOutput):
             else:
                 patiently(lambda: object_store().put_if_match(url, data, before.tag))
         except (FileExistsError, MismatchError):
-            # After a failed call, it may be our own.
+            # After a failed call, the manifest may be our own.
             if patiently(lambda: object_store().get(url)).data != data:
                 raise FileExistsError(url) from None
 
@@ -123,7 +123,7 @@ class RemoteFile(StagedOutput):
     may_be_partly_there = True
 
     def join_tasks(self) -> Tasks:
-        """There are no such tasks: the parts are read one after another."""
+        """Return no tasks: the parts are read one after another."""
         return Tasks()
 
     def pack_tasks(self) -> Tasks:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class LostOutputError(RuntimeError):
-    """The output is gone or replaced, and the parts that it was made of are gone too."""
+    """Raised when the output is gone or replaced, and the parts that it was made of are gone too."""
 
 
 class StagedOutput(ABC):
@@ -67,7 +67,7 @@ class StagedOutput(ABC):
         # Parts to remove once a task is committed.
         self._used: dict[tuple[Kind, int], list[Path]] = {}
 
-    # Whether the tasks write the output at its path, so that one of an earlier process may be there.
+    # Whether the tasks write the output directly at its path, where an earlier process may have left one.
     may_be_partly_there = False
 
     @abstractmethod
@@ -162,7 +162,7 @@ class StagedFile(LocalOutput):
     """An output that is one file or not JINX, which one task writes."""
 
     def join_tasks(self) -> Tasks:
-        """There are no such tasks: the parts are read one after another."""
+        """Return no tasks: the parts are read one after another."""
         return Tasks()
 
     def pack_tasks(self) -> Tasks:

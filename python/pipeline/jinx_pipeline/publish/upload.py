@@ -59,6 +59,6 @@ def _upload_jinx(path: Path, export: Export) -> None:
     try:
         patiently(lambda: _core.upload(path, export.path, export.overwrite, {"storage": None}))
     except FileExistsError:
-        # An earlier attempt of this task may have written it, and nobody has committed that.
+        # An earlier attempt of this task may have written the file without committing it.
         if jinx.open(export.path).info().ids != jinx.open(path).info().ids:
             raise

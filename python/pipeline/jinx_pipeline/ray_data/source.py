@@ -57,7 +57,7 @@ class JinxDatasource(_ray_data.Datasource):
         self._bytes = info.bytes + (0 if self._binary else info.sidecar_bytes)
 
     def estimate_inmemory_data_size(self) -> int:
-        """Bytes of the files that are read."""
+        """The size in bytes of the files that are read."""
         return self._bytes
 
     def get_read_tasks(

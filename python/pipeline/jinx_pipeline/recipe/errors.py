@@ -32,7 +32,7 @@ class Place:
 
 
 class RecipeError(ValueError):
-    """A recipe has mistakes; the message has a line for each.
+    """Raised when a recipe has mistakes; the message has a line for each.
 
     Attributes:
         problems: The place and the message of each.

@@ -357,7 +357,7 @@ def _one_line(value: Any) -> str:
 
 
 def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
-    """Import steps that are connected by named sinks as one recipe."""
+    """Import, as one recipe, steps that are connected by named sinks."""
     converted = Imported({"process": []})
     expected: str | None = None
     for number, step in enumerate(data["steps"]):
@@ -399,7 +399,7 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
 
 
 def _remark_members(step: Mapping[str, Any], converted: Imported, where: str) -> None:
-    """Add remarks on members of a step, and of its sources and sink, that are not taken over."""
+    """Add remarks on those members of a step, its sources and its sink that are not imported."""
     _remark_not_taken([name for name in step if name not in _OF_STEPS], converted, where)
     for kind, ends in (("sources", step.get("sources", [])), ("sink", [step.get("sink")])):
         members = [name for end in ends if isinstance(end, Mapping) for name in end]

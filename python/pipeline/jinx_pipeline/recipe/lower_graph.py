@@ -110,7 +110,7 @@ class _Lowering:
         if node.kind == "sink":
             export = self._readers.export(node.content)
             parts.outputs.append(Output(inputs, export, after, node.name, node.place))
-            # What flows on from an output is what flows into it.
+            # The rows that flow on from an output are those that flow into it.
             self._outputs[node.name] = {"out": inputs}
             return
         first = len(parts.steps)
@@ -124,7 +124,7 @@ class _Lowering:
         sources: Ports = (StepPort(None, group=len(self.parts.source_groups)),)
         query = specs[0].query if len(specs) == 1 and node.after else None
         if query is not None:
-            # Its rows may be those that the nodes before it write.
+            # The source may read rows that the nodes before it write.
             query = LateQuery(query.database, query.query, query.columns)
             specs = [replace(specs[0], path=query.name, query=query)]
         self.parts.sources += specs
@@ -267,7 +267,7 @@ def _ordered(graph: RecipeGraph, problems: list[tuple[Place, str]]) -> list[str]
         before.setdefault(flow.target.node, set()).add(flow.source.node)
     for flow in graph.flows:
         if graph.nodes[flow.source.node].kind == "source":
-            # What a source follows, its readers follow.
+            # The readers of a source follow the nodes that the source follows.
             before[flow.target.node] |= before[flow.source.node]
     try:
         # Nodes that do not depend on each other keep their order in the recipe.

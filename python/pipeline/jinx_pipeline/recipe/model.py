@@ -117,7 +117,7 @@ class Step:
         inputs: The ports that it reads; in each block, their rows are concatenated. None: the output of the step
             before it, or the sources.
         after: Ports whose rows must be complete before it begins.
-        name: The name of its node in a graph; empty: it has none.
+        name: The name of its node in a graph; empty if it has none.
     """
 
     operator: Operator
@@ -141,11 +141,11 @@ def needs_of(operator: Operator) -> Resources:
 
 
 REQUESTS = ("resources", "batch_rows")
-"""Settings of a recipe for any operator, besides its parameters."""
+"""Settings that a recipe can give to any operator, in addition to the operator's parameters."""
 
 
 class RequestError(ValueError):
-    """A setting of an operator in a recipe is invalid.
+    """Raised when a setting of an operator in a recipe is invalid.
 
     Attributes:
         name: The name of the setting, one of `REQUESTS`.
@@ -225,7 +225,7 @@ class Output:
         inputs: The ports that it reads, like `Step.inputs`.
         export: Where it is written; None: the `export` of the recipe.
         after: Ports whose rows must be complete before it begins.
-        name: The name of its node; empty: it has none.
+        name: The name of its node; empty if it has none.
         place: Its place in the recipe.
     """
 
@@ -332,7 +332,7 @@ class Recipe:
         sources: The sources of the samples.
         roles: The columns of texts and media.
         steps: The operators, in order.
-        export: The output; None: the recipe has none.
+        export: The output; None if the recipe has none.
         options: How to run it.
         file: The file that it was read from.
         only_rows: The rows of the input to read; None: all.
@@ -340,12 +340,12 @@ class Recipe:
         validators: Checks that the input must pass before any operator runs.
         known_stats: Statistics that the input has, with the digest of the filter that computed each.
         source_places: The place of each source in a file; empty for a recipe built in Python.
-        code_place: The place of `custom_operators`, which `resolve` loads; None: there are none, or the recipe was
+        code_place: The place of `custom_operators`, which `resolve` loads; None if there are none, or the recipe was
             built in Python and has its operators.
         outputs: The outputs; empty: one output, of the last step.
         source_groups: How many of the sources each group has: the rows of a group can be read apart from the others.
             Empty: all sources are one group.
-        graph: The nodes and flows that the recipe was read from, as plain data; None: it is a list of operators.
+        graph: The nodes and flows that the recipe was read from, as plain data; None if it is a list of operators.
         models: The models that its operators can name.
     """
 
@@ -437,7 +437,7 @@ class Recipe:
 
     @property
     def _edges(self) -> Any:
-        """The ports that steps and outputs read and follow; None: each step reads the step before it."""
+        """The ports that steps and outputs read and follow; None if each step reads the step before it."""
         if not self.has_branches:
             return None
         return [
@@ -472,7 +472,7 @@ class Recipe:
 
 
 def _json(data: Any) -> Any:
-    """What remains of data in JSON."""
+    """The data as JSON preserves it."""
     return json.loads(json.dumps(data, default=str))
 
 

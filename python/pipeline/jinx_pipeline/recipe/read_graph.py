@@ -22,7 +22,7 @@ _LIST_SECTIONS: Final = ("parameters", "process")
 _MAX_INCLUDES: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_/-]*")
 _FLOW_KEYS: Final = ("from", "to", "weight")
-# The node of an included list of operators.
+# The name of the node for an included list of operators.
 _SHORT_NODE: Final = "process"
 _CONDITIONS: Final = (
     "a condition is {rows: node, at_least: number} or at_most, or {parameter: name}, perhaps with is or in"
@@ -132,7 +132,7 @@ class _Reader:
                 self.nodes[inner.name] = replace(inner, after=(*inner.after, *after))
 
     def _holds(self, section: Located | None, values: Values) -> bool:
-        """Whether a condition on a parameter holds; True: there is none."""
+        """Whether a condition on a parameter holds; True if there is none."""
         facts: Any = None if section is None else section.value
         if section is None or not isinstance(facts, dict) or "parameter" not in facts:
             return True
@@ -150,7 +150,7 @@ class _Reader:
         return True
 
     def _condition(self, section: Located, prefix: str, here: Mapping[str, Located]) -> Condition | None:
-        """The condition on rows; None: it is on a parameter, or wrong."""
+        """The condition on rows; None if it is on a parameter, or wrong."""
         facts: Any = section.value
         if isinstance(facts, dict) and "parameter" in facts:
             return None

@@ -20,7 +20,7 @@ def read_models(
     """The models of a recipe by name.
 
     Args:
-        section: A mapping from names to models, each a mapping or a path; None: there are none.
+        section: A mapping from names to models, each a mapping or a path; None if there are none.
         paths: Paths that replace those of the section.
         problems: Receives mistakes.
     """

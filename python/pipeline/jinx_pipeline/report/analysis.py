@@ -36,7 +36,7 @@ class Statistic:
         quantiles: The quantiles at `QUANTILES`.
         counts: The number of values in each bin of the histogram.
         edges: The edges of the bins, one more than there are bins.
-        bounds: The smallest and largest value that the recipe keeps; None: no bound.
+        bounds: The smallest and largest value that the recipe keeps; None for no bound.
         kept: The share of the values within the bounds.
         is_list: Whether a sample has several values.
         lowest: Positions and values of the samples with the smallest values.

@@ -73,7 +73,7 @@ def picture_of(recipe: Recipe, result: RunResult | None = None) -> Picture:
 
     Args:
         recipe: The recipe.
-        result: The result of its run, for rows and seconds; None: the picture has none.
+        result: The result of its run, for rows and seconds; None if the picture has none.
     """
     drawing = _Drawing(recipe, result)
     for number, sources in enumerate(recipe.groups):
@@ -212,7 +212,7 @@ class _Drawing:
         return self._box_of[port.step]
 
     def _rows(self, port: StepPort) -> int | None:
-        """The rows that left a step through a port."""
+        """The number of rows that left a step through a port."""
         if self._result is None:
             return None
         if port.step is None:
@@ -254,6 +254,6 @@ def shortened(picture: Picture, characters: int) -> Picture:
 
 
 def cut(text: str, characters: int) -> str:
-    """A line of at most so many characters, of which the middle is left out."""
+    """A line without its middle, so that it has at most this many characters."""
     half = (characters - 1) // 2
     return text if len(text) <= characters else f"{text[:half]}…{text[-half:]}"

@@ -42,7 +42,7 @@ class _Place:
     """A box, or the place where a long arrow passes a layer.
 
     Attributes:
-        box: The box; None: an arrow passes.
+        box: The box; None where an arrow passes.
         width: Its width.
         height: Its height.
         x: Its center.
@@ -167,7 +167,10 @@ def _set_places(layers: list[list[_Place]]) -> tuple[float, float]:
 
 
 def _spread(layer: Sequence[_Place], wanted: Sequence[float]) -> None:
-    """Place a layer near the wanted positions, in order and without overlaps: the mean of both directions."""
+    """Place a layer near the wanted positions, in order and without overlaps.
+
+    Each position is the mean of those from placing left to right and right to left.
+    """
     rightwards: list[float] = []
     for index, place in enumerate(layer):
         x = wanted[index]

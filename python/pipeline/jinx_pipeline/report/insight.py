@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Values = npt.NDArray[np.float64]
     Mask = npt.NDArray[np.bool_]
 
-# Fewer values on a side say nothing.
+# With fewer values on a side, a comparison is meaningless.
 _MIN_VALUES = 8
 _MAX_TERMS = 100
 

@@ -29,7 +29,7 @@ _THUMBNAIL = 160
 _WORDS = ("operator", "statistic")
 _MAX_BAD = 100
 _MAX_CHANGES = 30
-# The probability above which a change may be chance.
+# The p-value above which a change may be due to chance.
 _CHANCE = 0.05
 _INSIGHT = (
     "Samples that each filter keeps, compared with those that reach it: the effect is the difference of kept and "

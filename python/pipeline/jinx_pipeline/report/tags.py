@@ -46,7 +46,7 @@ def cloud(tags: Sequence[tuple[str, int]]) -> str:
     peak = max((count for _, count in tags), default=1)
     rows: list[list[tuple[str, float, float]]] = [[]]
     used = 0.0
-    # In alphabetical order, a string is found by reading.
+    # Alphabetical order makes a string easy to find.
     for tag, count in sorted(tags):
         size = _SMALLEST + (_LARGEST - _SMALLEST) * (count / peak) ** 0.5
         width = min(len(_short(tag)) * size * _CHARACTER + 10, _WIDTH)

@@ -30,14 +30,14 @@ class Piece:
         first: The first of the rows, counted in the block.
         rows: How many rows.
         attempt: The number of the attempt.
-        part: The name of the part; None: no rows came out.
+        part: The name of the part; None if no rows came out.
         rows_out: Rows in the part.
         bytes_out: Bytes of the part.
         bad_rows: Rows that were left out.
         place: The offset of the record in the log.
         ports: The output of other ports than `out`.
-        media: The name of the file with the states of the media files that were read; None: there were none.
-        end: A digest of the end of the part; None: it is not known.
+        media: The name of the file with the states of the media files that were read; None if there were none.
+        end: A digest of the end of the part; None if it is not known.
     """
 
     first: int
@@ -150,7 +150,7 @@ class Ledger:
         self.sync()
 
     def decided(self, node: str) -> Decided | None:
-        """The decision of the global operator of a node; None: not made yet."""
+        """The decision of the global operator of a node; None if it is not made yet."""
         return self._decided.get(node)
 
     def decisions(self) -> list[Decided]:
@@ -158,7 +158,7 @@ class Ledger:
         return list(self._decided.values())
 
     def partitions(self, node: str) -> Partitions | None:
-        """The partitions of the keys of a node; None: not recorded yet."""
+        """The partitions of the keys of a node; None if they are not recorded yet."""
         return self._partitions.get(node)
 
     def pieces(self, node: str, block: int) -> list[Piece]:
@@ -175,7 +175,7 @@ class Ledger:
         return [*(node for node, blocks in self._pieces.items() if blocks), *self._decided]
 
     def committed(self, node: str, block: int, rows: int) -> dict[str, int] | None:
-        """The output rows of each port of a block with the given number of rows; None: the block is not complete."""
+        """The output rows of each port of a block with the given number of rows; None if the block is not complete."""
         pieces = self._pieces.get(node, {}).get(block)
         if not pieces or sum(piece.rows for piece in pieces) != rows:
             return None

@@ -11,14 +11,14 @@ from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
 from jinx_pipeline.store.mirror import shown, url_of
 
-# Of a JINX file, the end has its id and the hashes of its rows.
+# The end of a JINX file contains its id and the hashes of its rows.
 _END_BYTES: Final = 64 << 10
 # On a network disk, each file takes a while.
 _THREADS: Final = 16
 
 
 def end_of(part: Path) -> str | None:
-    """A digest of the end of a part, which differs between parts with different rows; None: it is not one file here."""
+    """A digest of the end of a part, which differs between parts with different rows; None if it is not a file here."""
     if url_of(part) is not None:
         return None
     try:

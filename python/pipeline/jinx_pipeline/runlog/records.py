@@ -131,7 +131,7 @@ class Publishing(Record, kw_only=False):
         end_block: The block after the last one.
         rows: Rows of the input that are in the output or left out afterwards.
         append: Whether the blocks are appended to the output.
-        replaces: The identity of the output that may be replaced; None: there is none.
+        replaces: The identity of the output that may be replaced; None if there is none.
         number: The number of the output.
     """
 
@@ -190,7 +190,7 @@ class Grown(Record, kw_only=False):
         paths: The new paths of the inputs.
         rows: The new number of rows.
         blocks: The rows of each block that is added.
-        facts: The file in `decisions/` with the combined facts of the footers of the inputs; None: there is none.
+        facts: The file in `decisions/` with the combined facts of the footers of the inputs; None if there is none.
         meta: The new `meta` of the output.
     """
 

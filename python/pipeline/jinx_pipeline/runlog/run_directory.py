@@ -106,7 +106,7 @@ class RunDirectory:
 
 
 def current_run(work_dir: Path) -> str | None:
-    """The id of the run of a working directory; None: there is no run.
+    """The id of the run of a working directory; None if there is no run.
 
     Raises:
         ValueError: An earlier version made the directory.
@@ -123,7 +123,7 @@ def current_run(work_dir: Path) -> str | None:
 
 
 def current_directory(work_dir: Path, driver: str = "") -> RunDirectory | None:
-    """The directory of the run of a working directory; None: there is no run.
+    """The directory of the run of a working directory; None if there is no run.
 
     Raises:
         ValueError: An earlier version made the working directory.

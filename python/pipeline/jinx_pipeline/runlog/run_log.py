@@ -19,11 +19,11 @@ START_OVER = "start over with restart=True, overwrite=True (--restart --overwrit
 
 
 class LostEpochError(RuntimeError):
-    """Another process has taken over the run; this one writes no output."""
+    """Raised when another process has taken over the run; this one writes no output."""
 
 
 class RunLogError(ValueError):
-    """A run log cannot be read; the message says why, and what to do."""
+    """Raised when a run log cannot be read; the message says why, and what to do."""
 
 
 class RunLog:
@@ -90,7 +90,7 @@ class RunLog:
             raise self._lost()
 
     def append(self, record: AnyRecord) -> int:
-        """Append a record. It survives a crash of this process, and after `sync` a crash of the machine.
+        """Append a record. It survives a crash of this process and, after `sync`, a crash of the machine.
 
         Returns:
             The offset of its line.

@@ -81,7 +81,7 @@ class WorkDir:
             raise
 
     def _foreign(self) -> str | None:
-        """A name that shows that the directory is not ours; None: it is, or it is empty."""
+        """A name that shows that the directory is not ours; None if it is, or it is empty."""
         names = self._store.list()
         if OLD_LAYOUT in names or (CURRENT in names and is_run_id(current_run(self.path) or "")):
             return None
@@ -113,7 +113,7 @@ class WorkDir:
         return self.path / "events.jsonl"
 
     def current(self) -> RunDirectory | None:
-        """The directory of the current run; None: there is no run.
+        """The directory of the current run; None if there is no run.
 
         Raises:
             RunLogError: The log of the run is gone.

@@ -16,7 +16,7 @@ from jinx_pipeline.store.mirror import StoreError, patiently
 
 
 class ReplacedError(ChangedInputError):
-    """A dataset that a run reads was replaced or changed since the run began."""
+    """Raised when a dataset that a run reads was replaced or changed since the run began."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} was replaced or changed during the run")

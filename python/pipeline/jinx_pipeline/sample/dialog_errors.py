@@ -2,8 +2,8 @@
 
 
 class SchemaError(ValueError):
-    """A sample does not have its schema, or cannot be represented in another schema."""
+    """Raised when a sample does not have its schema, or cannot be represented in another schema."""
 
 
 class DialogError(SchemaError):
-    """A dialog does not have its layout, or cannot be represented in another layout."""
+    """Raised when a dialog does not have its layout, or cannot be represented in another layout."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _MAX_READ: Final = 64 << 20
-# What is read of a larger file.
+# The parts that are read of a larger file.
 _SAMPLES: Final = 64
 _SAMPLE_BYTES: Final = 256 << 10
 # Of a directory with more files, only sizes and times count, because reading them could take long.
@@ -29,7 +29,7 @@ def path_facts(path: str) -> list[Any]:
 
 
 def file_facts(path: str) -> list[str | int]:
-    """What tells a file from one that takes its place: a digest of the content, or of a large one time and samples."""
+    """What tells a file from one that replaces it: a digest of the content; for a large file, its time and samples."""
     state = _state(Path(path))
     digest = _digest(path, *state)
     return [digest] if state[1] <= _MAX_READ else [*state[1:3], digest]

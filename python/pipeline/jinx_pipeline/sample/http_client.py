@@ -19,7 +19,7 @@ _MAX_REDIRECTS: Final = 10
 
 
 class HttpError(OSError):
-    """A request got no answer.
+    """Raised when a request gets no answer.
 
     Attributes:
         is_unreachable: The connection was refused, or the host does not exist.
@@ -31,7 +31,7 @@ class HttpError(OSError):
 
 
 class TooLargeError(HttpError):
-    """The answer is larger than the limit."""
+    """Raised when the answer is larger than the limit."""
 
 
 @dataclass(frozen=True)

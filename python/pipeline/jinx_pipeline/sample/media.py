@@ -30,7 +30,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 
 class MediaError(ValueError):
-    """A medium is missing or invalid."""
+    """Raised when a medium is missing or invalid."""
 
 
 class Media:

@@ -14,7 +14,7 @@ _recordings: list[MediaStates] = []
 
 @contextmanager
 def recorded_media() -> Generator[MediaStates]:
-    """The media files that are read within the block."""
+    """Record the media files that are read within the `with` block."""
     states: MediaStates = {}
     _recordings.append(states)
     try:
@@ -24,7 +24,7 @@ def recorded_media() -> Generator[MediaStates]:
 
 
 def recorded(file: Path) -> Path:
-    """The file, after recording its state: before it is read, so that a later change is not missed."""
+    """Return the file. Its state is recorded before it is read, so that a later change is noticed."""
     name = os.path.abspath(file)  # noqa: PTH100 - str out
     if _recordings and name not in _recordings[-1]:
         # A missing file is a bad row, and not looked at again.

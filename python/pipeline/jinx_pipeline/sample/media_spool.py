@@ -25,7 +25,7 @@ class MediaSpool:
         self._file: IO[bytes] | None = None
 
     def put(self, data: bytes | IO[bytes]) -> bytes | StoredRange:
-        """Hold a medium until `close`; returns where it is, or a small one itself.
+        """Hold a medium until `close`. Returns its location; a small medium is returned itself.
 
         Args:
             data: The medium, or a file at its beginning, which is closed.

@@ -63,7 +63,7 @@ class MediaStore:
         return str(Path(self._address) / name[:2] / name)
 
     def files(self) -> Iterator[Path]:
-        """All files of the store, those of writers that died among them; not those that it did not write."""
+        """All files that the store wrote, including those of writers that died."""
         for path in sorted(self.folder.glob("[0-9a-f][0-9a-f]/*")):
             if NAME.fullmatch(path.name) and path.name.startswith(path.parent.name):
                 yield path

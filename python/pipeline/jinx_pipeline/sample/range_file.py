@@ -1,4 +1,4 @@
-"""A part of a file as a file object of its own, from which decoders read what they need."""
+"""Presents a part of a file as a separate file object, from which decoders read what they need."""
 
 import io
 import os

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class UrlError(ValueError):
-    """A URL is not allowed, or could not be read."""
+    """Raised when a URL is not allowed, or could not be read."""
 
 
 def is_url(path: str) -> bool:

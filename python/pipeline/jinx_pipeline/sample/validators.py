@@ -30,7 +30,7 @@ _SHOWN = 10
 
 
 class ValidationError(ValueError):
-    """Samples are not valid.
+    """Raised when samples are not valid.
 
     Attributes:
         problems: The position of each invalid sample and the problem, up to a limit.

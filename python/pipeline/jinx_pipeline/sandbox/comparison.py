@@ -23,14 +23,14 @@ class Row:
         variant: Its name.
         budget: How many samples the models saw.
         samples: The samples of its dataset.
-        scores: The score of each seed; empty: it failed.
+        scores: The score of each seed; empty if it failed.
         mean: The mean of the scores.
         low: The lower end of the confidence interval of the mean.
         high: The upper end.
         seconds: How long all seeds took.
         digest: What its dataset is.
         is_control: Whether it is a control.
-        error: Why it failed; None: it did not.
+        error: Why it failed; None if it did not.
     """
 
     variant: str
@@ -88,7 +88,7 @@ class _Comparing:
         for number, budget in enumerate(self._spec.budgets):
             done = [(one, self._row(one, budget)) for one in remaining]
             ranked = self._ranked(done)
-            # The size of the best, so that only the choice of samples differs.
+            # As many samples as the best variant has, so that only the choice of samples differs.
             control_rows = [
                 self._row(self._made.everything(), budget),
                 self._row(self._made.everything(), budget, random_of=ranked[0][0].samples),
@@ -120,7 +120,7 @@ class _Comparing:
         return [self._made.of_variant(variant, searched(sweep, score, is_max=self._is_max))]
 
     def _ranked(self, done: list[tuple[Contestant, Row]]) -> list[tuple[Contestant, Row]]:
-        """Those that did not fail, the best first."""
+        """The rows that did not fail, the best first."""
         ended = [(one, row, row.mean) for one, row in done if row.mean is not None]
         if not ended:
             raise TrialError(f"all variants failed: {done[0][1].error}")

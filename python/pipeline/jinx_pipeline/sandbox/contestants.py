@@ -52,7 +52,7 @@ class Contestants:
 
         Args:
             variant: The variant.
-            value: The value of its sweep; None: it has none.
+            value: The value of its sweep; None if it has none.
         """
         name = variant.name if variant.sweep is None else f"{variant.name} ({variant.sweep.parameter}={value:g})"
         process = variant.process if value is None else with_value(variant, value)
@@ -91,7 +91,7 @@ class Contestants:
         return Contestant(name, path, _digest(f"{digest}{facts}{len(dataset)}"), len(dataset))
 
     def _measured(self, variant: Variant) -> Path | None:
-        """The statistics of a variant with a sweep, measured once; None: it has no sweep."""
+        """The statistics of a variant with a sweep, measured once; None if it has no sweep."""
         if variant.sweep is None:
             return None
         recipe: Recipe = self._spec.recipe(variant.process, self._directory / "x.jinx")

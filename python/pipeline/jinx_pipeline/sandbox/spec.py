@@ -23,7 +23,7 @@ class Sweep:
 
     Attributes:
         parameter: The filter and its parameter, such as `text_length_filter.min_len`.
-        values: The values to try; empty: they are searched between `low` and `high`.
+        values: The values to try; empty to search between `low` and `high`.
         low: The smallest value.
         high: The largest value.
         trials: How many values to try in a search.
@@ -43,7 +43,7 @@ class Variant:
     Attributes:
         name: Its name.
         process: Its operators, as in a recipe.
-        sweep: A parameter with several values; None: it has none.
+        sweep: A parameter with several values; None if it has none.
         place: Its place in the file.
     """
 

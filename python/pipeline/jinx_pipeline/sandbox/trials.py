@@ -34,7 +34,7 @@ class TrialResult:
 
 
 class TrialError(RuntimeError):
-    """A command of the user failed."""
+    """Raised when a command of the user fails."""
 
 
 class Trials:
@@ -52,7 +52,7 @@ class Trials:
         self._scripts = [_content(word) for word in (*spec.train, *spec.evaluate)]
         self._known: dict[str, TrialResult] = {}
         with suppress(FileNotFoundError):
-            for line in self._path.read_bytes().split(b"\n")[:-1]:  # the last one may be half
+            for line in self._path.read_bytes().split(b"\n")[:-1]:  # the last line may be incomplete
                 result = TrialResult(**json.loads(line))
                 self._known[result.digest] = result
 
@@ -101,7 +101,7 @@ class Trials:
             except subprocess.TimeoutExpired:
                 raise TrialError(f"{words[0]} took longer than {self._spec.seconds:g} s; see {log.name}") from None
             finally:
-                # Also what the command has started.
+                # Kill the processes that the command has started, too.
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         log.write(output)
@@ -112,7 +112,7 @@ class Trials:
 
 
 def _content(word: str) -> str | None:
-    """A digest of the file that a word of a command names, such as a script; None: it names none."""
+    """A digest of the file that a word of a command names, such as a script; None if it names none."""
     path = Path(word)
     return sha256(path.read_bytes()).hexdigest() if path.suffix and path.is_file() else None
 

@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 
 class GraphError(ValueError):
-    """The nodes, ports or blocks of a graph do not fit together; the message names them."""
+    """Raised when the nodes, ports or blocks of a graph do not fit together; the message names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Node:
 
     Attributes:
         id: Its name in the graph.
-        pool: The kind of worker that runs its tasks; None: it has no tasks, and its blocks pass unchanged.
+        pool: The kind of worker that runs its tasks; None if it has no tasks, and its blocks pass unchanged.
         inputs: The streams that it reads. Block n of the node consists of block n of each input. A node without inputs
             is a source.
         after: Nodes that must be finished before its first block begins.

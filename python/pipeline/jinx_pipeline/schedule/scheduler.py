@@ -117,7 +117,7 @@ class Scheduler:
         return None
 
     def begin(self, attempt: int, now: float) -> None:
-        """A worker begins a task that was handed out ahead."""
+        """Record that a worker begins a task that was handed out ahead."""
         running = self._leases.get(attempt)
         if running is not None:
             self._queues[running.lease.task.node].begin(running, now, self._limits.copies)

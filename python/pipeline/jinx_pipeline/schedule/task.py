@@ -54,7 +54,7 @@ class Cause(Enum):
 
 
 class RefusedError(Exception):
-    """A service asked to wait too often; the run stops."""
+    """Raised to stop the run when a service has asked to wait too often."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from jinx_pipeline.service.types import Problem
 from jinx_pipeline.service.views import Views
 from jinx_pipeline.service.workplace import Workplace
 
-# What programs reach with the token in a header; all else is behind the secret path.
+# The paths that programs reach with the token in a header; everything else is behind the secret path.
 MCP_PATH: Final = "/mcp"
 _API: Final = ("/v1/", MCP_PATH)
 _CODES: Final = {
@@ -57,7 +57,7 @@ class ServiceGuard(Guard):
         return None
 
     def _wrong_request(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        # The interfaces know the methods of each path themselves.
+        # Each interface checks the methods of its paths itself.
         is_api = scope["path"].startswith(_API)
         return super()._wrong_request({**scope, "method": "POST"} if is_api else scope, headers)
 

@@ -13,7 +13,7 @@ CHILD: Final = (sys.executable, "-m", "jinx_pipeline.service.child")
 
 
 def run_child(arguments: list[str], text: str, *, seconds: float) -> str | None:
-    """Run a child with a text on its standard input, and return its output; None: it took too long.
+    """Run a child with a text on its standard input, and return its output; None if it took too long.
 
     Its workers end with it.
     """
@@ -43,7 +43,7 @@ def start_job(directory: Path, lock: int) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # It outlives the server, also when the terminal is closed.
+            # The process outlives the server, also when the terminal is closed.
             start_new_session=True,
             pass_fds=(lock,),
             cwd=directory,

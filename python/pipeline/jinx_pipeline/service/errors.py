@@ -6,14 +6,14 @@ from typing import Any
 
 @dataclass(eq=False)
 class ServiceError(Exception):
-    """A request cannot be answered.
+    """Raised when a request cannot be answered.
 
     Attributes:
         status: The status code of HTTP.
         code: A short name for programs.
         detail: What is wrong, and what to do.
         problems: The mistakes of a recipe: `path` and `message` of each.
-        retry_seconds: When the request may succeed; None: it will not.
+        retry_seconds: When the request may succeed; None if it will not.
     """
 
     status: int

@@ -14,7 +14,7 @@ _PART_BYTES: Final = 1 << 20
 
 
 def position_of(last: str | None) -> int:
-    """The place in the events of the run where a stream continues, from the id of the last event that a client saw."""
+    """The position in the run's events at which a stream continues, from the id of the last event the client saw."""
     return int(last) if last is not None and last.isdecimal() and len(last) < 18 else 0  # noqa: PLR2004 - of 64 bits
 
 

@@ -28,7 +28,7 @@ from jinx_pipeline.service.run_progress import RunProgress
 from jinx_pipeline.service.types import JobState
 
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled"})
-# A job whose process dies so often without a result has failed.
+# A job has failed once its process has died this many times without a result.
 MAX_STARTS: Final = 3
 
 
@@ -40,7 +40,7 @@ class JobOrder:
         number: The place in the queue.
         plan: The id of the plan.
         created: When it was accepted, in seconds since 1970.
-        key: The idempotency key of the request; None: it had none.
+        key: The idempotency key of the request; None if it had none.
         reads: What it reads, by the client's names.
         writes: What it writes, by the client's names.
         outputs: The paths of the outputs.
@@ -106,15 +106,15 @@ class JobFiles:
         return "cancelling" if reason or self.work_dir.exists() else "cancelled"
 
     def end(self) -> dict[str, Any] | None:
-        """How the run ended; None: it has not."""
+        """How the run ended; None if it has not."""
         return self._read("exit.json")
 
     def result(self) -> dict[str, Any] | None:
-        """The result of the run; None: it has none."""
+        """The result of the run; None if it has none."""
         return self._read("result.json")
 
     def starts(self) -> int:
-        """How often it was started."""
+        """How often the job was started."""
         try:
             return (self.directory / "starts").stat().st_size
         except FileNotFoundError:
@@ -135,7 +135,7 @@ class JobFiles:
         return None
 
     def lock(self) -> int | None:
-        """Lock the directory for a process to start; returns a descriptor. None: its process lives."""
+        """Lock the directory for a process to start; returns a descriptor. None if its process lives."""
         descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -145,14 +145,14 @@ class JobFiles:
         return descriptor
 
     def is_running(self) -> bool:
-        """Whether its process lives."""
+        """Whether the job's process lives."""
         descriptor = self.lock()
         if descriptor is not None:
             os.close(descriptor)
         return descriptor is None
 
     def pid(self) -> int | None:
-        """The id of its process, which is right only while it lives."""
+        """The id of the job's process, which is valid only while the process lives."""
         with suppress(OSError, ValueError):
             return int((self.directory / "pid").read_text("ascii"))
         return None
@@ -167,7 +167,7 @@ class JobFiles:
         """Note that the process is to end, also for a server that starts later.
 
         Args:
-            reason: Why the job has failed; empty: it was cancelled.
+            reason: Why the job has failed; empty if it was cancelled.
         """
         publish_text(self.directory / "cancel", reason)
 

@@ -86,7 +86,7 @@ class Jobs:
             self._thread.join()
         for process in self._processes.values():
             if process.poll() is None:
-                process.returncode = 0  # it goes on, and Python is not to warn about that
+                process.returncode = 0  # the process goes on, and Python must not warn about that
         self._file_lock.close()
 
     def add(self, plan: Plan, key: str | None = None) -> tuple[JobFiles, bool]:
@@ -187,7 +187,7 @@ class Jobs:
             job.note_start()
             self._processes[job.id] = start_job(job.directory, descriptor)
         finally:
-            os.close(descriptor)  # the process has it too, and the lock lasts as long as one of both
+            os.close(descriptor)  # the process has the descriptor too; the lock lasts until both have closed it
         return True
 
     def _watch(self, job: JobFiles, state: str) -> None:

@@ -50,7 +50,7 @@ class Operation:
         handler: Answers a call, in a thread, or as a coroutine: with a struct, or a whole response.
         query: The type of the parameters after `?`.
         body: The type of the body.
-        answer: The type of the answer; None: it is no JSON.
+        answer: The type of the answer; None if it is no JSON.
         media_type: The type of the content of the answer.
         status: The status of success.
         headers: Headers that it reads: name and description.

@@ -20,7 +20,7 @@ from jinx_pipeline.service.roots import Roots
 DRY_RUN_SAMPLES: Final = 1_000
 _MAX_PLANS: Final = 10_000
 _EXAMPLES: Final = 5
-# Each is a process with a worker.
+# Each trial is a process with a worker.
 _DRY_RUNS_AT_ONCE: Final = 2
 
 
@@ -36,7 +36,7 @@ class Plan:
         writes: What it writes, by the client's names.
         operators: The names of its operators, in order.
         graph: A picture of it, SVG.
-        dry_run: The result on a few samples; None: it was not tried.
+        dry_run: The result on a few samples; None if it was not tried.
     """
 
     id: str

@@ -66,7 +66,7 @@ class Roots:
         return real
 
     def name_of(self, path: str | os.PathLike[str]) -> str | None:
-        """The name of a path for clients; None: it lies outside."""
+        """The name that clients see for a path; None if it lies outside of all readable directories."""
         for name, root in self.readable.items():
             if Path(path).is_relative_to(root):
                 return f"{name}/{Path(path).relative_to(root).as_posix()}".removesuffix("/.")

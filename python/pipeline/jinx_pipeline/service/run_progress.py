@@ -24,7 +24,7 @@ class RunProgress:
         self._lock = threading.Lock()
 
     def now(self) -> Progress | None:
-        """The progress; None: nothing has begun."""
+        """The progress; None if nothing has begun."""
         with self._lock:
             try:
                 self._read()

@@ -27,7 +27,7 @@ class Server:
         host: The interface to listen on.
         port: The port; 0 takes a free one.
         names: Other names by which clients may address the server, such as that of a proxy.
-        mcp: A server that speaks MCP at `/mcp`; None: there is none.
+        mcp: A server that speaks MCP at `/mcp`; None if there is none.
     """
 
     def __init__(
@@ -95,6 +95,6 @@ class Server:
 def _mcp_application(mcp: "MCPServer") -> App:
     from mcp.server.transport_security import TransportSecuritySettings
 
-    # The guard has compared the host already.
+    # The guard has checked the host already.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return mcp.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)  # pyright: ignore[reportReturnType] - ASGI

@@ -60,7 +60,7 @@ class FileLock:
 
 
 class LockedError(RuntimeError):
-    """Another process holds the lock; the message is the content of the file."""
+    """Raised when another process holds the lock; the message is the content of the file."""
 
 
 def _leads_to(path: Path, file: IO[bytes]) -> bool:

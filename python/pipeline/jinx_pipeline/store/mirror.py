@@ -24,7 +24,7 @@ from jinx._urls import is_readable
 # The name of the directory that begins the mirror, and the schemes in it.
 _MIRROR: Final = ".jinx-mirror"
 _SCHEMES: Final = ("s3", "gs", "az")
-# Names in directories called this are never used twice.
+# Directories with this name never use a name for two different files.
 _WRITTEN_ONCE: Final = "parts"
 # A part stays for the next reader on this node while the disk has this much room.
 _FREE_SHARE: Final = 0.1
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class StoreError(OSError):
-    """An object store keeps failing; the message names the URL. A resumed run goes on when it answers again."""
+    """Raised when an object store keeps failing; the message names the URL. The run can be resumed later."""
 
     concerns_all_rows = True
 
@@ -56,7 +56,7 @@ def mirrored(path: str) -> Path:
 
 
 def url_of(path: str | os.PathLike[str]) -> str | None:
-    """The URL that a path stands for; None: it is not in a mirror."""
+    """The URL that a path stands for; None if it is not in a mirror."""
     _, is_in_mirror, key = os.fspath(path).partition(f"/{_MIRROR}/")
     if not is_in_mirror:
         return None
@@ -135,7 +135,7 @@ def exists(path: Path) -> bool:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file of any node."""
+    """The size in bytes of a file of any node."""
     name = readable(path)
     return patiently(lambda: object_store().head(name).size) if is_remote(name) else Path(name).stat().st_size
 

@@ -9,7 +9,7 @@ from typing import IO, Final
 from jinx_pipeline.store.mirror import object_store, patiently
 
 _THREADS: Final = 64
-# How long the size of the log is believed; `sync` always notices the lines of others.
+# How long a read size of the log is used; `sync` always notices the lines of other processes.
 _SIZE_SECONDS: Final = 10.0
 
 
@@ -26,7 +26,7 @@ class ObjectLog:
 
     def __init__(self, url: str) -> None:
         self.name = url
-        # Each is an object, and a resumed run reads them all.
+        # Each `sync` makes an object, and a resumed run reads all objects.
         self.sync_seconds = 2.0
         # A copy of the objects that this process knows, which serves all reads.
         self._copy: IO[bytes] | None = None
@@ -85,7 +85,7 @@ class ObjectLog:
             self._seen_at = time.monotonic()
 
     def size(self) -> int | None:
-        """See `Log.size`; a size of the last seconds is not read again, and a log that was removed seems to stay."""
+        """See `Log.size`. A size read in the last seconds is used again, so a removed log may still seem to exist."""
         if time.monotonic() - self._seen_at >= _SIZE_SECONDS:
             self._refresh()
         return self._end + len(self._unwritten) if self._objects else None
@@ -121,7 +121,8 @@ class ObjectLog:
         try:
             patiently(lambda: object_store().put_if_absent(self._url(number), data))
         except FileExistsError:
-            # After a failed call, it may be our own. No other process writes the same: lines have the epoch.
+            # After a failed call, the stored object may be our own. No other process writes the same bytes, since
+            # each line contains the epoch.
             if self._get(number) != data:
                 raise
 

@@ -92,7 +92,7 @@ class Log(Protocol):
         ...
 
     def size(self) -> int | None:
-        """The current size of the log; None: it is gone, or another file has its name."""
+        """The current size of the log; None if it is gone, or another file has its name."""
         ...
 
     def close(self) -> None:

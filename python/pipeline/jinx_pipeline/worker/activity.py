@@ -31,8 +31,8 @@ class Activity:
         """Set the activity that begins now.
 
         Args:
-            name: Its name; empty: the worker is between tasks.
-            rows: How many rows it processes, which sets its time limit; 0: no limit.
+            name: Its name; empty if the worker is between tasks.
+            rows: How many rows it processes, which sets its time limit; 0 for no limit.
         """
         self._steps += 1
         _STEP.pack_into(self._memory, 0, self._steps, rows)

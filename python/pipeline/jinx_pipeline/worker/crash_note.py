@@ -65,7 +65,7 @@ class CrashReporter:
             self._part, self._operator, self._writes_each = part, "", writes_each
 
     def busy_with(self, operator: str, rows: int = 0) -> None:
-        """Begin an operator with a number of rows, 0 without a time limit; an empty name: the task has ended."""
+        """Begin an operator with a number of rows, 0 for no time limit; an empty name if the task has ended."""
         with self._lock:
             is_new = operator != self._operator
             self._operator, self._rows, self._since = operator, rows, time.monotonic()

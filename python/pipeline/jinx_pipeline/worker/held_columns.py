@@ -68,7 +68,7 @@ class HeldColumns:
 
 
 def _size(value: Any) -> int | None:
-    """The bytes of a value; None if only pickling would tell them."""
+    """The size of a value in bytes; None if only pickling would tell it."""
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:

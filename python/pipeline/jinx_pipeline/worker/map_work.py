@@ -138,7 +138,7 @@ def _refuse_replaced_files(stage: Stage) -> None:
 
 
 def row_of(source: OpenSource, position: int) -> tuple[int, str]:
-    """The row of the pipeline's input at a position of a source, or another number and the word for what it counts."""
+    """The row of the pipeline's input at a position of a source; or another number, and a word for what it counts."""
     if position < 0:
         return -1, ""
     if source.source.has_parts and not source.source.base:

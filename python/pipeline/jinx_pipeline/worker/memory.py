@@ -30,17 +30,17 @@ def memory_limit_message(limit: int) -> str:
 
 
 def usable_memory() -> int:
-    """Bytes of memory of this machine or container."""
+    """The memory of this machine or container, in bytes."""
     return min([psutil.virtual_memory().total, *(group.limit for group in memory_limits())])
 
 
 def free_memory() -> int:
-    """Free bytes of memory of this machine or container."""
+    """The free memory of this machine or container, in bytes."""
     return min([psutil.virtual_memory().available, *(group.free for group in memory_limits())])
 
 
 def memory_share(options: "Options", workers: int) -> int:
-    """Bytes that each of several workers may use."""
+    """The number of bytes that each of several workers may use."""
     if options.memory is not None:
         return parse_size(options.memory)
     return int(usable_memory() * USABLE_SHARE / workers)

@@ -38,7 +38,7 @@ _MAX_WAIT_SECONDS = 60.0
 
 
 class MachineError(Exception):
-    """All rows failed with errors that the machine may have caused, such as a missing package or a full disk.
+    """Raised when all rows failed with errors that the machine may have caused, such as a full disk.
 
     Attributes:
         operator: The operator that failed.
@@ -52,18 +52,18 @@ class MachineError(Exception):
 
 
 class BatchError(Exception):
-    """An operator returned a result that fits each row of a batch, but not the batch as a whole."""
+    """Raised when the result of an operator fits each row of a batch, but not the batch as a whole."""
 
     concerns_all_rows = True
     needs_repair = True
 
 
 class _DividedError(Exception):
-    """After a wait, the batch is tried again in halves."""
+    """Raised to try the batch again in halves, after a wait."""
 
 
 class ThrottledError(Exception):
-    """A service that an operator calls asks the caller to wait.
+    """Raised when a service that an operator calls asks it to wait.
 
     Attributes:
         seconds: How long to wait.
@@ -239,7 +239,7 @@ class Chain:
         return False
 
     def begin(self, name: str, rows: int = 0) -> None:
-        """Report the activity that begins now, with its number of rows; 0: no time limit."""
+        """Report the activity that begins now, with its number of rows; 0 for no time limit."""
         self._name = name
         self._begin_rows(rows)
 
@@ -375,7 +375,7 @@ def resident_bytes() -> int:
 
 
 def _working_directory() -> str | None:
-    """The working directory; None: it was removed."""
+    """The working directory; None if it was removed."""
     try:
         return os.getcwd()  # noqa: PTH109 - called for each batch
     except OSError:

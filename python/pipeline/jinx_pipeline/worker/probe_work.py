@@ -47,7 +47,7 @@ class ProbeWork:
         operators: The operators, in the order of the recipe.
         numbers: The place of each in the recipe.
         roles: The columns of texts and media.
-        memory: Bytes that the worker may use; None: no limit.
+        memory: Bytes that the worker may use; None for no limit.
         seed: The seed of the run, which also chooses the rows.
         threads: Threads of one worker.
         seconds: The time limit of an operator; exceeding it ends the worker.

@@ -76,7 +76,7 @@ class Tasks:
     """The tasks of a node that reads no rows block by block.
 
     Attributes:
-        work: The work of the node; None: it has no tasks.
+        work: The work of the node; None if it has no tasks.
         blocks: The tasks, each as a block of one row.
         source: The rows that the tasks read; empty if the work itself knows them.
     """

@@ -60,7 +60,7 @@ impl BatchBuilder {
         Ok(())
     }
 
-    /// Rows since the last batch.
+    /// The number of rows since the last batch.
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -178,7 +178,7 @@ fn column_of(data_type: &DataType, depth: usize) -> Result<Box<dyn ColumnBuilder
     }
 }
 
-/// About the bytes that one null takes.
+/// The approximate number of bytes that one null takes.
 fn null_bytes(data_type: &DataType) -> u64 {
     match data_type {
         DataType::FixedSizeBinary(size) => u64::try_from(*size).unwrap_or(u64::MAX),

@@ -32,7 +32,7 @@ impl RowEmitter {
         Ok(Self { columns, rows: batch.num_rows() })
     }
 
-    /// Rows of the batch.
+    /// The number of rows of the batch.
     pub fn len(&self) -> usize {
         self.rows
     }

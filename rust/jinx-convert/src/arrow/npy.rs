@@ -72,7 +72,7 @@ impl Npy {
     /// A numpy scalar, stored as its dtype, a zero byte and its bytes: an array without dimensions.
     ///
     /// # Errors
-    /// As for [`Self::parse`].
+    /// The errors of [`Self::parse`].
     pub(crate) fn scalar(data: &Bytes) -> Result<Self> {
         let broken = || Error::corrupt("the stored numpy scalar cannot be read");
         let end = data.iter().position(|byte| *byte == 0).ok_or_else(broken)?;

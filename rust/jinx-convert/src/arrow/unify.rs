@@ -66,7 +66,7 @@ fn wider(left: &DataType, right: &DataType) -> Result<DataType> {
     })
 }
 
-/// The later of two types in one list, in which each type holds the values of all before it.
+/// The later of two types in a list in which each type holds the values of all types before it.
 fn ladder(left: &DataType, right: &DataType) -> Option<DataType> {
     use DataType::{
         Binary, BinaryView, Float16, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8,

@@ -1,4 +1,4 @@
-//! Leaves out the rows that an expression does not select, whatever format they come from.
+//! Leaves out the rows that an expression does not select, from any format.
 
 use crate::RowChunk;
 use crate::suggest::no_such_column;
@@ -122,7 +122,7 @@ struct Picked<'c> {
     /// The open containers around the current value: dicts that paths lead through, and last perhaps a list or
     /// dict that is itself the value of a path.
     open: Vec<OpenContainer>,
-    /// How many more containers are open inside those of `open`; no path leads into them.
+    /// The number of containers that are open inside those of `open`; no path leads into them.
     ignored: usize,
     /// The paths that lead through the current value, and those that end at it.
     through: Vec<usize>,

@@ -7,7 +7,7 @@ use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 /// Passes on all but null members below the top level.
 pub(crate) struct DropNulls<S> {
     inner: S,
-    /// The open containers.
+    /// The number of open containers.
     depth: usize,
     /// A name below the top level whose value is still to come.
     waiting: Option<String>,

@@ -32,7 +32,7 @@ pub trait BatchFile: Send {
     /// Errors of the file.
     fn batches(&mut self, columns: Option<&[String]>) -> Result<Self::Batches>;
 
-    /// Bytes read, of `total`, when `rows` rows were returned.
+    /// The number of bytes read, of `total`, once `rows` rows have been returned.
     fn bytes_read(&self, rows: u64, total: u64) -> u64;
 }
 
@@ -243,7 +243,7 @@ struct BatchCutter {
     batch: Option<Arc<RowEmitter>>,
     left: Range<usize>,
     bytes_per_row: u64,
-    /// Rows returned so far.
+    /// The number of rows returned so far.
     given: u64,
 }
 
@@ -301,7 +301,7 @@ impl RowChunk for BatchChunk {
     }
 }
 
-/// Bytes of the rows themselves: views share pages, of which a batch may use a small part.
+/// The size in bytes of the rows themselves: views share pages, of which a batch may use a small part.
 fn bytes_of(array: &ArrayRef) -> u64 {
     let views =
         |views: &[u128]| views.iter().map(|view| u64::try_from(view & 0xffff_ffff).unwrap_or(0) + 16).sum();

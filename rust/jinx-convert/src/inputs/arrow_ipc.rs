@@ -52,7 +52,7 @@ impl IpcSource {
         self.schema.clone()
     }
 
-    /// Bytes that the last iterator of batches has read from the file.
+    /// The number of bytes that the last iterator of batches has read from the file.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Several sources as one; each is opened when it is its turn.
+//! Several sources as one; each is opened when its turn comes.
 
 use crate::{RowChunk, RowSource, Selection};
 use jinx_core::error::Result;
@@ -13,7 +13,7 @@ pub struct Chain {
     left: VecDeque<Opener>,
     current: Option<Box<dyn RowSource>>,
     selection: Option<Arc<Selection>>,
-    /// Bytes of the sources that were read to their end.
+    /// The number of bytes of the sources that were read to their end.
     finished: u64,
     total: Option<u64>,
 }

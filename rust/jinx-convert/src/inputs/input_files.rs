@@ -125,7 +125,7 @@ impl InputFiles {
         Ok(Box::new(Chain::new(openers, self.total_bytes())))
     }
 
-    /// Bytes of all inputs; `None` when one is a pipe.
+    /// The size of all inputs in bytes; `None` when one is a pipe.
     fn total_bytes(&self) -> Option<u64> {
         let mut total = 0;
         for path in &self.paths {

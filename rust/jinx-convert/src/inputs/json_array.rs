@@ -102,9 +102,9 @@ impl RowSource for JsonArray {
 #[derive(Default)]
 struct ArrayCutter {
     state: Position,
-    /// Bytes of the text that were scanned.
+    /// The number of bytes of the text that were scanned.
     at: usize,
-    /// Bytes before the text, for messages.
+    /// The number of bytes before the text, for messages.
     before: u64,
 }
 
@@ -113,7 +113,7 @@ enum Position {
     /// Before the `[`.
     #[default]
     Start,
-    /// Before an element; after a comma one must come.
+    /// Before an element, which must follow after a comma.
     Between {
         comma: bool,
     },
@@ -158,7 +158,7 @@ impl ArrayCutter {
         })
     }
 
-    /// One byte outside of strings.
+    /// Processes one byte outside of strings.
     fn element(
         &self,
         byte: u8,

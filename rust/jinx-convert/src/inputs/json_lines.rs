@@ -21,7 +21,7 @@ pub struct JsonLines {
     name: Arc<Path>,
     /// Bytes that were read after the last whole line.
     rest: Vec<u8>,
-    /// Lines so far.
+    /// The number of lines so far.
     lines: u64,
     at_start: bool,
     max_row_bytes: u64,

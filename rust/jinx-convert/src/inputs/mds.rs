@@ -35,7 +35,7 @@ impl MdsRows {
         Ok(Self { directory, feed, selection: None, next: 0, bytes_read: 0 })
     }
 
-    /// As a source that is opened when it is its turn.
+    /// Returns a source that is opened when its turn comes.
     pub fn opener(path: &Path) -> Opener {
         let path = path.to_owned();
         Box::new(move || Ok(Box::new(Self::open(&path)?)))

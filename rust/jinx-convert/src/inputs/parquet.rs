@@ -76,7 +76,7 @@ impl ParquetSource {
         &self.path
     }
 
-    /// Rows per batch for about 4 MiB of the chosen columns (by index), decoded.
+    /// The number of rows per batch for about 4 MiB of the chosen columns (by index), decoded.
     fn batch_rows(&self, columns: &[usize]) -> usize {
         let bytes = decoded_bytes(self.metadata.metadata(), columns);
         let per_row = bytes / self.rows.max(1);
@@ -175,7 +175,7 @@ fn check_magic(file: &PreadFile) -> Result<()> {
     }
 }
 
-/// Bytes of the chosen columns before compression, over all row groups.
+/// The number of bytes of the chosen columns before compression, over all row groups.
 fn decoded_bytes(metadata: &ParquetMetaData, columns: &[usize]) -> u64 {
     let schema = metadata.file_metadata().schema_descr();
     let groups = metadata.row_groups().iter();

@@ -95,7 +95,7 @@ impl Input {
         &self.name
     }
 
-    /// Bytes read from the file.
+    /// The number of bytes read from the file.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }

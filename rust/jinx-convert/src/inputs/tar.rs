@@ -98,7 +98,7 @@ impl RowSource for TarSamples {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
         match self.chunks.recv() {
             Ok(chunk) => Ok(Some(Box::new(TarChunk { markers: self.markers, ..chunk? }))),
-            // The receiver is done.
+            // The receiver wants no more.
             Err(_) => Ok(None),
         }
     }

@@ -22,7 +22,7 @@ struct ContainerHead {
     head: usize,
     is_map: bool,
     count: usize,
-    /// It follows a `$dict`.
+    /// Whether the container follows a `$dict`.
     is_escaped: bool,
 }
 
@@ -65,7 +65,7 @@ impl RowWriter {
         Ok(())
     }
 
-    /// Wraps the map that has just begun in another one, under the escape.
+    /// Wraps the map that has just begun in another map, under the escape.
     fn escape(&mut self, is_row: bool) -> Result<()> {
         self.is_marked = true;
         let Some(open) = self.open.last_mut() else { return Ok(()) };
@@ -195,7 +195,7 @@ fn push_header(out: &mut Vec<u8>) -> Result<()> {
     wrote(encode::write_sint(out, VERSION))
 }
 
-/// Bytes of the shortest header for `count` members.
+/// The size in bytes of the shortest header for `count` members.
 fn head_bytes(count: usize) -> usize {
     match count {
         0..=15 => 1,

@@ -129,7 +129,7 @@ impl<W: Write + Send> ParquetSink<W> {
         self.writer.into_inner().map_err(write_error)
     }
 
-    /// Rows written so far.
+    /// The number of rows written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }

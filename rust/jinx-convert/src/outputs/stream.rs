@@ -164,7 +164,7 @@ impl<S: RowText> RowTarget for StreamTarget<S> {
 
 pub struct TextEncoder<S> {
     text: S,
-    /// Bytes of the rows that are complete.
+    /// The number of bytes of the rows that are complete.
     whole: usize,
 }
 

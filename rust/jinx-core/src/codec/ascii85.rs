@@ -69,7 +69,7 @@ fn decode_run(text: &[u8], out: &mut Vec<u8>, max: u64) -> Result<usize> {
         if bad {
             break;
         }
-        // An overflow is left to the caller's slow path, which knows the place.
+        // An overflow is left to the caller's slow path, which knows the position.
         let Some(word) = word(&group) else { break };
         bytes.copy_from_slice(&word);
         groups += 1;

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 
 /// The smallest reservation, if the caps allow it.
 const MIN_STEP_BYTES: u64 = 4096;
-/// Bytes decoded between two checks for an interrupt: about 20 ms for the slowest codec.
+/// The number of bytes decoded between two checks for an interrupt: about 20 ms for the slowest codec.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// How much to reserve before the first byte arrives: `hint`, but no more than the input makes likely.
@@ -37,7 +37,7 @@ pub(super) fn read_all(
             out.truncate(start + got);
             return Ok(out);
         }
-        // Full. Read a little more before growing: an exact first guess is common.
+        // The buffer is full. Read a little more before growing it: an exact first guess is common.
         let mut probe = [0; 64];
         let got = fill(&mut reader, &mut probe)?;
         if to_u64(out.len()).saturating_add(to_u64(got)) > max {

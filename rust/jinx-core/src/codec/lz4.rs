@@ -39,13 +39,13 @@ enum Part {
 /// The layout of one frame, followed through its bytes from the first one on.
 struct FrameLayout {
     part: Part,
-    /// Bytes of the part that are still missing.
+    /// The number of bytes of the part that are still missing.
     left: usize,
     /// The last four bytes.
     word: [u8; 4],
     flags: u8,
     max_block: u64,
-    /// The most bytes that the blocks so far can hold.
+    /// The maximum number of bytes that the blocks so far can hold.
     bound: u64,
 }
 
@@ -91,7 +91,7 @@ impl FrameLayout {
                     let stored = header & 0x7FFF_FFFF;
                     let holds = if header >> 31 == 1 { u64::from(stored) } else { self.max_block };
                     self.bound = self.bound.saturating_add(holds);
-                    // A block has at most 4 MiB; the decoder reads nothing of a longer one.
+                    // A block has at most 4 MiB; the decoder does not read longer blocks.
                     (Part::Block, stored as usize + checksum(0x10))
                 }
             },

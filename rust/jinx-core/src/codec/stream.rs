@@ -74,7 +74,7 @@ impl<W: Write> Writer<W> {
     /// Writes the end of the compressed data and returns the target, not flushed.
     ///
     /// # Errors
-    /// As writing to the target.
+    /// The errors of writing to the target.
     pub fn finish(self) -> io::Result<W> {
         match self {
             Self::Zstd(encoder) => encoder.finish(),

@@ -30,7 +30,7 @@ fn new_context() -> Result<DCtx<'static>> {
 }
 
 fn take_context() -> Result<DCtx<'static>> {
-    // Taken out, not borrowed, and never put back after an error: no state survives a bad frame.
+    // Take the context out, and do not put it back after an error: no state survives a bad frame.
     match CONTEXT.with(RefCell::take) {
         Some(context) => Ok(context),
         None => new_context(),

@@ -89,7 +89,7 @@ impl Drop for DirectoryAppend {
     fn drop(&mut self) {
         if self.lock.is_own_process() {
             for name in &self.added {
-                // No manifest lists them: leftovers only cost space.
+                // No manifest lists these leftovers: they only cost space.
                 let _ = remove_files(&*self.ops, &shard_files(&self.directory, name));
             }
         }

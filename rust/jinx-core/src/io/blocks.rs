@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Any thread may call any method, and waits until the bytes have arrived. Ranges lie inside: [`super::Source`], which
 /// owns the bytes' name, checks them and names the file in errors.
 pub trait Blocks: Debug + Send + Sync {
-    /// Bytes when it was opened.
+    /// The length in bytes at the time of opening.
     fn len(&self) -> u64;
 
     fn is_empty(&self) -> bool {
@@ -76,13 +76,13 @@ pub trait Blocks: Debug + Send + Sync {
 /// Whether most of the bytes around some ranges will be read too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Density {
-    /// Not as far as is known.
+    /// As far as is known, most will not be read.
     Sparse,
-    /// They will, and soon.
+    /// Most will be read soon.
     Dense,
 }
 
-/// Tells one state of some bytes from another.
+/// Identifies a state of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Version {
     File(Identity),
@@ -97,7 +97,7 @@ impl From<&Metadata> for Version {
 }
 
 impl Version {
-    /// The same text wherever the bytes are seen, so without numbers of devices and inodes.
+    /// A string that is the same on every machine, so it contains no device or inode numbers.
     pub fn portable(&self) -> String {
         match self {
             Self::File(identity) => format!("{}-{}", identity.size, identity.modified_nanoseconds()),

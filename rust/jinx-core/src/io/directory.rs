@@ -140,7 +140,7 @@ impl DirectoryWriter {
     /// directories are kept in that case.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
-        // Again: a program that takes no lock may have written there.
+        // Checked again: a program that takes no lock may have written there.
         require_free(&self.paths, self.overwrite, self.contents)?;
         let old = look(&self.paths.target).map_err(|error| Error::io(&self.paths.target, &error))?;
         self.sync_work(old.as_ref().map(|metadata| metadata.permissions().mode()))?;

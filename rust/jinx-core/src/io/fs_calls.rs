@@ -47,13 +47,13 @@ pub trait FileOps: Send + Sync {
         open(path, OFlags::CREATE | OFlags::EXCL)
     }
 
-    /// Creates a file, or empties the one that is there. Follows links, so that a pipe or a device will do.
+    /// Creates a file, or empties the one that is there. Follows links; a pipe or a device works too.
     fn open_empty(&self, path: &Path) -> io::Result<File> {
         self.permit(Call::OpenEmpty(path))?;
         again(|| File::create(path))
     }
 
-    /// Writes a whole file, in place of the one that is there.
+    /// Writes a whole file, and replaces an existing one.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.open_empty(path)?.write_all(bytes)
     }

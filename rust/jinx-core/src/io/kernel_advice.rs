@@ -14,7 +14,7 @@ pub fn expect_reads(file: &File, range: Range<u64>) {
     let mut start = range.start;
     while start < range.end {
         let length = ADVICE_BYTES.min(range.end - start);
-        // Without the advice, reading takes longer, and does the same.
+        // Without the advice, reading takes longer but gives the same result.
         let _ =
             rustix::fs::fadvise(file, start, std::num::NonZeroU64::new(length), rustix::fs::Advice::WillNeed);
         start += length;

@@ -41,13 +41,13 @@ fn is_link(file: &Path) -> io::Result<bool> {
     Ok(look(file)?.is_some_and(|metadata| metadata.is_symlink()))
 }
 
-/// What a link under another name must hold to lead where `link` does.
+/// The target that a link at `name` needs to point to the same file as `link`.
 fn leading_to_the_same(link: &Path, name: &Path) -> io::Result<PathBuf> {
     let to = fs::read_link(link)?;
     if to.is_absolute() {
         return Ok(to);
     }
-    // Directories of the path may be links too, and `..` leads out of what they name.
+    // Directories in the path may be links too, and `..` leads out of their targets.
     let [from, here] = [link, name].map(|path| path.parent().unwrap_or(Path::new("/")).canonicalize());
     let (from, here) = (from?, here?);
     let common = from.components().zip(here.components()).take_while(|(one, other)| one == other).count();

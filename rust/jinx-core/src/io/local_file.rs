@@ -21,13 +21,13 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Bytes read between two checks for an interrupt: about 30 ms from memory.
+/// The number of bytes read between two checks for an interrupt: about 30 ms from memory.
 const MAX_READ_BYTES: usize = 64 << 20;
 /// The largest gap to read over, because that takes less time than another call.
 const GAP_BYTES: u64 = 4 << 10;
-/// The most bytes that are read together.
+/// The maximum number of bytes that are read together.
 const RUN_BYTES: u64 = 4 << 20;
-/// The largest gap between ranges that are one piece of advice.
+/// The largest gap between ranges for which the advice is given in one call.
 const ADVICE_GAP_BYTES: u64 = 16 << 10;
 
 /// Identifies one state of a file.
@@ -35,7 +35,7 @@ const ADVICE_GAP_BYTES: u64 = 16 << 10;
 pub struct Identity {
     pub device: u64,
     pub inode: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// Time of the last change: seconds since 1970, and nanoseconds.
     pub modified: (i64, i64),
@@ -245,7 +245,7 @@ impl Blocks for LocalFile {
                 Err(error) => return Err(Error::from(&io::Error::from(error)).at_byte(at)),
             }
         }
-        // An allocator may give more room than requested, and the last read then returns more bytes.
+        // An allocator may give more room than requested; the last read may then return more bytes.
         bytes.truncate(wanted);
         Ok(bytes)
     }

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf, absolute};
 
-/// What the longest name we make adds to STEM: `.` + `.binx.` + 32 digits.
+/// The length that our longest name adds to STEM: `.` + `.binx.` + 32 digits.
 const LONGEST_ADDITION: usize = 39;
 const LONGEST_NAME: usize = 255;
 

@@ -98,7 +98,7 @@ impl PairWriter {
         require_free(&paths, overwrite)?;
         let lock = Lock::take(&ops, &paths.main_temp, &paths.main)?;
         wait_for_finisher(&paths.main)?;
-        // Again, now that nobody else can publish.
+        // Checked again, now that nobody else can publish.
         require_free(&paths, overwrite)?;
         if !keeps_sidecar {
             require_own_sidecar(&paths.main, &*identity)?;
@@ -321,7 +321,7 @@ impl PairWriter {
     }
 
     fn remove_there(&self, path: &Path) -> Result<()> {
-        // Checked first, so that the usual case makes no changing call.
+        // Checked first: in the usual case, nothing has to be changed.
         match look(path).map_err(|error| Error::io(path, &error))? {
             Some(_) => if_there(self.ops.remove(path)).map_err(|error| Error::io(path, &error)),
             None => Ok(()),

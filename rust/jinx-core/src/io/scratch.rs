@@ -92,7 +92,7 @@ impl Scratch {
     /// # Errors
     /// `Io` when it cannot be made.
     pub fn directory(&self) -> Result<&Path> {
-        // Never held during disk access: a process forked meanwhile could never take it.
+        // The lock is never held during disk access: a process forked meanwhile could never take it.
         let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = lock().clone();
         if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.directory)) {
@@ -174,7 +174,7 @@ fn remove(ops: &dyn FileOps, directory: &Path) -> io::Result<()> {
 pub(super) fn sweep(ops: &dyn FileOps, parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let ours = entries.flatten().filter(|entry| is_ours(&entry.file_name())).map(|entry| entry.path());
-    // Others belong to another user or are in use.
+    // Other directories belong to another user or are in use.
     ours.filter(|path| remove_dead(ops, path).unwrap_or(false)).collect()
 }
 
@@ -316,7 +316,7 @@ mod tests {
             fs::write(scratch.directory().unwrap().join("a"), b"a").unwrap();
         }
         *dead.held.lock().unwrap() = None;
-        // Nothing is made: looking is enough.
+        // Nothing needs to be made: looking is enough.
         let next = Scratch::next_to(&output).unwrap();
         assert_eq!(names(parent.path()), [&*living.path]);
         drop((next, dead, living));

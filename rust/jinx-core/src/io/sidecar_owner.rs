@@ -46,14 +46,14 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
     Ok(None)
 }
 
-/// Bytes of the file; links are followed.
+/// The size of the file in bytes; links are followed.
 fn length_of(entry: &DirEntry) -> Option<u64> {
     let metadata = entry.metadata().ok()?;
     let metadata = if metadata.is_symlink() { fs::metadata(entry.path()).ok()? } else { metadata };
     Some(metadata.len())
 }
 
-/// A link to the main file always has the sidecar of that file.
+/// Whether `entry` is a link to the main file; such a link always shares its sidecar.
 fn is_link_to(entry: &DirEntry, main: Option<&Metadata>) -> bool {
     let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
     is_link && main.is_some_and(|main| fs::metadata(entry.path()).is_ok_and(|found| is_same(&found, main)))

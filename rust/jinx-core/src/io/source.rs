@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf, absolute};
 pub fn base_of(paths: &[PathBuf]) -> PathBuf {
     match paths.iter().all(|path| path.is_absolute() || url_of(path).is_some()) {
         true => PathBuf::new(),
-        // Without a working directory, opening them fails.
+        // Without a working directory, opening relative paths fails.
         false => std::env::current_dir().unwrap_or_default(),
     }
 }
@@ -81,7 +81,7 @@ impl Source {
         Self { blocks, path: path.into(), length, map, is_remote }
     }
 
-    /// Bytes in the file when it was opened.
+    /// The size of the file in bytes at the time of opening.
     pub fn len(&self) -> u64 {
         self.length
     }
@@ -109,7 +109,7 @@ impl Source {
         self.is_remote
     }
 
-    /// The state at opening, to compare with that of a later opening.
+    /// The state at opening, to compare with the state at a later opening.
     pub fn version(&self) -> Version {
         self.blocks.version()
     }

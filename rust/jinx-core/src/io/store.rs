@@ -58,11 +58,11 @@ pub trait Store: Debug + Send + Sync {
 /// When to write an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Whatever is there.
+    /// Write the object, whether one exists or not.
     Always,
-    /// Nothing is there.
+    /// Only if no object exists.
     Absent,
-    /// The object has this tag.
+    /// Only if the object has this tag.
     Matches(String),
 }
 

@@ -66,7 +66,7 @@ impl StreamOut {
         &self.path
     }
 
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.written
     }

@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Names in one directory that may be leftovers, by what they would be leftovers of.
+/// Names in one directory that may be leftovers, by the kind of write that leaves them.
 #[derive(Default)]
 struct Suspects {
     /// STEM of pairs.
@@ -115,7 +115,7 @@ fn sweep_pair(
     };
     wait_for_finisher(&paths.main)?;
     if identity.main_id(&paths.main).is_some() {
-        // Died between the two renames: the old sidecar goes back to its place.
+        // The writer died between the two renames: put the old sidecar back in its place.
         paths.recover(&**ops, identity)?;
     }
     let mut leftovers = paths.garbage(identity)?;
@@ -128,7 +128,7 @@ fn sweep_pair(
         removed.push(path);
     }
     if was_there {
-        // Removed when the lock is dropped.
+        // The file is removed when the lock is dropped.
         removed.push(paths.main_temp.clone());
     }
     Ok(())
@@ -155,7 +155,7 @@ fn sweep_directory(
         removed.push(paths.work.clone());
     }
     for left in [&paths.work, &paths.aside] {
-        // Files of any name only belong to us if our lock says so.
+        // Files with arbitrary names belong to us only if our lock says so.
         let kinds = [Contents::Jinx, Contents::Mds, Contents::Pairs];
         let kinds = if had_lock { &kinds[..] } else { &kinds[..2] };
         if left.exists() && kinds.iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok()) {

@@ -50,7 +50,7 @@ impl<'a> UninitSlice<'a> {
     /// Reads the next bytes, at most `most`, from `file` at `offset`; none at its end or when all are there.
     ///
     /// # Errors
-    /// As reading the file.
+    /// The errors of reading the file.
     pub fn read_some(&mut self, file: &File, offset: u64, limit: usize) -> io::Result<usize> {
         let end = self.memory.len().min(self.filled.saturating_add(limit));
         let rest = &mut self.memory[self.filled..end];
@@ -79,7 +79,7 @@ impl<'a> UninitSlice<'a> {
         if self.filled < self.memory.len() {
             return None;
         }
-        // SAFETY: `filled` only grows by what was written, and counts all bytes now.
+        // SAFETY: `filled` only grows by the number of written bytes, and has reached the length.
         Some(unsafe { &mut *(ptr::from_mut(self.memory) as *mut [u8]) })
     }
 

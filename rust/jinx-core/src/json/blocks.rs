@@ -19,7 +19,7 @@ pub struct Block {
 pub trait Vectors {
     fn block(bytes: &[u8; 64]) -> Block;
 
-    /// Each bit becomes the parity of those up to it.
+    /// Replaces each bit by the parity of the bits up to it.
     #[inline(always)]
     fn parities(mut bits: u64) -> u64 {
         for shift in [1, 2, 4, 8, 16, 32] {

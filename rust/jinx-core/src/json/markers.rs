@@ -202,7 +202,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let content = match members {
             [(_, content)] => content,
-            // The file name of a media value, which only Hugging Face's columns have a place for.
+            // The file name of a media value; only Hugging Face's columns have a place for it.
             [(_, content), (name, Value::Str(_) | Value::Null)] if tag == BYTES && name == "path" => content,
             _ => return Err(misfit(tag)),
         };

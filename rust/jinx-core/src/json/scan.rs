@@ -241,7 +241,7 @@ impl<const COUNTED: bool> Scan for Container<'_, COUNTED> {
             let outside = !strings.next::<V>(&block);
             let (opens, closes) = (block.opens & outside, block.closes & outside);
             let closing = closes.count_ones() as usize;
-            // Most blocks are too deep inside to end it, or to hold a comma of its own.
+            // Most blocks are too deeply nested to end the container, or to hold one of its commas.
             if depth > closing + usize::from(COUNTED) {
                 depth += opens.count_ones() as usize;
                 depth -= closing;
@@ -280,7 +280,7 @@ impl<const COUNTED: bool> Scan for Container<'_, COUNTED> {
     }
 }
 
-/// Where the strings are, from block to block.
+/// Tracks where strings are, from block to block.
 #[derive(Debug, Default)]
 struct Strings {
     /// All ones while a string continues after the block.
@@ -300,7 +300,7 @@ impl Strings {
         } else {
             self.escaped = 0;
         }
-        // An odd number of quotes opens.
+        // After an odd number of quotes, a string is open.
         let inside = V::parities(quotes) ^ self.open;
         self.open = if inside >> 63 == 1 { u64::MAX } else { 0 };
         inside

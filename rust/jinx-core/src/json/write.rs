@@ -13,7 +13,7 @@ pub enum Binary {
     /// Markers, so that the value can come back; the row then begins with `"$jinx":1`.
     #[default]
     Tagged,
-    /// Only their size, for people.
+    /// Only the size of binary values, for people.
     Summary,
 }
 
@@ -43,7 +43,7 @@ impl JsonText {
         Self { binary, ..Self::default() }
     }
 
-    /// Whether the row, or the last one, holds markers.
+    /// Whether the current row, or else the last one, holds markers.
     pub fn is_marked(&self) -> bool {
         self.is_marked
     }

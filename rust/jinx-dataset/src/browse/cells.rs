@@ -35,7 +35,7 @@ pub(super) fn int_key(value: i64) -> u64 {
     value.cast_unsigned() ^ SIGN
 }
 
-/// A key for a float; 0.0 and -0.0 have the same one. NaN has none.
+/// A key for a float; 0.0 and -0.0 have the same key. NaN has none.
 pub(super) fn float_key(value: f64) -> Option<u64> {
     let bits = (value + 0.0).to_bits();
     if value.is_nan() {

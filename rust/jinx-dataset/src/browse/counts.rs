@@ -5,7 +5,7 @@ use jinx_core::cores::usable_cores;
 use jinx_core::threads;
 use jinx_core::{Error, Result};
 
-/// Samples that a thread counts before it takes the next ones.
+/// The number of samples that a thread counts before it takes the next ones.
 const BLOCK: usize = 1 << 18;
 
 /// The codes of a column, one byte for each sample, and which codes are chosen.

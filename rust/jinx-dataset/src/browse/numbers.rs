@@ -12,9 +12,9 @@ use jinx_format::ordered_blocks::in_order;
 use jinx_format::read::columns::ColumnKind;
 use std::ops::Range;
 
-/// Samples that a thread takes at a time.
+/// The number of samples that a thread takes at a time.
 const BLOCK: usize = 1 << 16;
-/// Samples of which a thread reads the rows at a time.
+/// The number of samples of which a thread reads the rows at a time.
 const READ_BLOCK: usize = 8192;
 
 /// The numbers of a column. Missing values and NaN have none.
@@ -192,7 +192,7 @@ impl Numbers {
         self.kind.number(key)
     }
 
-    /// How many blocks of samples there are, of which a thread takes one at a time.
+    /// The number of blocks of samples. A thread takes one block at a time.
     pub(super) fn blocks(&self) -> usize {
         match &self.keys {
             Keys::Stored(stored) => stored.blocks(),

@@ -110,7 +110,7 @@ impl SortedPages {
             let (start, end) = (self.start_of(bucket), self.start_of(bucket + 1));
             let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(end - start);
             let own = self.samples[start..end].iter().map(|sample| index(*sample));
-            // They ascend, so that each block is read once.
+            // The positions ascend, so each block is read only once.
             let mut own = own.peekable();
             while let Some(first) = own.peek() {
                 let block = numbers.block_of(*first);

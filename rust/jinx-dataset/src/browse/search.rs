@@ -94,10 +94,10 @@ impl Lines {
     }
 }
 
-/// A word to find, whatever the case of its ASCII letters.
+/// A word to find; the case of ASCII letters does not matter.
 struct Needle {
     word: Vec<u8>,
-    /// Where the byte is that other text has least often.
+    /// The position of the byte that is rarest in other text.
     rarest: usize,
 }
 
@@ -120,11 +120,11 @@ impl Needle {
     }
 }
 
-/// About how often a byte occurs in rows: JSON's own bytes and common letters are worse to look for.
+/// A rank for how often a byte occurs in rows: JSON's own bytes and common letters are worse to look for.
 fn frequency(byte: u8) -> u8 {
     const BY_FREQUENCY: &[u8] = b"zqxjkvbpygfwmucldrhsnioate0123456789 ";
     let place = BY_FREQUENCY.iter().position(|other| *other == byte);
-    // Bytes of other scripts occur where the word does.
+    // Bytes of other scripts are common in texts of these scripts, where the word occurs.
     place.map_or(if byte.is_ascii() { u8::MAX } else { 20 }, |place| u8::try_from(place).unwrap_or(u8::MAX))
 }
 

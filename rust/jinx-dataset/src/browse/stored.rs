@@ -10,7 +10,7 @@ use jinx_format::read::columns::{ColumnKind, ColumnType};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Samples that a thread takes at a time.
+/// The number of samples that a thread takes at a time.
 const BLOCK: usize = 1 << 18;
 /// Parts that stay in memory: a thread of each of a few cores reads one.
 const KEPT_PARTS: usize = 4;

@@ -8,7 +8,7 @@ use jinx_format::ordered_blocks::in_order;
 use jinx_format::read::columns::ColumnKind;
 use std::collections::HashMap;
 
-/// Samples that a thread reads before it takes the next ones.
+/// The number of samples that a thread reads before it takes the next ones.
 const BLOCK: usize = 8192;
 
 /// The strings of a column and, for each sample, the number of its string.

@@ -26,7 +26,7 @@ pub(crate) fn expect(shards: &Shards, positions: &[u64], wanted: &dyn Fn(&str) -
     plans.iter().for_each(|plan| plan.expect_values(wanted, density));
 }
 
-/// Bytes that are read at once.
+/// The number of bytes that are read at once.
 const CHUNK_BYTES: u64 = 8 << 20;
 
 /// Reads all files on other machines once, and returns the number of bytes.

@@ -321,7 +321,7 @@ impl Rows for ShardRows {
     }
 }
 
-/// The types of shards that all are empty: those of all columns that one of them has.
+/// The types of shards that are all empty: the types of all columns that any of them has.
 fn empty_types(shards: &Shards) -> Result<ArrowTypes> {
     let mut all = ArrowTypes::default();
     for i in 0..shards.count() {

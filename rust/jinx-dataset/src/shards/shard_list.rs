@@ -104,7 +104,7 @@ impl Shards {
     /// Shard `i` for a caller that visits all of them in order.
     ///
     /// # Errors
-    /// Those of [`Self::shard`].
+    /// The errors of [`Self::shard`].
     pub fn next_shard(&self, i: usize) -> Result<&Shard> {
         if self.has_far && i.is_multiple_of(OPENED_AT_ONCE) {
             self.expect_open(i..self.count().min(i + OPENED_AT_ONCE));

@@ -192,7 +192,7 @@ fn compare(left: &Cell<'_>, comparison: Comparison, right: &Cell<'_>) -> Result<
     Ok(Truth::of(comparison.holds(order)))
 }
 
-/// Whether a computation fails because of this value rather than the other one.
+/// Whether a computation fails because of this value, and not because of the other.
 fn is_at_fault(value: &Cell<'_>, other: &Cell<'_>) -> bool {
     let size = |cell: &Cell<'_>| match cell {
         Cell::Text(_) | Cell::Other(_) => (3, 0),

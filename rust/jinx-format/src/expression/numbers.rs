@@ -78,7 +78,7 @@ fn int_to_float(int: i128, float: f64) -> Option<Ordering> {
     Some(int.cmp(&whole).then_with(|| 0.0.partial_cmp(&fraction).unwrap_or(Ordering::Equal)))
 }
 
-/// The order of an integer beyond `i128` and one within.
+/// The order of an integer beyond `i128` and an integer within.
 fn sign(digits: &str) -> Ordering {
     if digits.starts_with('-') { Ordering::Less } else { Ordering::Greater }
 }

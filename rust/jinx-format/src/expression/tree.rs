@@ -121,7 +121,7 @@ pub enum Cell<'a> {
     /// An integer that does not fit into `Int`, as digits with an optional minus.
     Huge(Cow<'a, str>),
     Float(f64),
-    /// A float of fewer bits, which NumPy compares with numbers of its own type.
+    /// A float with fewer than 64 bits. NumPy converts a number to this type before it compares them.
     Narrow(f64, NarrowFloat),
     Text(Cow<'a, str>),
     /// Neither a number nor a string; described in words.

@@ -58,7 +58,7 @@ impl BitAnd for Truth {
     #[inline]
     fn bitand(self, other: Self) -> Self {
         let (a, b) = (self.0, other.0);
-        // The bit of unknown is set in each if unknown or true is possible.
+        // The bit of unknown is set in `a_more` and `b_more` if unknown or true is possible.
         let (a_more, b_more) = (a | a >> 1, b | b >> 1);
         let unknown = (a & b_more | b & a_more) & Self::UNKNOWN.0;
         Self(a & b & Self::TRUE.0 | unknown | (a | b) & Self::FALSE.0)

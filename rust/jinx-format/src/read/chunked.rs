@@ -189,7 +189,7 @@ impl ChunkedColumn<'_> {
 impl Deref for ChunkedColumn<'_> {
     type Target = IndexedColumn;
 
-    /// Its cells are right where [`ChunkedColumn::require`] has checked them.
+    /// The column, whose cells are right where [`ChunkedColumn::require`] has checked them.
     fn deref(&self) -> &IndexedColumn {
         &self.open.column
     }

@@ -47,7 +47,7 @@ pub enum ColumnType {
     Utf8,
 }
 
-/// What a time counts.
+/// The unit of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     Second,
@@ -149,7 +149,7 @@ impl ColumnType {
         }
     }
 
-    /// Bytes of one cell; `None` for strings.
+    /// The size of one cell in bytes; `None` for strings.
     pub fn width(self) -> Option<u64> {
         match self {
             Self::Bool | Self::Int8 | Self::Uint8 => Some(1),

@@ -187,7 +187,7 @@ impl Shard {
                 npy::check_blob(payload, &bytes)?;
                 let mut blob = Blob::shared(Bytes::from(bytes));
                 let path = stored.path.as_deref();
-                // As it was written: without the dict of a media value in the row.
+                // The value as it was written: without the dict of a media value in the row.
                 let is_bare = matches!(stored.place, Location::Inline(_)) && sink.takes_bare_media();
                 if path.is_some() || (!is_bare && node.is_some_and(|node| node.media)) {
                     blob = blob.with_path(path);

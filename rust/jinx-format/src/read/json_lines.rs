@@ -120,7 +120,7 @@ pub(crate) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
 #[derive(Debug, Clone, Copy)]
 struct Line {
     start: u64,
-    /// Whether it is not blank, so that its start has been noted.
+    /// Whether the line is not blank; its start has then been noted.
     is_known: bool,
 }
 

@@ -156,7 +156,7 @@ fn nothing_in(directory: &Path) -> Result<Error> {
         let is_dataset = |path: &Path| {
             path.join(manifest::NAME).exists() || main_files_in(path).is_ok_and(|names| !names.is_empty())
         };
-        // Hidden ones are the work of writers.
+        // Hidden files belong to writers at work.
         let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if !is_hidden && path.is_dir() && is_dataset(&path) {
             splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));

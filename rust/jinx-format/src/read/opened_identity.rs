@@ -7,7 +7,7 @@ use jinx_core::error::Result;
 use jinx_core::io::Source;
 use twox_hash::XxHash3_128;
 
-/// Bytes at either end of a file that its identity covers.
+/// The number of bytes at either end of a file that its identity covers.
 const END_BYTES: u64 = 1 << 20;
 
 impl Shard {

@@ -11,9 +11,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Verify {
     None,
-    /// Each line when it is read.
+    /// Check each line when it is read.
     Rows,
-    /// Each line, and each value when it is read. A line that matches its checksum came from an intact index.
+    /// Check each line and each value when it is read. A line that matches its checksum came from an intact index.
     #[default]
     Full,
     /// Like `Full`, plus the whole index and all line checksums when the file is opened: for `verify` and
@@ -39,7 +39,7 @@ pub struct OpenOptions {
     pub value_head: Option<u64>,
     /// Open saved views too, as the rows of their own columns; the caller opens their bases.
     pub views: bool,
-    /// Opens the files that URLs name; without one, they are refused.
+    /// Opens the files that URLs name; without it, URLs are refused.
     pub store: Option<Arc<dyn Store>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which bytes rows need, so that they are fetched together instead of one after the other.
+//! Finds the bytes that rows need, to fetch them together instead of one after the other.
 //!
 //! There are two rounds, because the lines say where the values are. A plan never fails: what cannot be planned is an
 //! error when it is read.

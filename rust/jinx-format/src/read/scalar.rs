@@ -70,7 +70,7 @@ fn fits(dtype: Dtype, number: Number) -> bool {
     (low..=high).contains(&value)
 }
 
-/// The value of a float32, as a double.
+/// Rounds to the nearest float32, and returns it as a double.
 #[allow(clippy::cast_possible_truncation)]
 fn nearest_float32(value: f64) -> f64 {
     // Rounding is intended.

@@ -257,7 +257,7 @@ impl Shard {
         self.array_bytes(place, expected, what).map(drop).map_err(named)
     }
 
-    /// Lines in the file: the samples, or the rows of a view's own columns.
+    /// The number of lines in the file: the samples, or the rows of a view's own columns.
     pub fn len(&self) -> u64 {
         self.footer.rows()
     }

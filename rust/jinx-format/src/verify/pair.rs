@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-/// Rows per thread in one wave.
+/// The number of rows per thread in one wave.
 const WAVE_ROWS: u64 = 512;
 const BLOCK_BYTES: u64 = 4 << 20;
 
@@ -34,7 +34,7 @@ struct Pass<'s> {
     columns: Vec<OpenColumn>,
     layout: SidecarLayout,
     fields: FieldTally,
-    /// Rows with a problem.
+    /// The number of rows with a problem.
     bad_rows: u64,
 }
 

@@ -17,10 +17,10 @@ pub(crate) struct ArrayHasher {
 
 #[derive(Clone)]
 struct ChunkHasher {
-    /// Bytes of a chunk.
+    /// The size of a chunk in bytes.
     size: u64,
     current: XxHash3_64,
-    /// Bytes that the current chunk lacks.
+    /// The number of bytes that the current chunk lacks.
     missing: u64,
     /// The checksums of complete chunks.
     sums: Vec<u8>,

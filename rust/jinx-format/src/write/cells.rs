@@ -5,7 +5,7 @@ use jinx_core::checked_math::u64_at;
 use jinx_core::error::Result;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a cell without its tag; `TAGGED` includes the tag.
+/// The size in bytes of a cell without its tag; `TAGGED` includes the tag.
 const PLAIN: usize = 8;
 const TAGGED: usize = 9;
 
@@ -14,7 +14,7 @@ const TAGGED: usize = 9;
 pub(super) struct Cells {
     directory: PathBuf,
     spool: Spool,
-    /// The tag of all cells, while they have the same one.
+    /// The tag of all cells, while they have the same tag.
     tag: Option<u8>,
     is_tagged: bool,
 }

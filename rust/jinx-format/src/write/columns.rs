@@ -104,7 +104,7 @@ struct PathColumns {
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// Not looked for yet.
+    /// The column was not looked for yet.
     Unknown,
     /// There is no such column.
     None,
@@ -379,7 +379,7 @@ impl IndexedColumn {
     }
 }
 
-/// The narrowest integer type for all values; of two equally wide ones the signed one.
+/// The narrowest integer type for all values; if two are equally wide, the signed type.
 pub(super) fn narrowest(min: i128, max: i128) -> Option<&'static str> {
     let types = [("int8", "uint8"), ("int16", "uint16"), ("int32", "uint32"), ("int64", "uint64")];
     types.into_iter().zip([8u32, 16, 32, 64]).find_map(|((signed, unsigned), bits)| {
@@ -392,7 +392,7 @@ pub(super) fn narrowest(min: i128, max: i128) -> Option<&'static str> {
     })
 }
 
-/// Bytes of one cell of a fixed-width column.
+/// The size of one cell of a fixed-width column in bytes.
 pub fn width(dtype: &str) -> usize {
     match dtype {
         "bool" | "int8" | "uint8" => 1,

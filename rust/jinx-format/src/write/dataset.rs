@@ -31,7 +31,7 @@ mod with_form;
 pub struct Summary {
     pub samples: u64,
     pub shards: u64,
-    /// Bytes of all files.
+    /// The size of all files in bytes.
     pub bytes: u64,
     pub sidecar_bytes: u64,
 }
@@ -54,7 +54,7 @@ pub struct DatasetWriter {
     target: Target,
     encoders: Vec<RowEncoder>,
     rows: u64,
-    /// Rows that an interrupted run finished.
+    /// The number of rows that an interrupted run finished.
     resumed: u64,
     /// How many of them are still to come.
     skip: u64,
@@ -149,7 +149,7 @@ impl DatasetWriter {
         Self::new(options, target)
     }
 
-    /// Rows that an interrupted run finished: those it wrote and those it left out.
+    /// The number of rows that an interrupted run finished: those it wrote and those it left out.
     pub fn resumed(&self) -> u64 {
         self.resumed
     }
@@ -244,12 +244,12 @@ impl DatasetWriter {
         &self.options
     }
 
-    /// Rows written so far.
+    /// The number of rows written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Bytes written so far, finished shards and the current one.
+    /// The number of bytes written so far, in finished shards and the current one.
     pub fn bytes(&self) -> u64 {
         let current = match &self.target {
             Target::Pair(pair) => pair.bytes(),
@@ -333,7 +333,7 @@ impl DatasetWriter {
         flushed
     }
 
-    /// Writes rows whose lines are copied where the output has the same ones.
+    /// Writes rows; lines that are the same in the output are copied.
     ///
     /// # Errors
     /// The errors of [`Self::write_rows`]; of rows that are refused, none of the same block is written.
@@ -361,7 +361,7 @@ impl DatasetWriter {
             return Err(Error::invalid("blocks of rows are written to one pair"));
         };
         pair.admit_block(block)?;
-        // It stays broken after an I/O error or a panic.
+        // The writer stays broken after an I/O error or a panic.
         self.is_broken = true;
         pair.write_block(block)?;
         self.rows += to_u64(block.ends.len());
@@ -374,7 +374,7 @@ impl DatasetWriter {
         match part.refused {
             None => Ok(()),
             Some(error) => {
-                // A panic.
+                // A thread has panicked.
                 self.is_broken = error.cause() == Cause::Internal;
                 Err(error)
             }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 
-/// Bytes of a file between two syncs.
+/// The number of bytes of a file between two syncs.
 const STEP: u64 = 64 << 20;
 
 /// The syncs of one growing file.

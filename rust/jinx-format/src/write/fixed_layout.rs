@@ -49,7 +49,7 @@ pub(super) struct Layout {
 impl Layout {
     /// `None` if the sizes overflow.
     pub(super) fn of(form: &RowForm<'_>) -> Option<Self> {
-        // The index has an entry more than rows.
+        // The index has one more entry than there are rows.
         let mut sizes =
             vec![(form.rows.checked_add(1)?.checked_mul(8)?, 64), (form.rows.checked_mul(8)?, 64)];
         for column in &form.columns {
@@ -106,9 +106,9 @@ struct Turns {
 
 /// The state of an array.
 enum Array {
-    /// The hashes of one in the sidecar.
+    /// The hashes of an array in the sidecar.
     InSidecar(Box<ArrayHasher>),
-    /// The bytes of one in the footer.
+    /// The bytes of an array in the footer.
     InFooter(Vec<u8>),
 }
 

@@ -22,7 +22,7 @@ pub(super) fn check_footer(text: &str) -> Result<()> {
     )
 }
 
-/// Bytes of the footer that are left for names of columns.
+/// The number of bytes of the footer that are left for names of columns.
 ///
 /// # Errors
 /// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.

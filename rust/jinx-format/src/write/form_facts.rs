@@ -14,7 +14,7 @@ use jinx_core::threads;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows to count at once.
+/// The number of rows to count at once.
 const COUNTED_ROWS: u64 = 16 << 10;
 
 /// The counts for some rows, one entry for each shard of the source.
@@ -32,7 +32,7 @@ struct ShardFacts {
 #[derive(Debug, Clone, Copy, Default)]
 struct CellFacts {
     values: u64,
-    /// The range of integers, which includes zero: a missing one is stored as zero, and every type has it.
+    /// The range of integers. It includes zero: a missing integer is stored as zero, which every type has.
     least: i128,
     greatest: i128,
 }

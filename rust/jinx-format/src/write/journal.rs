@@ -26,7 +26,7 @@ struct Notes {
 /// A row that would have made the dataset unreadable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RefusedRow {
-    /// How many rows were given before it, refused ones included.
+    /// The number of rows that were given before it, including refused rows.
     pub(crate) given: u64,
     /// How many were written before it.
     pub(crate) written: u64,

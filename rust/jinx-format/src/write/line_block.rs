@@ -47,7 +47,7 @@ pub(super) fn kind_fact(path: &Arc<Path>, kind: &'static str) -> Fact {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Division<'r> {
     pub(super) rows: &'r [u64],
-    /// Rows per block.
+    /// The number of rows per block.
     pub(super) block: usize,
     pub(super) threads: usize,
 }

@@ -10,7 +10,7 @@ use jinx_core::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that are passed to the sidecar at once.
+/// The number of bytes that are passed to the sidecar at once.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// An own column that is about to be written.
@@ -26,7 +26,7 @@ pub struct NewColumn {
     pub data: Bytes,
     /// For strings: the start of each one and the end of the last, as little-endian u64.
     pub offsets: Option<Bytes>,
-    /// For strings: which one each cell has, as the integers that [`code_type`] gives. `None`: one string a cell.
+    /// For strings: which string each cell has, as the integers that [`code_type`] gives; `None` for one string per cell.
     pub codes: Option<Bytes>,
     /// One bit a cell, lowest first, 1 = present; `None` if every cell has a value.
     pub validity: Option<Bytes>,
@@ -60,7 +60,7 @@ impl NewColumn {
         self.offsets.as_ref().map_or(0, |offsets| (to_u64(offsets.len()) / 8).saturating_sub(1))
     }
 
-    /// Bytes of a cell of its own: of strings with codes, those of the code; `None` for other strings.
+    /// The size of a cell of its own in bytes: for strings with codes, the size of the code; `None` for other strings.
     fn bytes_in_order(&self) -> Option<u64> {
         match self.codes {
             Some(_) => code_type(self.strings()).width(),
@@ -68,7 +68,7 @@ impl NewColumn {
         }
     }
 
-    /// All cells, whatever the order.
+    /// The number of all cells, which does not depend on the order.
     fn num_cells(&self) -> u64 {
         match self.bytes_in_order() {
             Some(cell) => to_u64(self.codes.as_ref().unwrap_or(&self.data).len()) / cell.max(1),
@@ -80,7 +80,7 @@ impl NewColumn {
         self.order.as_ref().map_or_else(|| self.num_cells(), |order| to_u64(order.len()))
     }
 
-    /// Bytes of a cell; of strings, those of its offset or code.
+    /// The size of a cell in bytes; for strings, the size of the offset or code.
     pub(crate) fn cell_bytes(&self) -> u64 {
         self.bytes_in_order().unwrap_or(8)
     }

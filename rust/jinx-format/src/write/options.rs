@@ -28,7 +28,7 @@ pub struct EncodeOptions {
     /// Keep what comes from another sidecar as it is stored there, whether it was compressed or not; otherwise every
     /// value is encoded again.
     pub keep_stored: bool,
-    /// Paths to keep as columns besides the default ones.
+    /// Paths to keep as columns, in addition to the default ones.
     pub columns: HashSet<Path>,
     /// The longest line; at most what readers accept.
     pub max_row_bytes: u64,
@@ -73,7 +73,7 @@ impl Default for EncodeOptions {
 pub enum ColumnChoice {
     /// Every top-level number and bool, lengths of top-level lists and strings.
     Default,
-    /// The default ones and these.
+    /// The default columns and these.
     Also(Vec<Path>),
     /// Exactly these.
     Only(Vec<Path>),
@@ -94,7 +94,7 @@ pub struct WriteOptions {
     pub media: Vec<MediaField>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
-    /// The samples of other datasets that the dataset shows; its rows are then own columns.
+    /// The samples of other datasets that this view shows; its rows then hold only its own columns.
     pub view: Option<Arc<NewView>>,
     /// Directories: keep the finished shards of a run that fails, so that it can be resumed.
     pub resume: Option<Resume>,

@@ -51,7 +51,7 @@ pub struct PairBuilder {
     stats: FieldStats,
     columns: ColumnBuilder,
     rows: u64,
-    /// Bytes of values since lines were last passed to the system.
+    /// The number of bytes of values since lines were last passed to the system.
     values_since_lines: u64,
     main_sync: EarlySync,
     /// The arrays, if they are written already.
@@ -118,7 +118,7 @@ impl PairBuilder {
         self.options = Arc::new(WriteOptions { view: Some(Arc::new(view)), ..(*self.options).clone() });
     }
 
-    /// Bytes of both files so far.
+    /// The size of both files so far, in bytes.
     pub fn bytes(&self) -> u64 {
         self.main_len + self.side.len
     }
@@ -213,7 +213,7 @@ impl PairBuilder {
         Ok(())
     }
 
-    /// Appends rows whose lines are copied where the pair has the same ones; `encoder` encodes the others.
+    /// Appends rows. Lines that are the same in the pair are copied; `encoder` encodes the other rows.
     ///
     /// # Errors
     /// The errors of reading, of [`Self::admit`] and of [`Self::write`].
@@ -289,7 +289,7 @@ impl PairBuilder {
     /// Writes the index, the checksums of lines, and the columns.
     fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
-        // Arrays that follow the values do not count, and nor does the padding between them.
+        // Arrays that follow the values do not count, nor does the padding between them.
         let values = self.side.body.clone();
         // A view without own columns has no rows, and an empty index.
         let is_rowless = view.is_some() && self.rows == 0;

@@ -1,4 +1,4 @@
-//! One shared path for each place in rows: an encoder meets the same ones in every row.
+//! One shared path for each place in rows: an encoder meets the same paths in every row.
 
 use crate::fields::Path;
 use std::collections::HashMap;

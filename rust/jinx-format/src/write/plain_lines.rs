@@ -159,7 +159,7 @@ impl<'s> PlainLines<'s> {
         self.len() == 0
     }
 
-    /// Bytes of all lines.
+    /// The size of all lines in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.shard.footer_offset()).sum()
     }

@@ -22,19 +22,19 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rows whose lines are measured at once.
+/// The number of rows whose lines are measured at once.
 const MEASURED_ROWS: u64 = 64 << 10;
 
 /// When a shard ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShardLimits {
-    /// Bytes of its lines; `None` for one shard with all rows.
+    /// The size of its lines in bytes; `None` for one shard with all rows.
     pub(super) bytes: Option<u64>,
     /// The most shards; the last one is as long as it must be.
     pub(super) shards: usize,
 }
 
-/// Divides rows as a writer does that gets one after another.
+/// Divides rows as a writer does that gets the rows one after another.
 struct Divider {
     limits: ShardLimits,
     shards: Vec<Range<u64>>,

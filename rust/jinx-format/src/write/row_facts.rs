@@ -15,7 +15,7 @@ impl RowEncoder {
         self.paths.get(self.frames.iter().map(name))
     }
 
-    /// Records a value for `fields` and `columns`, where those want to know of it.
+    /// Records a value for `fields` and `columns`, if they need it.
     pub(super) fn note(&mut self, kind: &'static str, measure: Measure) {
         let quoted = self.frames.last().is_some_and(|frame| {
             frame.is_dict && key::needs_quotes(&self.names[frame.name_start..frame.name_end])

@@ -103,7 +103,7 @@ pub struct FormBlocks<'m> {
     pub count: u64,
     /// Makes the block with a number.
     pub make: &'m (dyn Fn(u64) -> Result<LineArrays> + Sync),
-    /// The most threads that may make blocks; `None` for those of the writer.
+    /// The maximum number of threads that may make blocks; `None` for those of the writer.
     pub threads: Option<usize>,
 }
 

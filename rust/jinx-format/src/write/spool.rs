@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes kept in memory; a writer has a handful of spools.
+/// The number of bytes kept in memory; a writer has a handful of spools.
 const MEMORY_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]

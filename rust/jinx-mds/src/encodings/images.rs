@@ -16,7 +16,7 @@ pub struct Pixels {
     pub start: usize,
 }
 
-/// The longest name of a Pillow mode has eight letters.
+/// Ample: the longest name of a Pillow mode has eight letters.
 const MAX_MODE_BYTES: u32 = 16;
 
 impl Pixels {

@@ -84,7 +84,7 @@ impl Dtype {
         }
     }
 
-    /// Bytes of one value.
+    /// The size of one value in bytes.
     pub fn size(self) -> u64 {
         u64::from(self.code() / 8)
     }
@@ -163,7 +163,7 @@ impl Encoding {
         Ok(encoding)
     }
 
-    /// Bytes of every value, where the encoding fixes them.
+    /// The number of bytes of every value, where the encoding fixes them.
     pub fn fixed_size(&self) -> Option<u64> {
         match self {
             Self::Int => Some(8),

@@ -39,10 +39,10 @@ pub enum Unpack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hashes {
     None,
-    /// Those of shards that are compressed as files: to be decoded, they are read whole anyway.
+    /// The hashes of shards that are compressed as files: these are read whole anyway, to decode them.
     #[default]
     Packed,
-    /// Those of every shard, which is read whole when it is opened.
+    /// The hashes of all shards, each of which is read whole when it is opened.
     All,
 }
 
@@ -280,7 +280,7 @@ impl Directory {
             return Ok(open);
         }
         let opened = self.open_shard(shard, slot);
-        // One of another length is not damaged.
+        // A shard of another length is not damaged if the index has changed.
         self.require_same_index(shard)?;
         let opened = Arc::new(opened.map_err(|error| {
             let index = self.paths[slot.directory].join(INDEX_NAME);
@@ -320,7 +320,7 @@ impl Directory {
         }
         let verify = options.hashes != Hashes::None;
         let unpacked = |target: &Path| -> Result<Source> {
-            // Before the decoded file gets its name, under which it is found again.
+            // Done before the decoded file gets the name under which it is found again.
             let is_same = || self.require_same_index(shard);
             let is_new = unpack::to_file(&RealOps, info, directory, target, verify, &is_same)?;
             let source = Source::open(target, options.access)?;

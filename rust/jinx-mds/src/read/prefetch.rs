@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Decoded bytes of a piece, unless one sample takes more.
 const PIECE_BYTES: u64 = 2 << 20;
-/// Pieces that wait for the reader, besides the one being decoded and the one being read.
+/// Pieces that wait for the reader, in addition to those being decoded and read.
 const WAITING: usize = 1;
 
 /// Some samples of a shard, decoded.
@@ -37,7 +37,7 @@ pub struct ShardPrefetcher {
 }
 
 impl ShardPrefetcher {
-    /// From the shard that holds sample `start` on.
+    /// Starts with the shard that holds sample `start`.
     pub fn new(directory: Arc<Directory>, start: u64) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
         // If no thread can be started, samples are read at random instead.
@@ -81,7 +81,7 @@ fn decode(directory: &Directory, shard: usize, skip: u64, sender: &SyncSender<Pi
     info.check()?;
     let (verify, limits) = (directory.options.hashes != Hashes::None, directory.options.limits);
     let source = unpack::open_zip(info, directory.place_of(shard), verify)?;
-    // Once it is open: from now on nothing can take its place.
+    // Done once the file is open: from now on, nothing can take its place.
     directory.require_same_index(shard)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());

@@ -118,12 +118,12 @@ impl Shard {
         range_within(0, self.head_len(), self.len(), "the offsets").map(drop)
     }
 
-    /// Bytes of the number of samples and the offsets.
+    /// The number of bytes that the number of samples and the offsets take.
     fn head_len(&self) -> u64 {
         4 + 4 * (self.samples + 1)
     }
 
-    /// Bytes of the shard, not compressed as a file.
+    /// The size of the shard in bytes, not compressed as a file.
     pub fn len(&self) -> u64 {
         match &self.data {
             ShardData::File(source) => source.len(),
@@ -202,7 +202,7 @@ impl Shard {
         Ok(start..end)
     }
 
-    /// Bytes of sample `i` after decompression, if the stored form states it.
+    /// The number of bytes of sample `i` after decompression, if the stored form states it.
     ///
     /// # Errors
     /// The errors of [`Shard::extent`].
@@ -288,7 +288,7 @@ impl Row {
         &self.spans
     }
 
-    /// Number in the shard.
+    /// The index of the sample in its shard.
     pub fn index(&self) -> u64 {
         self.spans.index
     }
@@ -301,7 +301,7 @@ impl Row {
         &self.shard.columns
     }
 
-    /// Bytes of a column's value.
+    /// The size of a column's value in bytes.
     pub fn len_of(&self, column: usize) -> u64 {
         self.spans.spans.get(column).map_or(0, |(start, end)| u64::from(end - start))
     }

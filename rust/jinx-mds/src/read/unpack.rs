@@ -14,10 +14,10 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that are decoded between two writes to the cache.
+/// The number of bytes that are decoded between two writes to the cache.
 const STEP_BYTES: usize = 1 << 20;
 
-/// Tells the temporary files of one process apart.
+/// Distinguishes the temporary files of one process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Reads a shared file from its beginning.

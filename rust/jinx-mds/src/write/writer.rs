@@ -28,7 +28,7 @@ pub struct Settings {
     pub compression: Option<String>,
     /// Algorithms, sorted.
     pub hashes: Vec<String>,
-    /// Bytes after which a shard ends; `None` puts all samples into one.
+    /// The number of bytes after which a shard ends; `None` puts all samples into one.
     pub size_limit: Option<u64>,
     pub overwrite: bool,
     /// Threads that compress and write; 0 = one for each core.
@@ -51,7 +51,7 @@ pub struct SampleEncoder {
 
 /// Writes samples in order.
 pub struct Writer {
-    // Before the directory, which must be dropped after it.
+    // Declared before the directory, which must be dropped later.
     running: Running,
     directory: DirectoryWriter,
     columns: Arc<Vec<WrittenColumn>>,
@@ -203,12 +203,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Samples so far.
+    /// The number of samples written so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes of samples so far.
+    /// The total size of the samples written so far, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -318,7 +318,7 @@ impl Writer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     pub samples: u64,
-    /// Bytes of the shard files.
+    /// The size of the shard files in bytes.
     pub bytes: u64,
     pub shards: u64,
 }

@@ -1,4 +1,4 @@
-//! Samples for Python of any rows.
+//! Turns rows of any kind into Python samples.
 
 use crate::jinx_shards::sample::JinxSample;
 use crate::mds::sample::MdsSample;

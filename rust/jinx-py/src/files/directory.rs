@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is written until Python publishes it or gives it up, by whichever comes first.
+/// A written value until Python publishes it or gives it up, whichever comes first.
 struct Pending<T>(Mutex<Option<T>>);
 
 impl<T> Pending<T> {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// What this process has read from stores: numbers by their names.
+/// Statistics of what this process has read from stores, by name.
 #[pyfunction]
 pub fn io_statistics(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let now = jinx_remote::statistics();

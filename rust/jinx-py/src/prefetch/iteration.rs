@@ -16,9 +16,9 @@ const WINDOW: usize = 16;
 /// Prefetch about this many bytes of media, and always at least one sample.
 const WINDOW_BYTES: usize = 8 << 20;
 
-/// Samples whose order says whether it is a dense one.
+/// The number of samples by which an order is judged as dense or not.
 const DENSITY_SAMPLES: usize = 4096;
-/// It is found out again after this many samples.
+/// The density is found out again after this many samples.
 const SAME_DENSITY: usize = 1024;
 /// For fewer samples, larger pieces are not worthwhile.
 const FEW_SAMPLES: usize = 128;

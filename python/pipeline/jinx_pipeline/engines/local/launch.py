@@ -112,7 +112,7 @@ class EarlyWorker:
                 _close(launched)
 
     def take(self) -> Launched | None:
-        """The worker, once; None: it was not started, or has ended."""
+        """The worker, once; None if it was not started, or has ended."""
         launched, self._launched = self._launched, None
         if launched is not None and launched.process.poll() is not None:
             _close(launched)

@@ -64,7 +64,7 @@ def run_probe(recipe: Recipe, source: Source, rows: int) -> Findings:
 
 
 def _memory(options: Options) -> int:
-    """Bytes that the worker may use; on a machine of a cluster, only memory that is free now."""
+    """The number of bytes that the worker may use; on a machine of a cluster, only memory that is free now."""
     share = memory_share(options, 1)
     return min(share, int(USABLE_SHARE * free_memory())) if options.engine == "ray" else share
 

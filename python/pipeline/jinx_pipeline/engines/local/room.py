@@ -40,7 +40,7 @@ class Room:
         self._memory = memory
 
     def take(self, needs: Resources) -> Share | None:
-        """Assign the needs of a worker; None: there is no room now."""
+        """Assign the needs of a worker; None if there is no room now."""
         if needs.memory > self._memory:
             return None
         count, fraction = max(math.ceil(needs.gpus), 0), min(needs.gpus, 1.0)
@@ -76,7 +76,7 @@ class Machine:
     memory: int
 
     def lacks(self, needs: Resources) -> str | None:
-        """A message about the resources of this machine, if they are less than these needs; None: they are enough."""
+        """A message about the resources of this machine, if they are less than these needs; None if they are enough."""
         if needs.cpus > self.cores or needs.gpus > len(self.gpus) or needs.memory > self.memory:
             return f"this machine has {Resources(self.cores, len(self.gpus), self.memory)} for workers"
         return None
@@ -101,7 +101,7 @@ class Workforce:
     limit: int | None = None
 
     def counts(self) -> dict[str, int]:
-        """Workers by pool; at least one of each, which may have to wait until workers of other pools end."""
+        """The number of workers by pool, at least 1. Some may have to wait until workers of other pools end."""
         counts = {pool: self._by_cores(needs) for pool, needs in self.pools.items() if not needs.gpus}
         counts |= self._by_gpus()
         least = self._least_bytes()
@@ -129,7 +129,7 @@ class Workforce:
         return {pool: least[pool] + remaining // number for pool in counts}
 
     def _least_bytes(self) -> dict[str, int]:
-        """Bytes that a worker of each pool needs."""
+        """The number of bytes that a worker of each pool needs."""
         if self.limit is not None:
             return {pool: needs.memory for pool, needs in self.pools.items()}
         floor = _LEAST_BYTES if any(needs.memory for needs in self.pools.values()) else 0

@@ -27,7 +27,7 @@ _WATCH_SECONDS = 0.1
 _REAP_SECONDS, _END_SECONDS = 0.2, 5.0
 # How much of the log of workers is kept when it is shortened, at twice this size.
 _LOG_BYTES = 10_000_000
-# What is kept begins with a whole line, unless the line that is cut is longer.
+# The kept part begins with a whole line, unless the line at the cut is longer than this.
 _CUT_LINE_BYTES = 100_000
 
 
@@ -145,7 +145,7 @@ class LocalWorkers:
         is_lent: Whether the processes return to the reserve at the end instead of being ended.
         memory_limits: Bytes of private memory that a worker of each pool may use before it is killed; a pool that is
             missing has no limit.
-        row_seconds: A worker that takes longer for each row of its activity is killed; None: no limit.
+        row_seconds: A worker that takes longer for each row of its activity is killed; None for no limit.
         threads: Threads that one worker's kernels use.
         files: Python files with operators for the workers to load.
         spare_pandas: Whether no operator can need pandas; see `pandas_import`.
@@ -229,7 +229,7 @@ class LocalWorkers:
     def _started(self, name: str, pool: str, share: Share) -> _Process:
         """Start a process that sees only its own GPUs."""
         kind = self._kind(pool)
-        # The one that has begun to start is for one thread and no GPU.
+        # The worker that was started early is for one thread and no GPU.
         early = early_worker.take() if kind.threads == 1 and not share.gpus else None
         with self.log.open("ab") as log:
             launched = early or launch(worker_environment(kind.threads, share.gpus), log)
@@ -252,7 +252,7 @@ class LocalWorkers:
         self._send(process, ("task", request.work, request.source, request.task, request.attempt, request.path))
 
     def takes_ahead(self, worker: str) -> bool:
-        """True: every process reads its next task after the current one."""
+        """Always true: every process reads its next task after the current one."""
         del worker
         return True
 
@@ -299,7 +299,7 @@ class LocalWorkers:
                     poll.register(process.pipe.requests, select.POLLOUT)
             ready = poll.poll(max(until - time.monotonic(), 0.0) * 1000)
             for file, _ in ready:
-                with suppress(OSError):  # it has died; reading from it tells
+                with suppress(OSError):  # it has died; reading from it will show that
                     by_file[file].pipe.flush()
             readable = [by_file[file] for file, _ in ready if file == by_file[file].pipe.answers]
             if readable or time.monotonic() >= until:
@@ -374,7 +374,7 @@ class LocalWorkers:
             process.process.kill()
 
     def _enforce_row_seconds(self, process: _Process, now: float) -> None:
-        """Kill a worker that hangs, which only shows in its lack of progress."""
+        """Kill a worker that hangs; its lack of progress is the only sign."""
         step = process.activity.step()
         if step != process.step:
             process.step, process.step_since = step, now
@@ -413,5 +413,5 @@ def visible_gpus() -> list[str]:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

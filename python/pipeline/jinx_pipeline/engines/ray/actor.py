@@ -27,7 +27,7 @@ class RunSettings(NamedTuple):
         files: Python files with operators.
         spare_pandas: See `pandas_import.spare`.
         memory_limit: Bytes of memory that the worker may use, in addition to the memory that Ray needs in its process;
-            None: no limit.
+            None for no limit.
         row_seconds: The worker kills itself when it takes longer than this for each row of its activity; None: no
             limit.
     """

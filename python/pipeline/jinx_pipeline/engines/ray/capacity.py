@@ -52,7 +52,7 @@ class Capacity(Mapping[str, int]):
         self._counts = {pool: max(count, self._counts[pool]) for pool, count in self._count().items()}
 
     def _count(self) -> dict[str, int]:
-        """Workers by pool: first those with a GPU, which only some nodes can hold; the other pools share the rest."""
+        """The number of workers by pool. Pools with a GPU come first, as few nodes have one; others share the rest."""
         with_gpu = [pool for pool, needs in self._needs.items() if needs.get("GPU")]
         without_gpu = [pool for pool in self._needs if pool not in with_gpu]
         counts: Counter[str] = Counter()

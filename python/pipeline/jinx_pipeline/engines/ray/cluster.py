@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster, and checks whether it can run a recipe."""
+"""Connects to a Ray cluster, and checks whether it can run a recipe."""
 
 import os
 import socket
@@ -111,7 +111,7 @@ class RayCluster:
         return [node for node in self.nodes() if how_many(node["Resources"], needs)]
 
     def lacks(self, needs: Needs) -> str | None:
-        """Why no node can hold a worker with these needs; None: one can."""
+        """Why no node can hold a worker with these needs; None if one can."""
         if self.able(needs):
             return None
         required = {name: amount for name, amount in needs.items() if amount > 0}
@@ -131,7 +131,7 @@ class RayCluster:
             raise RuntimeError(problem)
 
     def _own_node(self) -> str | None:
-        """The node of this process, which is checked without a task; None: this process is outside the cluster."""
+        """The node of this process, which is checked without a task; None if it is outside the cluster."""
         if self.ray.util.client.ray.is_connected():
             return None  # this process is a client outside the cluster
         return self.ray.get_runtime_context().get_node_id()
@@ -230,7 +230,7 @@ def _refuse_other_cluster(ray: Any, address: str) -> None:
 
 
 def _ip(ray: Any, host: str) -> str:
-    """The IP address of a host, by which two of its names can be compared."""
+    """The IP address of a host, to compare two names of the host."""
     with suppress(OSError):
         address = socket.gethostbyname(host)
         return ray.util.get_node_ip_address() if address.startswith("127.") else address

@@ -13,7 +13,7 @@ Check = Callable[[], str | None]
 
 
 def node_check(folder: Path, paths: list[str]) -> Check:
-    """A function that returns the problem of the node on which it runs; None: there is none.
+    """A function that returns the problem of the node on which it runs; None if there is none.
 
     Args:
         folder: The directory of the run; a token is written there.

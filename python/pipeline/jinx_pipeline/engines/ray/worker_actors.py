@@ -46,11 +46,11 @@ class _Actor:
         name: The name of the worker for the driver.
         pool: Its pool.
         handle: The handle of the Ray actor.
-        calls: Ray's references to the pending answers, in order, with their requests; empty: it is idle.
+        calls: Ray's references to the pending answers, in order, with their requests; empty if it is idle.
         avoided: Nodes on which it must not start.
         since: When the actor was requested, or probed.
         patience: Seconds until it may be requested again.
-        node: The id of its node; None: it has not answered yet.
+        node: The id of its node; None if it has not answered yet.
         host: The name of the machine.
         pid: The process id.
         work: The work of the call.
@@ -112,8 +112,8 @@ class RayWorkers:
         threads: Threads that one worker's kernels use.
         files: Python files with operators for the workers to load.
         spare_pandas: See `pandas_import.spare`.
-        memory_limit: Bytes of private memory that a worker may use before it kills itself; None: no limit.
-        row_seconds: A worker kills itself when it takes longer for each row of its activity; None: no limit.
+        memory_limit: Bytes of private memory that a worker may use before it kills itself; None for no limit.
+        row_seconds: A worker kills itself when it takes longer for each row of its activity; None for no limit.
         reserve: Actors of earlier runs, to which idle actors return at the end; None: all are ended.
     """
 

@@ -282,7 +282,7 @@ def _of_judge(
 
 
 def _recommendation(record: Any) -> str:
-    """The recommendation in a record of a judge: a dict, or one as JSON."""
+    """The recommendation in a judge's record, which is a dict or the JSON of one."""
     if isinstance(record, str):
         try:
             record = json.loads(record)

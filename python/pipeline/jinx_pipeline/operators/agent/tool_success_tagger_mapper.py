@@ -116,7 +116,7 @@ class ToolSuccessTaggerMapper(MetadataMapper):
 
 
 def _said(text: str) -> Outcome | None:
-    """What a result in JSON says about itself; None if it is not JSON, or says nothing."""
+    """The outcome that a result in JSON reports; None if it is not JSON, or reports none."""
     try:
         said: Any = json.loads(text) if text.startswith("{") else None
     except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ class ToolResult(NamedTuple):
 
     Attributes:
         content: The content: a string, a dict or a list of content blocks.
-        is_error: Whether the message says that the tool failed; None: it does not say.
+        is_error: Whether the message says that the tool failed; None if it does not say.
     """
 
     content: Any

@@ -70,7 +70,7 @@ class Annotation(Operator, Edits):
         overlap: How many people answer each task.
         label_studio: The URL of a Label Studio server that gets the tasks; its token is in the environment variable
             `LABEL_STUDIO_TOKEN`. None: people answer in `jinx view`.
-        label_config: A file with the labeling interface of the Label Studio project; None: it follows from the form.
+        label_config: A file with the labeling interface of the Label Studio project; None to derive it from the form.
         webhook: A URL that gets a JSON message when tasks wait and when they are answered, or `env:NAME`, the
             environment variable with the URL.
     """
@@ -103,7 +103,7 @@ class Annotation(Operator, Edits):
 
     @property
     def digest(self) -> str:
-        # Where people answer changes no task.
+        # The place where people answer does not change the tasks.
         parameters = self.parameters
         for name in ("label_studio", "label_config", "webhook"):
             parameters.pop(name)
@@ -111,7 +111,7 @@ class Annotation(Operator, Edits):
 
     @property
     def webhook_url(self) -> str | None:
-        """The URL of the webhook; None: there is none."""
+        """The URL of the webhook; None if there is none."""
         if self.webhook is None or not self.webhook.startswith(_VARIABLE):
             return self.webhook
         name = self.webhook.removeprefix(_VARIABLE)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The facts of a line that are found without parsing it; `AnswerFiles.put` writes them first.
 _HEAD: Final = re.compile(rb'\{"key":"([0-9a-f]{32})","tokens":\[(\d+),(\d+)\],"cost":([0-9.e+-]+),')
 _PLACE_BITS: Final = 44  # 16 TiB in each file
-# So many places are kept in a dict before they are sorted into arrays, which need a tenth of the memory.
+# The number of places kept in a dict before they are sorted into arrays, which need a tenth of the memory.
 _MAX_RECENT: Final = 50_000
 
 
@@ -180,7 +180,7 @@ class AnswerFiles:
             file.seek(start)
             for line in file:
                 if not line.endswith(b"\n"):
-                    break  # it is being written
+                    break  # the last line is still being written
                 if head := _HEAD.match(line):
                     self._index.add(bytes.fromhex(head[1].decode()), number << _PLACE_BITS | place)
                     self.spent.add(int(head[2]) + int(head[3]), float(head[4]))
@@ -195,12 +195,12 @@ class AnswerFiles:
 
 @lru_cache(maxsize=16)
 def files_of(folder: Path) -> AnswerFiles:
-    """The answers in a directory, for all that this process asks."""
+    """The answers in a directory, shared by everything in this process that asks."""
     return AnswerFiles(folder)
 
 
 def _write(file: int, line: bytes) -> None:
-    """Write a line; of one that does not fit on the disk, nothing stays."""
+    """Write a line; if it does not fit on the disk, nothing of it stays."""
     written = os.write(file, line)
     if written < len(line):
         os.ftruncate(file, os.fstat(file).st_size - written)

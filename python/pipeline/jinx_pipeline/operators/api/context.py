@@ -65,7 +65,7 @@ class Context:
         self.threads = threads
         self._media = None if media_dir is None else MediaStore(str(media_dir), media_root)
         self._spool = spool
-        # Called with the number of rows of the work that begins; the number sets the time limit; 0: no limit.
+        # Called with the number of rows of the work that begins; the number sets the time limit; 0 for no limit.
         self.begins: Callable[[int], None] = _ignore
         self.answers_dir = None if answers_dir is None else Path(answers_dir)
         # What operators count, such as requests and tokens; the report shows it.

@@ -31,7 +31,7 @@ def write_keys(file: IO[bytes], operator: "Exchanged", signatures: pa.Table, par
 
 
 def merge_keys(file: IO[bytes], operator: "Exchanged", files: KeyFiles, division: Division, edges: Any) -> None:
-    """Merge files to one whose partitions are split as the division says.
+    """Merge files into one file, with its partitions split as `division` says.
 
     Args:
         file: The file to write.

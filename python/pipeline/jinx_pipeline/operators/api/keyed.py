@@ -34,10 +34,10 @@ class Decision:
 
     Attributes:
         order: The positions of the remaining samples, in the order of the output.
-        bounds: The bounds of groups in `order`; None: no groups.
+        bounds: The bounds of groups in `order`; None for no groups.
         repeats: Duplicate samples, as tables of positions in the columns `later` and `first`, each in the order of
             `later`.
-        keys: The data that the operator needs to edit samples; None: it edits none.
+        keys: The data that the operator needs to edit samples; None if it edits none.
         counts: Counts to report, such as samples without a key.
     """
 
@@ -143,7 +143,7 @@ class Exchanged(Keyed):
         """
 
     def sample(self, keys: pa.Table) -> pa.Table | None:
-        """Some keys of a block for `edges`; None: not needed."""
+        """Some keys of a block for `edges`; None if not needed."""
         del keys
         return None
 
@@ -182,7 +182,7 @@ class Partitioned(Exchanged):
         """The maximum number of keys of a task.
 
         Args:
-            memory: Bytes that it may use; None: no limit.
+            memory: Bytes that it may use; None for no limit.
         """
         return self.most_keys if memory is None else max(min(self.most_keys, memory // 2 // _BYTES_PER_KEY), 1)
 
@@ -197,7 +197,7 @@ class Partitioned(Exchanged):
 
     @property
     def other(self) -> tuple[str, Exchanged] | None:
-        """The path of another dataset whose keys are needed, and the operator that computes them; None: none."""
+        """The path of another dataset whose keys are needed, and the operator that computes them, if any."""
         return None
 
     def bind(self, path: str) -> None:
@@ -218,7 +218,7 @@ class Partitioned(Exchanged):
             tables: The signatures of all samples, in order.
             folder: The directory for temporary files.
             other: The signatures of the other dataset.
-            memory: Bytes that a look may use; None: no limit.
+            memory: Bytes that a look may use; None for no limit.
         """
         if not tables:
             return Decision(Chunks(lambda: iter(())))

@@ -121,7 +121,7 @@ class MediaSplitter(Splitter):
 
 
 def _origin(source: str, role: Role, number: int, clip: Clip, parent: Any) -> dict[str, Any]:
-    """Where a clip comes from; `parent` is the same of the medium if it is a clip, too."""
+    """Where a clip comes from. If the medium is itself a clip, `parent` says where that comes from."""
     if isinstance(parent, Mapping) and {"source", "start"} <= set(parent):  # pyright: ignore[reportUnknownArgumentType]
         start: float = parent["start"]  # pyright: ignore[reportUnknownVariableType]
         return {**parent, "start": round(start + clip.start, 6), "end": round(start + clip.stop, 6)}

@@ -42,5 +42,5 @@ def metadata_of(sample: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def with_metadata(samples: Sequence[Mapping[str, Any]], facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The changed column if `facts` are added to those that are already known."""
+    """The changed column, with `facts` added to those that are already known."""
     return {META: [{**metadata_of(sample), **added} for sample, added in zip(samples, facts, strict=True)]}

@@ -148,7 +148,7 @@ class Model:
 
     @property
     def directory(self) -> Path | None:
-        """The directory of its files on this machine, or its only file; None: it has none, or none that is here."""
+        """The directory of its files on this machine, or its only file; None if it has none, or none that is here."""
         return _directory_of(self.path, self.revision) if self.kind in LOCAL_KINDS else None
 
     @property

@@ -44,7 +44,7 @@ class Operator(ABC):
         sends_requests: Whether it asks services, so that a plan estimates its requests.
         only_adds: Whether the samples have none of the columns that it writes, so that None in them is a value.
         trust: Why a service runs it only if the person who started the service allows it: it runs code, connects to
-            servers, or reaches files that no parameter names; empty: it does none of these.
+            servers, or reaches files that no parameter names; empty if it does none of these.
     """
 
     name: ClassVar[str] = ""
@@ -155,17 +155,17 @@ class Operator(ABC):
         return self._digest_of({"parameters": parameters, "made": partial(kind, **parameters)})
 
     def request_tokens(self, batch: Batch, ctx: Context) -> list[int] | None:
-        """The estimated tokens of each request for a batch, without sending any; None: it cannot tell."""
+        """The estimated tokens of each request for a batch, without sending any; None if it cannot tell."""
         del batch, ctx
         return None
 
     @property
     def answer_tokens(self) -> int | None:
-        """The most tokens of the answer to a request; None: there is no limit."""
+        """The maximum number of tokens of the answer to a request; None if there is no limit."""
         return None
 
     def request_price(self, tokens_in: int, tokens_out: int) -> float | None:
-        """The price of tokens of requests and answers; None: it has no prices."""
+        """The price of tokens of requests and answers; None if it has no prices."""
         del tokens_in, tokens_out
         return None
 
@@ -219,7 +219,7 @@ _OF_MODALITY: dict[str, tuple[str, ...]] = {
 }
 
 
-# The address in the default repr of an object.
+# The memory address in the default repr of an object.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
 
 

@@ -135,7 +135,7 @@ class Deduplicator(Keyed):
                 files.
 
         Returns:
-            A mask over all samples, and for each sample the position of the sample that it repeats; -1: it is kept.
+            A mask over all samples, and for each sample the position of the sample that it repeats; -1 if it is kept.
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
@@ -172,13 +172,13 @@ class Selector(Operator):
         """The positions of the chosen samples, each once, in the order of the output.
 
         Args:
-            columns: The columns of `reads`, with a value for each sample; None: it has none.
+            columns: The columns of `reads`, with a value for each sample; None if it has none.
             count: The number of samples.
             ctx: The context, with the seed.
         """
 
     def gathered(self, path: str) -> Any:
-        """What collects the values of a path for `select`, by `extend`: a list, or what needs less memory."""
+        """Collects the values of a path for `select`, by `extend`: a list, or an object that takes less memory."""
         del path
         return list[Any]()
 
@@ -212,7 +212,7 @@ class Grouper(Operator):
         A sample may be in several groups, or in none.
 
         Args:
-            columns: The columns of `reads`, with a value for each sample; None: it has none.
+            columns: The columns of `reads`, with a value for each sample; None if it has none.
             count: The number of samples.
         """
 
@@ -254,7 +254,7 @@ class Aggregator(Operator):
 
     @property
     def columns_made(self) -> tuple[str, ...] | None:
-        """The columns of the samples that it makes; None: unknown until it runs."""
+        """The columns of the samples that it makes; None if unknown until it runs."""
         return None
 
     @abstractmethod

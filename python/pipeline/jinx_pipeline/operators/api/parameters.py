@@ -69,7 +69,7 @@ ShareLimit: TypeAlias = Annotated[float, Range(0, 1, or_no_limit=True)]
 
 
 class ParameterError(ValueError):
-    """An operator does not have a parameter, or cannot use its value.
+    """Raised when an operator does not have a parameter, or cannot use its value.
 
     Attributes:
         operator: The operator's name.

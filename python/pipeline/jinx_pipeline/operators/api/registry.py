@@ -26,14 +26,14 @@ _REGISTERED: dict[str, type[Operator]] = {}
 
 
 class UnknownOperatorError(KeyError):
-    """No operator has this name."""
+    """Raised when no operator has the given name."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ChangedFileError(ChangedInputError):
-    """A file with operators has changed since the run began."""
+    """Raised when a file with operators has changed since the run began."""
 
     def __init__(self, file: str) -> None:
         super().__init__(f"{file} has changed since the run began")

@@ -18,11 +18,11 @@ _MAX_BYTES: Final = 64 << 20
 
 
 class AnswerError(OSError):
-    """A service did not answer correctly."""
+    """Raised when a service does not answer correctly."""
 
 
 class NoServiceError(AnswerError):
-    """There is no such service, or it refuses access; this concerns all samples."""
+    """Raised when there is no such service, or it refuses access; this concerns all samples."""
 
     concerns_all_rows = True
 

@@ -12,7 +12,7 @@ _MAX_SECONDS: Final = 600.0
 
 
 class BusyError(Exception):
-    """A service asks to wait; the task is tried again later, without a strike for its rows.
+    """Raised when a service asks to wait; the task is tried again later, without a strike for its rows.
 
     Args:
         message: The service, and its message.

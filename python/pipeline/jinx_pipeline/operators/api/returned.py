@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ReturnedError(ValueError):
-    """The result of an operator does not fit its samples."""
+    """Raised when the result of an operator does not fit its samples."""
 
 
 def check_count(title: str, values: Any, count: int) -> None:

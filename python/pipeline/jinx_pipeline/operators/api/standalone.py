@@ -38,7 +38,7 @@ def run_alone(operator: Operator, samples: Any, roles: Roles, ctx: Context, *, k
         return run(Batch(samples, roles=roles)).to_samples(stats=keep_stats)
     before = Batch(samples, roles=roles)
     after = run(before)
-    # A view would show the output of functions of `map` instead of the changes.
+    # If the samples have `map` functions, a view would show their output instead of the changes.
     shows_changes = after.source is before.source and not (after.changed and samples._transforms)
     return _view(samples, after, keep_stats=keep_stats) if shows_changes else after.to_samples(stats=keep_stats)
 

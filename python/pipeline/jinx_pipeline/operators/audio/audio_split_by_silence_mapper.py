@@ -28,7 +28,7 @@ class AudioSplitBySilenceMapper(MediaSplitter):
         min_silence_seconds: A silence that is at least so long divides an audio.
         padding_seconds: So much silence stays at each end of a part.
         min_seconds: Parts that are shorter make no sample.
-        max_seconds: Parts that are longer are cut; None: they stay whole.
+        max_seconds: Parts that are longer are cut; None to keep them whole.
         format: The format of the files: `"FLAC"` or `"WAV"`, both without loss.
     """
 

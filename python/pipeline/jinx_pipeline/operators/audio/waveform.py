@@ -143,7 +143,7 @@ def _with_either(
     first: Callable[[Any, BinaryIO], Any],
     second: Callable[[Any, BinaryIO], Any],
 ) -> Any:
-    """What `first` reads with soundfile, or if soundfile does not know the format, `second` with PyAV."""
+    """The result of `first`, with soundfile; or of `second`, with PyAV, if soundfile does not know the format."""
     soundfile = require("soundfile", extra="audio", what=operator)
     with medium.stream() as file:
         try:
@@ -165,7 +165,7 @@ def _with_either(
 
 
 class _NoAudioError(Exception):
-    """FFmpeg found no audio stream."""
+    """Raised when FFmpeg finds no audio stream."""
 
 
 def _header_by_soundfile(soundfile: Any, file: BinaryIO) -> tuple[float, int, int]:

@@ -25,7 +25,7 @@ _MAX_DEPTH = 50
 
 
 class ExpressionError(ValueError):
-    """An expression does not parse, or is not allowed in a condition."""
+    """Raised when an expression does not parse, or is not allowed in a condition."""
 
 
 def parse(text: str) -> tuple[Test, tuple[str, ...]]:

@@ -31,7 +31,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     """
 
     field_key: str = ""
-    # Not only `float`: no float equals some integers above 2**53, such as ids and times in nanoseconds.
+    # Not only `float`: some integers above 2**53, such as ids and times in nanoseconds, have no equal float.
     min_value: int | float = -math.inf
     max_value: int | float = math.inf
 
@@ -53,7 +53,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     def _inside(self, values: "npt.NDArray[Any]") -> "npt.NDArray[np.bool_]":
         least, largest = self.min_value, self.max_value
         if values.dtype.kind == "f":
-            # Floats must not be compared with the nearest float of an integer that no float equals.
+            # If an integer has no equal float, floats must not be compared with the float nearest to it.
             least, largest = _float_beside(least, math.inf), _float_beside(largest, -math.inf)
         else:
             # Integers are compared exactly.
@@ -74,7 +74,7 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
 
 
 def _number_in(text: str) -> float | None:
-    """The number that a text holds: exactly, if it is an integer. None: it holds none."""
+    """The number that a text holds: exactly, if it is an integer. None if it holds none."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

@@ -74,7 +74,7 @@ class HumanAnnotationMapper(Annotation):
 
 
 def most_common(answers: Sequence[HumanAnswer]) -> str | int | list[str] | None:
-    """What most people answered; None if there is no answer, or several that were given as often."""
+    """The most common answer; None if there is no answer, or a tie."""
     counts = Counter(map(_key, answers)).most_common(2)
     if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
         return None
@@ -87,5 +87,5 @@ def have_agreed(answers: Sequence[HumanAnswer]) -> bool | None:
 
 
 def _key(answer: HumanAnswer) -> Any:
-    """The value, in which the order of tags does not count."""
+    """The value as a key that ignores the order of tags."""
     return frozenset(answer.value) if isinstance(answer.value, list) else answer.value

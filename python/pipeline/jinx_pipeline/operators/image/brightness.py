@@ -20,7 +20,7 @@ def on_white(image: "Image") -> "Image":
 
 
 def deep_brightness(image: "Image") -> "npt.NDArray[np.uint8] | None":
-    """The brightness of an image of more than 8 bits, its darkest pixel 0 and its brightest 255; None: it has 8."""
+    """The brightness of an image of more than 8 bits, its darkest pixel 0 and its brightest 255; None for 8 bits."""
     if not image.mode.startswith(("I", "F")):
         return None
     pixels = np.asarray(image, dtype=np.float64)

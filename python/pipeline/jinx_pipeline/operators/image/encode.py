@@ -39,7 +39,7 @@ def edited(medium: Media, edit: Callable[["Image"], "Image"]) -> MadeMedium:
     Raises:
         MediaError: It is not an image, or its frames have too many pixels.
     """
-    medium.image()  # refuses what is not an image
+    medium.image()  # raises for data that is not an image
     pil = require("PIL.Image", extra="image", what="Editing images")
     with pil.open(BytesIO(medium.bytes)) as image:
         kind = image.format if image.format in _OPTIONS else "PNG"

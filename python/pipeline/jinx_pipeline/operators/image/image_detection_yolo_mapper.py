@@ -54,7 +54,7 @@ class ImageDetectionYoloMapper(Mapper):
         refuse_other_models(self, model_path=DETECTOR)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("images")]
         every = [medium for media in samples for medium in media]
         found = iter(objects_in(self.model_path, every, images_of(), ctx, min_score=self.conf, max_overlap=self.iou))

@@ -93,7 +93,7 @@ class ImageDiffusionMapper(Splitter):
         refuse_other_models(self, hf_img2seq=CAPTIONER)
 
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         column, steps = batch.roles.column("images"), batch.roles.steps("images")[1:]
         rows = [list(media) for media in batch.media("images")]
         wanted = self._captions(rows, batch, ctx)

@@ -42,7 +42,7 @@ class ImageEmbeddingMapper(Mapper):
         refuse_other_models(self, hf_clip=CLIP_OF_IMAGES)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("images")]
         clip = Clip(self.hf_clip, ctx)
         vectors = iter(clip.pictures([medium for media in samples for medium in media], images_of()))

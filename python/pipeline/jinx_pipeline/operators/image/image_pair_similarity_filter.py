@@ -44,7 +44,7 @@ class ImagePairSimilarityFilter(ListFilter):
         refuse_other_models(self, hf_clip=CLIP_OF_IMAGES)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("images")]
         for media in samples:
             if len(media) not in {0, 2}:

@@ -38,7 +38,7 @@ class ImageRemoveBackgroundMapper(Mapper):
     Attributes:
         model: A model of the family U2-Net in the format ONNX, as rembg has them: its file, or the directory with it;
             None: GrabCut.
-        bgcolor: Red, green, blue and alpha of the background, from 0 to 255; None: it is transparent.
+        bgcolor: Red, green, blue and alpha of the background, from 0 to 255; None for a transparent one.
         save_dir: A directory for the images.
     """
 
@@ -73,7 +73,7 @@ class ImageRemoveBackgroundMapper(Mapper):
             refuse_other_files(self, "model")
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         store = store_of(self.save_dir, ctx, batch.roles)
         column, steps = batch.roles.column("images"), batch.roles.steps("images")[1:]
         rows = [list(media) for media in batch.media("images")]

@@ -54,7 +54,7 @@ class ImageSegmentMapper(Mapper):
         refuse_other_models(self, model_path=SEGMENTER)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("images")]
         found = iter(
             segments_in(

@@ -49,7 +49,7 @@ def _dhash(image: "Image") -> Any:
 def _whash(image: "Image") -> Any:
     block = _WAVELET_SIDE // _SIDE
     pixels = _grey(image, _WAVELET_SIDE, _WAVELET_SIDE)
-    # The result of three steps of Haar's transform.
+    # The result of three steps of the Haar transform.
     coarse = pixels.reshape(_SIDE, block, _SIDE, block).mean(axis=(1, 3))
     return coarse > np.median(coarse)
 

@@ -42,7 +42,7 @@ class PictureScoreFilter(ListFilter):
         return float(scores[0])
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media(self.role)]
         scores = iter(self.scores([medium for media in samples for medium in media], self.pictures, ctx))
         (name,) = self.stats

@@ -65,7 +65,7 @@ class PictureTagMapper(Mapper):
         refuse_other_models(self, hf_clip=CLIP)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media(self.role)]
         found = iter(self.found([medium for media in samples for medium in media], ctx))
         tags = [[next(found) for _ in media] for media in samples]

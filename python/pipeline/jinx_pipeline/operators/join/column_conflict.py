@@ -2,7 +2,7 @@
 
 
 class ColumnTakenError(ValueError):
-    """The samples already have a column that an operator adds.
+    """Raised when the samples already have a column that an operator adds.
 
     Args:
         operator: The name of the operator.

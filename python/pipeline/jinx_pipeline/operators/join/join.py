@@ -165,19 +165,19 @@ class Join(HashKeys, Partitioned, Edits):
         return editor
 
     def refuse_taken(self, batch: Batch) -> None:
-        """Refuse samples that already have a column to add.
+        """Refuse samples that already have one of the columns that the join adds.
 
         Raises:
             ColumnTakenError: The samples have such a column.
         """
         conflicts = sorted(set(batch.column_names).intersection(self.added.values()))
-        # Perhaps only samples of other sources have the column.
+        # The column may occur only in samples of other sources.
         taken = [name for name in conflicts if any(name in sample for sample in batch.samples())]
         if taken:
             raise ColumnTakenError(self.name, taken[0])
 
     def values(self, rows: "Rows") -> Mapping[str, Any]:
-        """The columns to add to samples, with the values of rows of the other dataset (-1: null)."""
+        """The columns to add to samples, with the values of rows of the other dataset; row -1 gives null."""
         matched_places = np.flatnonzero(rows >= 0)
         samples = self._other.take(rows[matched_places], list(self.added)) if len(matched_places) else []
         columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.added.values()}

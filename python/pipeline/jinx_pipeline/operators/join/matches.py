@@ -42,7 +42,7 @@ def matched(parts: Iterable[tuple[int, pa.Table]], other: Iterable[tuple[int, pa
     firsts = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     has_row = is_sample & ~is_sample[firsts]
     duplicates = np.flatnonzero(~is_sample & ~is_first)
-    # This is the first duplicate of the dataset, so it is the same for any number of parts.
+    # The error names the first duplicate of the dataset, so it is the same for any number of parts.
     earliest = duplicates[np.argmin(index[duplicates])] if len(duplicates) else None
     example = [] if earliest is None else [index[firsts[earliest]], index[earliest]]
     notes = {_DUPLICATES: str(len(duplicates)), _EXAMPLE: ",".join(map(str, example))}

@@ -133,7 +133,7 @@ class Asking(Operator):
         return {}
 
     def messages_of(self, batch: Batch, ctx: Context) -> list[Messages] | None:
-        """The messages of the first request for each sample; None: they depend on more than the samples."""
+        """The messages of the first request for each sample; None if they depend on more than the samples."""
         del batch, ctx
         return None
 
@@ -183,7 +183,7 @@ class Asking(Operator):
             ctx: The context.
             prompt: The prompt that the messages were made from; its schema tells the form of answers.
             messages: The messages of each request.
-            fault: What is wrong with the value for a request, beyond the schema; empty: nothing.
+            fault: What is wrong with the value for a request, beyond the schema; empty if nothing is.
 
         Raises:
             AnswerError: The service refuses a request, or does not answer it.
@@ -211,7 +211,7 @@ class Asking(Operator):
     def _ask_once(
         self, ctx: Context, service: Service, prompt: Prompt, messages: Sequence[Messages]
     ) -> list[tuple[str, str]]:
-        """The text of each answer, and why it ends."""
+        """The text of each answer, and the reason why it ends."""
         if not messages:
             return []
         ctx.refuse_offline(service.url)
@@ -300,14 +300,14 @@ def _understood(text: str, finish: str, form: Form | None) -> Answer:
 
 
 def _again(answer: Answer) -> Messages:
-    """The messages that ask again after an answer that does not fit."""
+    """The messages to ask again after an answer that does not fit."""
     shown = [{"role": "assistant", "content": answer.text[:_SHOWN]}] if answer.text.strip() else []
     problem = f"That is not usable: {answer.parsed.problem}. Answer again, with nothing but what the task asks for."
     return [*shown, {"role": "user", "content": problem}]
 
 
 def as_text(value: Any) -> str:
-    """A value as a string for a prompt: of a missing value, the empty string; of a list or dict, JSON."""
+    """A value as a string for a prompt: the empty string for a missing value, JSON for a list or dict."""
     if value is None or isinstance(value, str):
         return value or ""
     return msgspec.json.encode(value, enc_hook=str).decode()

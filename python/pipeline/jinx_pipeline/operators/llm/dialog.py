@@ -77,7 +77,7 @@ class DialogLabels(AskingModel, AskingAboutDialogs, FactsMapper):
 
     @property
     def candidates(self) -> list[str] | None:
-        """The labels to choose from; None: any."""
+        """The labels to choose from; None for any label."""
         return None
 
     def given(self) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.llm.asking import AskingHfModel
 from jinx_pipeline.operators.llm.mapping import RewritingMapper
 
-_MAX_WORDS = 2_000  # the comparison takes time with the square of it
+_MAX_WORDS = 2_000  # the time of the comparison grows with the square of this
 
 
 @register("generate_qa_from_examples_mapper", modality="text")
@@ -66,7 +66,7 @@ class GenerateQaFromExamplesMapper(AskingHfModel, RewritingMapper):
         for sample_id in batch.ids:
             rng = ctx.rng(sample_id, self.name)
             places = rng.choice(len(seeds), size=min(self.example_num, len(seeds)), replace=False)
-            # The number makes each request another one, so that samples with the same examples differ.
+            # The number makes each request different, so samples with the same examples differ.
             chosen.append({"examples": [seeds[place] for place in places], "number": int(rng.integers(1 << 32))})
         return chosen
 

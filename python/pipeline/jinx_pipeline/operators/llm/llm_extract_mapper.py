@@ -55,7 +55,7 @@ class LlmExtractMapper(AskingAnyModel, RewritingMapper):
 
 
 def _schema_of(value: Any) -> dict[str, Any]:
-    """The schema of a field; of one that is only described, any value without its own fields."""
+    """The schema of a field; a field that only has a description takes any value without fields of its own."""
     if isinstance(value, Mapping):
         return dict(value)  # pyright: ignore[reportUnknownArgumentType]
     return {"description": str(value), "type": ["string", "number", "boolean", "null", "array"], "items": {}}

@@ -6,7 +6,7 @@ from jinx_pipeline.operators.llm.vllm_engine import EngineMapper
 
 @register("llm_ray_vllm_engine_pipeline", modality="text")
 class LlmRayVllmEnginePipeline(EngineMapper):
-    """Writes the answers of a language model to the requests in samples, from a service such as `vllm serve`.
+    """Sends the requests in samples to a language model service such as `vllm serve`, and stores the answers.
 
         create("llm_ray_vllm_engine_pipeline", api_or_hf_model="qwen", api_endpoint="http://localhost:8000/v1")
 

@@ -15,7 +15,7 @@ from jinx_pipeline.operators.llm.asking import Answer, Asking, AskingModel, Mess
 
 
 class AskingAboutSamples(Asking):
-    """Asks about each sample; of a sample without data, nothing is asked."""
+    """Asks about each sample, except samples without data."""
 
     @property
     @abstractmethod
@@ -27,12 +27,12 @@ class AskingAboutSamples(Asking):
         return {}
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """The data of a sample by place; None: nothing is asked."""
+        """The data of a sample by place; None to ask nothing."""
         data = {place: as_text(sample.get(key)) for place, key in self.keys.items()}
         return data if any(text.strip() for text in data.values()) else None
 
     def fault(self, sample: Mapping[str, Any], value: Any) -> str:
-        """What is wrong with the value of an answer beyond the schema; empty: nothing."""
+        """What is wrong with the value of an answer beyond the schema; empty if nothing is."""
         del sample, value
         return ""
 
@@ -44,7 +44,7 @@ class AskingAboutSamples(Asking):
         return tuple(dict.fromkeys(key for place, key in self.keys.items() if place not in self.optional))
 
     def messages_for(self, prompt: Prompt, sample: Mapping[str, Any]) -> Messages | None:
-        """The messages about a sample; None: nothing is asked."""
+        """The messages about a sample; None to ask nothing."""
         data = self.data(sample)
         return None if data is None else prompt.messages(data, self.given())
 
@@ -54,7 +54,7 @@ class AskingAboutSamples(Asking):
         return [one for one in messages if one is not None]
 
     def answers(self, samples: Sequence[Mapping[str, Any]], ctx: Context) -> list[Answer | None]:
-        """The answers about samples; None: nothing was asked."""
+        """The answers about samples; None where nothing was asked."""
         prompt = self.template()
         messages = [self.messages_for(prompt, sample) for sample in samples]
         asked = [row for row, one in enumerate(messages) if one is not None]

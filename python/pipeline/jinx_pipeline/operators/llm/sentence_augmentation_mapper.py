@@ -18,7 +18,7 @@ class SentenceAugmentationMapper(AskingHfModel, RewritingMapper):
     Attributes:
         task_sentence: How to rewrite the text; None: with the same meaning, in other words.
         text_key: The column with the text.
-        text_key_second: A column for the new text; None: it replaces the text.
+        text_key_second: A column for the new text; None to replace the text.
     """
 
     task_sentence: str | None = None

@@ -16,7 +16,7 @@ BATCH_META: Final = "__dj__batch_meta__"
 
 
 class UnparsedError(ValueError):
-    """The model gave no usable answer for a group."""
+    """Raised when the model gives no usable answer for a group."""
 
 
 class GroupAggregator(AskingModel, Aggregator):

@@ -63,7 +63,7 @@ class CaptionSplitter(Splitter):
         return ("text",)
 
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media(self.role)]
         found = iter(self.candidates(batch, samples, ctx))
         originals = batch.text.to_pylist()

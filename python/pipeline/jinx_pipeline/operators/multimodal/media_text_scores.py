@@ -65,7 +65,7 @@ class MediaTextFilter(PaddedTexts, ListFilter):
         return images_of(horizontal_flip=self.horizontal_flip, vertical_flip=self.vertical_flip)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         pairs, owners = self._pairs(batch)
         found: list[list[float]] = [[] for _ in range(len(batch))]
         for owner, scores in zip(owners, self.scores(pairs, ctx), strict=True):

@@ -22,7 +22,7 @@ _WORD = 8
 
 
 def key_columns(number: int, batch: Batch, path: str, *, is_length: bool) -> dict[str, pa.Array]:
-    """The columns of one key: a string; or the nearest float, and the digits of integers that are not exact as floats.
+    """The columns of one key: a string; or the nearest float, and the digits of integers that no float equals.
 
     If all are null, the key is missing, as at an empty path.
 

@@ -37,7 +37,7 @@ class Transfers(Mapper):
     may_probe = False
     trust = "connects to servers"
 
-    # What was done of a batch that failed, until the engine has called again with each part of it.
+    # The finished transfers of a batch that failed, until the engine has called again with each part of the batch.
     _done: "ClassVar[Mapping[Any, Future[Any]]]" = {}
 
     def transferred(self, items: Sequence[Any], transfer: Callable[[Any], Any]) -> list[Any]:
@@ -163,7 +163,7 @@ def listed(value: Any, field: str) -> list[str]:
 
 
 def like(value: Any, results: Sequence[Any]) -> Any:
-    """The results in the shape of the URLs; None for missing ones."""
+    """The results, nested like the URLs; None where a URL is missing."""
     remaining = iter(results)
     if isinstance(value, list | tuple):
         return [None if element is None or element == "" else next(remaining) for element in value]  # pyright: ignore[reportUnknownVariableType]

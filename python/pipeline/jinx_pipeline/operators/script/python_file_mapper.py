@@ -67,7 +67,7 @@ class PythonFileMapper(ScriptSplitter):
         try:
             module = module_of_file(self.file_path.resolve())
         except Exception as error:
-            # The error is an ImportError, because it concerns all rows.
+            # An ImportError, because the error concerns all rows.
             raise ImportError(f"{self.file_path} cannot be loaded: {type(error).__name__}: {error}") from error
         function = getattr(module, self.function_name, None)
         if not callable(function):

@@ -14,7 +14,7 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Splitter
 
 TRIGGER = "query"
-"""The only column of the only sample that it reads."""
+"""The only column of the one sample that `TableSelect` reads."""
 
 
 class TableSelect(Splitter):

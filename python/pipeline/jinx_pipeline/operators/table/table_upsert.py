@@ -84,7 +84,7 @@ class TableUpsert(Operator):
         return batch
 
     def _rows(self, batch: Batch) -> list[tuple[Any, ...]]:
-        """The rows to write; the last of those with one key, because a statement cannot write a row twice."""
+        """The rows to write. Of rows with the same key, only the last: a statement cannot write a row twice."""
         columns = [[column.stored(value) for value in batch.column(column.path)] for column in self.table_columns]
         places = [[column.name for column in self.table_columns].index(name) for name in self._key]
         by_key: dict[tuple[Any, ...], tuple[Any, ...]] = {}

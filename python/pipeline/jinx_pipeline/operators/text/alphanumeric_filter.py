@@ -49,7 +49,7 @@ class AlphanumericFilter(Filter):
     def check(self) -> None:
         check_bounds(self, "min_ratio", "max_ratio")
         if self.tokenization:
-            return  # letters for each token are not a share
+            return  # the number of letters per token is not a share
         for name, kind in (("min_ratio", Share), ("max_ratio", ShareLimit)):
             try:
                 fitted(getattr(self, name), kind)

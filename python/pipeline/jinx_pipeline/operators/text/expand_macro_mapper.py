@@ -62,7 +62,7 @@ def _applied(text: str, values: dict[str, str]) -> str:
 
 
 def _end_of_group(text: str, start: int) -> int | None:
-    """The end of the group in braces that starts at `start`."""
+    """The position after the group in braces that starts at `start`."""
     depth = 0
     for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
         depth += {"{": 1, "}": -1}.get(match[0], 0)

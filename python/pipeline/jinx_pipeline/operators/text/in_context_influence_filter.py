@@ -52,7 +52,7 @@ class InContextInfluenceFilter(LanguageModelFilter):
             raise ParameterError(self.name, "valid_dataset", problem) from None
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples, valid = self.scored(batch), self._valid()
         if self.valid_as_demo:
             without = [loss for loss in self._losses(samples, ctx) for _ in valid]

@@ -31,7 +31,7 @@ class InstructionFollowingDifficultyFilter(LanguageModelFilter):
     bounds = {"ifd_score": ("min_score", "max_score")}
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         scored = self.scored(batch)
         alone = [Scored("", one.text) for one in scored]
         found = losses(self.hf_model, [*scored, *alone], ctx, max_length=self.max_length)

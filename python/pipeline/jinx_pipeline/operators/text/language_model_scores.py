@@ -21,7 +21,7 @@ class LanguageModelFilter(PaddedTexts, Filter):
     Attributes:
         hf_model: The directory of a causal language model with its tokenizer, its name in the local cache, or in the
             recipe's `models`.
-        query_template: The query, with columns in braces; None: there is none.
+        query_template: The query, with columns in braces; None if there is none.
         response_template: The response, with columns in braces; None: the text of the sample.
         max_length: The largest number of tokens, of which the last count; None: what the model takes.
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 _FIGURES: Final = ("figure", "figure*", "wrapfigure")
-# Environments that are no prose.
+# Environments that are not prose.
 _NOT_PROSE: Final = (
     *_FIGURES,
     *("table", "table*", "tabular", "tabular*", "equation", "equation*", "align", "align*", "alignat", "alignat*"),
@@ -61,7 +61,7 @@ def without_comments(text: str) -> str:
 
 
 def figures(text: str) -> Iterator[Figure]:
-    """The figures with images of a document without comments, and instead of a figure with parts its parts."""
+    """The figures that contain images, in a text without comments. A figure with subfigures is replaced by them."""
     for _, body in _environments(text, _FIGURES):
         found = _parts(body)
         if found.parts:
@@ -114,7 +114,7 @@ class _Source:
                 self._closing[openers[match[0]].pop()] = match.start()
 
     def group(self, place: int) -> tuple[str, int]:
-        """What is in the bracket at a position, and the position after it; all that follows if it is not closed."""
+        """The content of the bracket at a position, and the position after it; the whole rest if it is not closed."""
         stop = self._closing.get(place, len(self.text))
         return self.text[place + 1 : stop].strip(), stop + 1
 
@@ -194,7 +194,7 @@ def _spans(text: str, names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         end = f"\\end{{{name}}}"
         stop = text.find(end, match.end())
         if stop < 0:
-            wanted.discard(name)  # it does not end further on either
+            wanted.discard(name)  # later environments of this name do not end either
             continue
         ended = stop + len(end)
         yield match.start(), ended, name

@@ -35,8 +35,8 @@ class LatexMergeTexMapper(Mapper):
     Attributes:
         compressed_file_key: The column with the path of an archive, or its bytes.
         separator: The text between files.
-        max_file_size: The largest size of a file in bytes; 0 or None: no limit.
-        max_total_size: The largest size of all files in bytes; 0 or None: no limit.
+        max_file_size: The largest size of a file in bytes; 0 or None for no limit.
+        max_total_size: The largest size of all files in bytes; 0 or None for no limit.
     """
 
     compressed_file_key: Annotated[str, NotEmpty()] = "compressed_file"

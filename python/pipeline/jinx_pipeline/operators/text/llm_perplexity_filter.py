@@ -32,6 +32,6 @@ class LlmPerplexityFilter(LanguageModelFilter):
     bounds = {"llm_perplexity": ("min_score", "max_score")}
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         found = losses(self.hf_model, self.scored(batch), ctx, max_length=self.max_length)
         return {"llm_perplexity": [None if loss is None else exp(loss) for loss in found]}

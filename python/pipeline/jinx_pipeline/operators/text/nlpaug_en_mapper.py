@@ -9,7 +9,7 @@ from jinx_pipeline.operators.text.noise_en import METHODS
 
 @register("nlpaug_en_mapper", modality="text")
 class NlpaugEnMapper(Augmenter):
-    """Makes samples with noise in their English texts: changed words, typing, spelling and scanning errors.
+    """Makes noisy copies of English texts: changed words, typos, spelling mistakes and OCR errors.
 
     Each chosen method changes three of ten words, at least one and at most ten; those on characters change three of ten
     characters of such a word. Words of less than four characters are only deleted or swapped. The methods are those of

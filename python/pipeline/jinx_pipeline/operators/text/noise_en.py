@@ -15,7 +15,7 @@ _LEAST_LENGTH: Final = 4
 _TOKEN: Final = re.compile(r"\w+(?:['\u2019-]\w+)*|\s+|[^\w\s]+")
 
 _ROWS: Final = ("1234567890", "qwertyuiop", "asdfghjkl;", "zxcvbnm,./")
-# What optical character recognition mixes up, in both directions.
+# Characters that OCR confuses, in both directions.
 _LOOK_ALIKE: Final = (
     "0oO", "1lI", "5sS", "8B", "2zZ", "6bG", "9gq", "ceo", "uv", "vy", "nh", "rn", "tf", "4A", "mn", "DO",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What operators have in common whose texts a model takes in padded batches."""
+"""The common part of operators whose model takes texts in padded batches."""
 
 from jinx_pipeline.operators.api.operator import Operator
 

@@ -74,7 +74,7 @@ class PiiRedactionMapper(Mapper):
         redact_keys: The columns to redact; by default the texts, `query`, `response`, `dialog_history` and `messages`.
         messages_key: A column with messages to redact too.
         spans_field: A column for a report of what was replaced: for each piece the `path` of the string in the sample,
-            the `kind`, and the `start` and `stop` in the original string; empty: no report.
+            the `kind`, and the `start` and `stop` in the original string; empty for no report.
     """
 
     mask_paths: bool = True

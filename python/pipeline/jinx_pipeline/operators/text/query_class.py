@@ -45,7 +45,7 @@ class QueryClassMapper(PaddedTexts, Mapper):
         refuse_other_models(self, hf_model=TEXT_CLASSIFIER)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         queries = batch.column(self.query_key)
         for query in queries:
             if not isinstance(query, str):

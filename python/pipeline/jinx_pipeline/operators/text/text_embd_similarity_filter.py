@@ -61,7 +61,7 @@ class TextEmbdSimilarityFilter(PaddedTexts, Filter):
         refuse_other_models(self, api_or_hf_model=ENCODER)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         template = self.input_template
         valid = [filled(template or "{text}", sample) for sample in self.valid_dataset]
         # The mean of the cosines is the cosine with the mean vector.

@@ -44,7 +44,7 @@ class TextEmbeddingMapper(PaddedTexts, Mapper):
         refuse_other_models(self, hf_model=ENCODER)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         return {
             self.embedding_field: embed_texts(self.hf_model, batch.text.to_pylist(), ctx, pooling=self.pooling).tolist()
         }

@@ -50,7 +50,7 @@ class TextPairSimilarityFilter(PaddedTexts, ListFilter):
         refuse_other_models(self, hf_clip=CLIP_OF_TEXTS)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         firsts, seconds = batch.text.to_pylist(), batch.column(self.text_key_second)
         for value in seconds:
             if value is not None and not isinstance(value, str):

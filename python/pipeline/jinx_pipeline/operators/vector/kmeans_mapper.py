@@ -57,7 +57,7 @@ class KmeansMapper(FittedMapper):
         places = np.flatnonzero(present)
         found = nearest_centres(vectors[places], fitted) if len(places) else places
         for place, number in zip(places.tolist(), found.tolist(), strict=True):
-            # Each sum is taken in the same order whatever else is in the batch.
+            # The order of each sum does not depend on the other samples of the batch.
             products = unit(vectors[place : place + 1])[0].astype(np.float64) * fitted[number]
             numbers[place], similarities[place] = number, min(max(float(products.sum()), -1.0), 1.0)
         return {self.cluster_field: numbers, self.similarity_field: similarities}

@@ -66,7 +66,7 @@ class SemanticDeduplicator(Deduplicator):
 
 
 def first_similar(vectors: "npt.NDArray[np.float32]", threshold: float) -> "npt.NDArray[np.int64]":
-    """For each vector of length 1, the first kept vector before it that is similar enough; -1: none, it is kept."""
+    """For each vector of length 1, the first kept vector before it that is similar enough; -1 if it is kept itself."""
     firsts = np.full(len(vectors), -1, np.int64)
     for start in range(0, len(vectors), _BLOCK_ROWS):
         block = vectors[start : start + _BLOCK_ROWS]

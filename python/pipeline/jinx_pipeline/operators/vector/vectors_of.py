@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def vectors_of(values: Sequence[Any], name: str) -> "tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]":
-    """Vectors of shape (n, width), and a mask of the samples that have one; the others are zero.
+    """Vectors of shape (n, width), and a mask of the samples that have one; the vectors of the others are zero.
 
     float16 stays float16, and everything else becomes float32. A vector with a number that is not finite is missing.
 

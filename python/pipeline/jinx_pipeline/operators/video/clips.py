@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Cut = Literal["auto", "copy", "exact"]
 _EDGE = 1e-6
-# Packets of audio may lie so many seconds behind the packets of the picture.
+# Packets of audio may lie this many seconds behind the packets of the picture.
 _SLACK_SECONDS = 10
 
 
@@ -241,7 +241,7 @@ class _Cutter:
                 writer.sound(packet)
 
     def _closed(self, number: int | None) -> Iterator[Clip]:
-        """The clips that no packet can belong to any more; all, if `number`, that of the last frame, is None."""
+        """The clips that get no more packets; all clips if `number`, that of the last frame, is None."""
         timeline = self._timeline
         while self._open:
             (first, stop), writer = self._open[0]

@@ -22,7 +22,7 @@ _HEADERS_ONLY = {**_SAFE, "codec_whitelist": "none", "probesize": "32", "analyze
 
 
 def facts_of(medium: Media, operator: str) -> VideoFacts:
-    """The facts of a video's header, which are read once. No frame is decoded unless the header lacks its size.
+    """The facts of a video's header, which is read once. A frame is decoded only if the header has no frame size.
 
     Args:
         medium: The video.
@@ -99,7 +99,7 @@ def _container(medium: Media, file: IO[bytes], operator: str, options: dict[str,
 
 
 def _format(file: IO[bytes]) -> str | None:
-    """The format that the first bytes of a file tell for sure, so that FFmpeg need not try its demuxers."""
+    """The format, if the first bytes of a file are unambiguous: FFmpeg then need not try its demuxers."""
     place = file.tell()
     start = file.read(_MAGIC_BYTES)
     file.seek(place)

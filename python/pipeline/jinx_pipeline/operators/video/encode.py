@@ -60,7 +60,7 @@ class VideoWriter:
         is_mp4 = {name.removesuffix("float") for name in codecs} <= _IN_MP4
         self.suffix = ".mp4" if is_mp4 else ".mkv"
         self._file: IO[bytes] = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - returned by `close`
-        # Otherwise, Matroska files would have random identifiers.
+        # Without this, Matroska files would have random identifiers.
         options = {"fflags": "+bitexact"}
         self._out = self._av.open(self._file, "w", format="mp4" if is_mp4 else "matroska", options=options)
         self._picture: Any = None
@@ -260,7 +260,7 @@ def has_avx512() -> bool:
 
 
 def _pixel_format(frame: Any, known: Iterable[Any]) -> str:
-    """The pixel format of an encoder that keeps a frame best."""
+    """The pixel format of an encoder that loses least of a frame."""
     is_odd = frame.width % 2 or frame.height % 2
     if frame.format.name in {format_.name for format_ in known} and not (is_odd and "420" in frame.format.name):
         return frame.format.name

@@ -97,7 +97,7 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
         ahead = bisect_right(keys, target) - 1
         if ahead > 0 and keys[ahead] > place:  # the key frame before the target lies ahead
             place = keys[ahead]
-            # The index has times of decoding, which may be earlier than that at which the key frame is shown.
+            # The index has decoding times, which may be earlier than the time at which the key frame is shown.
             container.seek(target, stream=stream)
             packets = container.demux(stream)
         packet = next(packets, None)

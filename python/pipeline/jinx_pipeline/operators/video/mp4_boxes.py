@@ -6,7 +6,7 @@ from typing import IO, NamedTuple
 
 _HEADER = struct.Struct(">I4s")
 _LARGE_HEADER = struct.Struct(">Q")
-# More boxes in one box are a damaged or hostile file.
+# A box with more boxes means a damaged or hostile file.
 _MAX_BOXES = 1000
 
 
@@ -54,7 +54,7 @@ def boxes_of(file: IO[bytes], box: Box, kind: bytes) -> Iterator[Box]:
 
 
 def movie_box(file: IO[bytes]) -> Box | None:
-    """The box `moov` of a file; None: it is no MP4 or QuickTime file, or has none."""
+    """The box `moov` of a file; None if it is no MP4 or QuickTime file, or has none."""
     size = file.seek(0, 2)
     file.seek(4)
     if file.read(4) != b"ftyp":

@@ -33,7 +33,7 @@ _MAX_TICKS = 1 << 31
 
 
 class _UnusualError(Exception):
-    """The file is not plain."""
+    """Raised when the file is not plain."""
 
 
 def plain_facts(file: IO[bytes]) -> VideoFacts | None:

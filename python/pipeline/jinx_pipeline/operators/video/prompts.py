@@ -14,7 +14,7 @@ def prompts_of(
     Args:
         batch: The samples.
         media: The media of each sample.
-        column: The column with the prompt of a sample; None: there is none.
+        column: The column with the prompt of a sample; None if there is none.
         default: The prompt of samples without one.
 
     Raises:

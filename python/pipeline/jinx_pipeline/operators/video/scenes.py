@@ -110,7 +110,7 @@ def _apart(numbers: list[int], min_length: int) -> list[int]:
 
 
 def _pictures(medium: Media, operator: str) -> Iterator["npt.NDArray[np.uint8]"]:
-    size: tuple[int, int] | None = None  # a video may change it
+    size: tuple[int, int] | None = None  # that of the first frame: it may change within a video
     with opened(medium, operator) as container:
         for frame in container.decode(video=0):
             size = size or _small_size(frame)
@@ -128,7 +128,7 @@ def _hue_saturation_value(picture: "npt.NDArray[np.uint8]") -> "npt.NDArray[np.f
     red, green, blue = np.moveaxis(picture.astype(np.float32), 2, 0)
     value = np.maximum(np.maximum(red, green), blue)
     spread = value - np.minimum(np.minimum(red, green), blue)
-    divisor = np.maximum(spread, 1)  # where it is 0, the numbers that it divides are 0
+    divisor = np.maximum(spread, 1)  # where the divisor is 0, the dividend is 0 too
     hue = np.where(
         value == red,
         (green - blue) / divisor,

@@ -40,12 +40,12 @@ class SoundFactsMapper(Mapper):
 
     @property
     def nothing(self) -> Any:
-        """What stands for a video without sound, or without speech."""
+        """The value for a video without sound, or without speech."""
         raise NotImplementedError
 
     @abstractmethod
     def found(self, media: Sequence[Media], ctx: Context) -> Sequence[Any]:
-        """What the model finds in each medium; None: it has no sound."""
+        """What the model finds in each medium; None if it has no sound."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class SoundFactsMapper(Mapper):
         return (META,)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples, rows = batch.samples(), [list(media) for media in batch.media("videos")]
         wanted = [self._wanted(sample, len(media)) for sample, media in zip(samples, rows, strict=True)]
         chosen = [
@@ -87,7 +87,7 @@ class SoundFactsMapper(Mapper):
 
 
 def sound_of(medium: Media, operator: str, rate: int) -> "npt.NDArray[np.float32] | None":
-    """The sound of a video at a rate, float32 of shape (n,); None: it has none.
+    """The sound of a video at a rate, float32 of shape (n,); None if it has none.
 
     Args:
         medium: The video.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Depth = npt.NDArray[np.float32]
 
-# Frames whose depth is in memory at once.
+# The number of frames whose depth is in memory at once.
 _FRAMES: Final = 32
 # The focal length in pixels that the point clouds of Depth Anything assume.
 _FOCAL: Final = 470.4
@@ -87,7 +87,7 @@ class VideoDepthEstimationMapper(Mapper):
         refuse_other_models(self, video_depth_model_path=DEPTH_ESTIMATOR)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         facts = [self._tags([*media], batch, ctx) for media in batch.media("videos")]
         return with_metadata(batch.samples(), [{"video_depth_tags": tags} for tags in facts])
 
@@ -125,7 +125,7 @@ class VideoDepthEstimationMapper(Mapper):
         return count
 
     def _rate(self, medium: Media, count: int) -> float:
-        """The number of frames with a depth for a second."""
+        """The number of frames per second with a depth."""
         facts = facts_of(medium, self.name)
         if self.frame_sampling_method == "all_frames" and facts.rate:
             return float(facts.rate)
@@ -133,7 +133,7 @@ class VideoDepthEstimationMapper(Mapper):
 
 
 def _within(picture: "Image", side: int) -> "Image":
-    """A picture whose longest side has at most so many pixels."""
+    """A picture, scaled so that its longest side has at most this many pixels."""
     scale = side / max(picture.size)
     return picture if scale >= 1 else picture.resize([max(round(length * scale), 1) for length in picture.size])
 

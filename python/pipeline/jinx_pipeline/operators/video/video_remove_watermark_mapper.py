@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBER = r"\s*(\d+(?:\.\d+)?)\s*"
 _REGION = re.compile(rf"\s*[\[(]?{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}[\])]?\s*")
-# Pixels next to the watermark also hold some of it, and inpainting looks at those around.
+# Pixels next to the watermark also show some of it, and inpainting uses the surrounding pixels.
 _GROWN = 5
 _RADIUS = 3
 _MARGIN = 16
@@ -127,7 +127,7 @@ def _two_classes(cv2: Any, picture: "npt.NDArray[np.uint8]") -> "Mask":
 
 
 def _inner(mask: "Mask") -> "Mask":
-    """The class that does not make up most of the upper and left edge: the watermark lies inside of its region."""
+    """The class that is not most of the upper and left edge, because the watermark lies inside of its region."""
     on_edge = int((mask[0] > 0).sum() + (mask[:, 0] > 0).sum())
     return ~mask if on_edge * 2 > sum(mask.shape) else mask
 

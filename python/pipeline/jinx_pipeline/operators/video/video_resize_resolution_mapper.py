@@ -76,6 +76,6 @@ class VideoResizeResolutionMapper(MediaMapper):
 
 
 def _fitted(side: float, low: int, high: int, unit: int) -> int:
-    """A multiple of `unit` in a range, if there is one."""
+    """The side rounded to a multiple of `unit` within a range, if there is one."""
     side = math.ceil(int(max(side, low)) / unit) * unit
     return max(unit, int(min(side, high)) // unit * unit)

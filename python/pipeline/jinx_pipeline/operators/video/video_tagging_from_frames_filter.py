@@ -74,7 +74,7 @@ class VideoTaggingFromFramesFilter(ListFilter):
         return (1, 1)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples, rows = batch.samples(), [list(media) for media in batch.media("videos")]
         known = [self._known(sample, len(media)) for sample, media in zip(samples, rows, strict=True)]
         unknown = [media for tags, media in zip(known, rows, strict=True) if tags is None]
@@ -87,7 +87,7 @@ class VideoTaggingFromFramesFilter(ListFilter):
         }
 
     def _known(self, sample: Mapping[str, Any], count: int) -> list[Sequence[str]] | None:
-        """The tags of each video of a sample; None: it has none."""
+        """The tags of each video of a sample; None if it has none."""
         tags = metadata_of(sample).get(self.tag_field_name)
         if tags is None:
             return None

@@ -70,7 +70,7 @@ class VideoWholeBodyPoseEstimationMapper(Mapper):
         refuse_other_models(self, onnx_det_model=DETECTOR, onnx_pose_model=POSE_ESTIMATOR)
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
-        ctx.begins(0)  # a model has no time limit for a row
+        ctx.begins(0)  # no time limit per row while the model runs
         samples = [list(media) for media in batch.media("videos")]
         every = [medium for media in samples for medium in media]
         frames = frames_of(self.name, "uniform", self.frame_num)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class TransferError(ValueError):
-    """A file could not be downloaded or uploaded.
+    """Raised when a file could not be downloaded or uploaded.
 
     Attributes:
         may_pass: Whether the same request may succeed later: the server failed or the connection broke.
@@ -26,7 +26,7 @@ class Body:
     Attributes:
         start: The position of the first byte; 0 if the server sends the whole file.
         size: The size of the whole file; None: unknown.
-        validator: Identifies the version of the file; empty: the server names none.
+        validator: Identifies the version of the file; empty if the server names none.
         chunks: The bytes.
     """
 

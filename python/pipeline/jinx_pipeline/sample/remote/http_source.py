@@ -21,7 +21,7 @@ _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class PrivateAddressError(Exception):
-    """A host has a private address."""
+    """Raised when a host has a private address."""
 
 
 class HttpSource:

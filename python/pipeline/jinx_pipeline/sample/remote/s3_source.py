@@ -43,7 +43,7 @@ class S3Options:
 
 
 def variable(value: str) -> str | None:
-    """The name of the environment variable in `$NAME` or `${NAME}`; None: it is something else, perhaps a secret."""
+    """The name of the environment variable in `$NAME` or `${NAME}`; None if it is something else, perhaps a secret."""
     match = _VARIABLE.fullmatch(value)
     return None if match is None else match[1]
 
@@ -119,7 +119,7 @@ class S3Source:
             raise _as_transfer_error(url, error) from None
 
     def _head(self, url: str) -> Any:
-        """The facts of an object; None: there is none."""
+        """The facts of an object; None if there is none."""
         bucket, key = parts(url)
         try:
             return _obstore().head(_store(bucket, self._options), key)

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-/// Bytes in memory, as of an object in a store. Records the ranges that it was told to fetch.
+/// Bytes in memory that stand in for an object in a store. Records the ranges that it was told to fetch.
 #[derive(Debug, Clone, Default)]
 struct Object {
     bytes: Bytes,

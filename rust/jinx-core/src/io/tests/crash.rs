@@ -3,7 +3,7 @@
 use super::*;
 use tempfile::TempDir;
 
-/// (id, sidecar) of the dataset that is there before, and of the one written.
+/// (id, sidecar) of the existing dataset, if any, and of the one that is written.
 type Case = (Option<(&'static str, bool)>, (&'static str, bool));
 
 const CASES: &[Case] = &[

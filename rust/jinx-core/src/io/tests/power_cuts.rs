@@ -28,7 +28,7 @@ enum Node {
     Directory,
 }
 
-/// Records, and does what it is asked.
+/// Records each call, and carries it out.
 #[derive(Default)]
 struct Journal {
     events: Mutex<Vec<Event>>,

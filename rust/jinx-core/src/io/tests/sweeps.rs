@@ -81,7 +81,7 @@ fn second_names_stay_while_a_main_file_needs_them() {
     // Died before the renames.
     write_pair(&path.join("early.jinx"), OLD, true).unwrap();
     fs::hard_link(path.join("early.binx"), path.join(second("early", OLD))).unwrap();
-    // Its dataset was removed.
+    // The dataset of this sidecar was removed.
     put(path, &second("gone", OLD), &format!("{OLD} media"));
     let mut garbage =
         [second("done", OLD), ".done.binx.old".into(), second("early", OLD), second("gone", OLD)];

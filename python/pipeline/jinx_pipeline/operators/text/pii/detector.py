@@ -71,7 +71,7 @@ _CONTEXT = 48
 
 
 def merged(spans: Iterable[Span], order: "dict[str, int]") -> list[Span]:
-    """Spans that do not overlap: of two that do, the longer covers the other, or they become one.
+    """Spans that do not overlap. Of two that overlap, the longer one covers the other, or they are merged.
 
     Args:
         spans: Spans of a text.

@@ -38,7 +38,7 @@ def _france(text: str) -> bool:
 def _germany(text: str) -> bool:
     digits = digits_of(text)
     counts = sorted(digits[:10].count(digit) for digit in set(digits[:10]))
-    # Of the first ten digits, one occurs two or three times.
+    # One of the first ten digits occurs two or three times.
     return counts[-1] in {2, 3} and counts[-2] == 1 and mod_11_10(digits)
 
 

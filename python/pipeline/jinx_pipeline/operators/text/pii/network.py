@@ -22,7 +22,7 @@ def _is_ipv4(text: str) -> bool:
         address = IPv4Address(text)
     except AddressValueError:
         return False
-    # Addresses that every machine has say nothing about anyone.
+    # Addresses that every machine has are not personal.
     return not (address.is_loopback or address.is_unspecified or str(address) == "255.255.255.255")
 
 
