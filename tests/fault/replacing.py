@@ -542,7 +542,7 @@ class World:
         if not subject.refs or not self.is_certain(subject):
             return
         path = self.new_path(self.rng.choice(["deep/views", "linked"]))
-        if self.attempt(lambda: subject.dataset.save(path), subject, reopens=False, saves=True) is None:
+        if self.attempt(lambda: subject.dataset.save(path), subject, reopens=True, saves=True) is None:
             if path.exists():
                 raise WrongError(f"{path.name} is there after an error")
             return

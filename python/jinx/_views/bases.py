@@ -113,8 +113,12 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
     return bases
 
 
-def refuse_replaced(base: Base) -> None:
+def refuse_replaced(base: Base, options: Mapping[str, Any]) -> None:
     """Refuse a JINX file or directory on this machine that was replaced since it was opened: a view could not show it.
+
+    Args:
+        base: The entry of the view.
+        options: How the dataset was opened.
 
     Raises:
         FileNotFoundError: It is gone.
@@ -123,7 +127,8 @@ def refuse_replaced(base: Base) -> None:
     if "hint" not in base or base["kind"] not in {"pair", "directory"}:
         return
     path, count = base["hint"], base.get("shards", 1)
-    found = [file for root in Reader(location=path)._roots()[0] for file in _files(root)][:count]
+    roots = Reader(location=path, encoding=options["encoding"])._roots()[0]
+    found = [file for root in roots for file in _files(root)][:count]
     names = [os.path.basename(shard) for shard, _ in found]  # noqa: PTH119
     identities = [identity for _, identity in found]
     is_directory = base["kind"] == "directory"

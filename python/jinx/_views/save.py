@@ -162,7 +162,7 @@ def _writer(
     if not bases:
         raise ValueError("a dataset of no files has nothing to show; there is nothing to save")
     for base in bases if is_by_user else ():
-        refuse_replaced(base["entry"])
+        refuse_replaced(base["entry"], options)
     known = _known_bases(dataset)
     for base in bases:
         before = known.get((base["entry"]["num_samples"], base["entry"]["id"]))

@@ -96,7 +96,9 @@ impl Shards {
             |entry: &Arc<ShardEntry>| [Some(entry.path.clone()), sidecar(entry)].into_iter().flatten();
         let files: Vec<PathBuf> = closed.take(OPENED_AT_ONCE).flat_map(files).collect();
         let urls: Vec<&str> = files.iter().filter_map(|file| url_of(file)).collect();
-        if let Some(store) = self.entries.first().and_then(|entry| entry.options.store.as_ref()) {
+        if !urls.is_empty()
+            && let Some(store) = self.entries.first().and_then(|entry| entry.options.store.as_ref())
+        {
             store.will_open(&urls);
         }
     }
