@@ -129,7 +129,7 @@ test-moto: $(MOTO)/.stamp $(STAMPS)/test develop ## an S3 server that is not our
 # The distribution's browser; where there is none, it is installed by the system's packages if that is allowed.
 test-view: need-cargo $(STAMPS)/test develop ## the viewer in Chromium, which the system's packages install: two minutes
 	tools/find_chromium.sh || true
-	$(PY) -m pytest --timeout 180 tests/view $(PYTEST_ARGS)
+	$(PY) -m pytest --timeout 180 -m "not slow" tests/view $(PYTEST_ARGS)
 
 # Ten examples of each property, and nothing that takes long or needs an environment of its own.
 test-quick: need-cargo $(STAMPS)/test develop ## the tests to run while you work: two minutes at most
@@ -183,8 +183,9 @@ test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests 
 test-service: develop $(STAMPS)/test ## the service under 2,000 made-up requests, 100 jobs whose server is killed, the page, the example: minutes
 	JINX_CASES=2000 JINX_JOBS=100 $(PY) -m pytest tests/pipeline/service tests/pipeline/sandbox $(PYTEST_ARGS)
 
-soak: $(STAMPS)/ray develop ## kills, failing calls and damaged files at length (hours)
+soak: $(STAMPS)/ray develop ## kills, failing calls, damaged files and 100,000 bad requests at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
+	$(PY) -m pytest -m slow tests/view
 
 bench: develop $(STAMPS)/test ## speed, memory and disk next to other systems: an hour, and the pages in docs/benchmarks
 	$(PY) -m bench.run --limits --save $(BENCH_OUT)/results.json $(or $(BENCH_ARGS),--samples 13640 --pixels 1000 --paper 1000)
