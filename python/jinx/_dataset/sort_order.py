@@ -67,7 +67,8 @@ def _exact(value: Any) -> Any:
 def _order_of_objects(values: list[Any], *, descending: bool) -> "npt.NDArray[np.int64]":
     import numpy as np
 
-    values = list(map(_exact, values))
+    if any(issubclass(kind, np.generic | tuple | list) for kind in set(map(type, values))):
+        values = list(map(_exact, values))
     kept = [index for index, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124 - NaN
     missing = sorted(set(range(len(values))).difference(kept))
     try:
