@@ -91,7 +91,7 @@ def view(
     from jinx._open import open
     from jinx._urls import is_url
     from jinx._view.app import Viewer
-    from jinx._view.freed_memory import give_freed_memory_back
+    from jinx._view.freed_memory import keep_little_freed_memory
     from jinx._view.packs import ShownPlan, tokens_by
     from jinx._view.server import LOCAL_NAMES, ViewServer, ssh_line
     from jinx._view.shown import ShownDataset
@@ -109,7 +109,7 @@ def view(
     asked = None if form is None else Form.read(form)
     if asked is not None and asked.columns:
         given.setdefault("columns", ",".join(asked.columns))
-    give_freed_memory_back()
+    keep_little_freed_memory()
     datasets = [open(path) for path in paths]
     shown = [
         ShownDataset(dataset, path if is_url(path) else str(Path(path).absolute()))

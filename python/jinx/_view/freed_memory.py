@@ -1,9 +1,7 @@
 """Gives large blocks of freed memory back at once, so that what one request needed is there for the next."""
 
-import ctypes
-import os
+from jinx._malloc import set_malloc_options
 
-# For each environment variable of glibc, the number of the option in <malloc.h>, and its value.
 _SETTINGS = {
     # Without it, glibc keeps blocks of up to 32 MB once one of them was freed, in pieces between others.
     "MALLOC_MMAP_THRESHOLD_": (-3, 1 << 20),
@@ -12,13 +10,6 @@ _SETTINGS = {
 }
 
 
-def give_freed_memory_back() -> None:
-    """Let this process keep little of the memory that it frees.
-
-    Nothing changes for other C libraries than glibc, and for options that the environment sets.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    if mallopt is not None:
-        for variable, (number, value) in _SETTINGS.items():
-            if variable not in os.environ:
-                mallopt(number, value)
+def keep_little_freed_memory() -> None:
+    """Let this process keep little of the memory that it frees."""
+    set_malloc_options(_SETTINGS)

@@ -1,9 +1,9 @@
 """Keeps freed memory for the next batch: returning pages and requesting new ones takes longer than reading a blob."""
 
 import ctypes
-import os
 
-# For each environment variable, the number of the option in <malloc.h>, and its value in bytes.
+from jinx._malloc import set_malloc_options
+
 _SETTINGS = {
     # The maximum memory that a worker keeps between two batches.
     "MALLOC_TRIM_THRESHOLD_": (-1, 64 * 1024 * 1024),
@@ -11,23 +11,14 @@ _SETTINGS = {
     "MALLOC_MMAP_THRESHOLD_": (-3, 32 * 1024 * 1024),
 }
 
-_LIBRARY = ctypes.CDLL(None)
-
 
 def keep_freed_memory() -> None:
-    """Let this process keep some of the memory that it frees.
-
-    Nothing changes for other C libraries than glibc, and for options that the environment sets.
-    """
-    mallopt = getattr(_LIBRARY, "mallopt", None)
-    if mallopt is not None:
-        for variable, (number, size) in _SETTINGS.items():
-            if variable not in os.environ:
-                mallopt(number, size)
+    """Let this process keep some of the memory that it frees."""
+    set_malloc_options(_SETTINGS)
 
 
 def give_freed_memory_back() -> None:
     """Return the kept memory to the system, so that further growth shows in the size of this process."""
-    malloc_trim = getattr(_LIBRARY, "malloc_trim", None)
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:
         malloc_trim(0)
