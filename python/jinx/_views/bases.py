@@ -99,12 +99,8 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
         path, (samples, id_) = files[0]
         if count:
             shards = files[:count]
-            names = [os.path.basename(shard) for shard, _ in shards]  # noqa: PTH119
-            total, identities = (
-                sum(shard_samples for _, (shard_samples, _) in shards),
-                [identity for _, identity in shards],
-            )
-            base = _base(os.path.dirname(path), view, "directory", total, _core.directory_id(names, identities))  # noqa: PTH120
+            total = sum(shard_samples for _, (shard_samples, _) in shards)
+            base = _base(os.path.dirname(path), view, "directory", total, _id_of_directory(shards))  # noqa: PTH120
             base["entry"]["shards"] = count
             bases.append(base)
         elif samples or with_empty:
@@ -129,12 +125,14 @@ def refuse_replaced(base: Base, options: Mapping[str, Any]) -> None:
     path, count = base["hint"], base.get("shards", 1)
     roots = Reader(location=path, encoding=options["encoding"])._roots()[0]
     found = [file for root in roots for file in _files(root)][:count]
-    names = [os.path.basename(shard) for shard, _ in found]  # noqa: PTH119
-    identities = [identity for _, identity in found]
-    is_directory = base["kind"] == "directory"
-    id_ = _core.directory_id(names, identities) if is_directory else "".join(identity for _, identity in identities)
-    if id_ != base["id"]:
+    ids = [_id_of_directory(found)] if base["kind"] == "directory" else [id_ for _, (_, id_) in found]
+    if ids != [base["id"]]:
         raise MismatchError(f"{path}: the dataset was replaced after it was opened; open it again")
+
+
+def _id_of_directory(shards: Sequence[_File]) -> str:
+    names = [os.path.basename(shard) for shard, _ in shards]  # noqa: PTH119
+    return _core.directory_id(names, [identity for _, identity in shards])
 
 
 def _files(root: _core.Rows) -> list[_File]:
