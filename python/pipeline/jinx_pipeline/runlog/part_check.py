@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from jinx_pipeline.store.mirror import shown, url_of
 _END_BYTES: Final = 64 << 10
 # On a network disk, each file takes a while.
 _THREADS: Final = 16
+_AT_ONCE: Final = 4096
 
 
 def end_of(part: Path) -> str | None:
@@ -37,13 +39,14 @@ def refuse_other_parts(ledger: Ledger) -> None:
     Raises:
         RunLogError: A part is another file.
     """
-    expected = list(_ends(ledger))
+    expected = _ends(ledger)
     with ThreadPoolExecutor(_THREADS) as threads:
-        for (path, end), found in zip(expected, threads.map(end_of, (path for path, _ in expected)), strict=True):
-            if found not in {None, end}:
-                raise RunLogError(
-                    f"{shown(path)} is not the part that this run has written; restore it, or {START_OVER}"
-                )
+        # All parts of a large run at once would take as much memory as its ledger.
+        while group := list(islice(expected, _AT_ONCE)):
+            for (path, end), found in zip(group, threads.map(end_of, (path for path, _ in group)), strict=True):
+                if found not in {None, end}:
+                    problem = f"{shown(path)} is not the part that this run has written"
+                    raise RunLogError(f"{problem}; restore it, or {START_OVER}")
 
 
 def _ends(ledger: Ledger) -> Iterator[tuple[Path, str]]:
