@@ -57,7 +57,7 @@ enum Message<E> {
 /// A `produce` that does not return, such as a read from a terminal, is abandoned one second after everything stops.
 ///
 /// # Errors
-/// As above; `Io` when no thread can be started.
+/// The errors above; `Io` when no thread can be started.
 pub fn ordered<C, E, P, W>(produce: P, workers: Vec<W>, commit: &mut impl Commit<E>) -> Result<()>
 where
     C: Send + 'static,

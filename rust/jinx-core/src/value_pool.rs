@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Shorter and longer values get separate memory.
 const MIN_POOLED_BYTES: usize = 8 << 10;
 const MAX_POOLED_BYTES: usize = 1 << 20;
-/// What a pool keeps for later.
+/// The maximum number of bytes that a pool keeps for later.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 /// Values of about the same length can use the same memory.
 const STEP_BYTES: usize = 16 << 10;

@@ -69,7 +69,7 @@ impl BlocksAhead {
         }
     }
 
-    /// The blocks to request by now: the group that is being read, and as much of the next group as was read of this one.
+    /// The number of blocks to request by now: the current group, and as much of the next as was read of it.
     fn wanted(&self) -> usize {
         let samples = self.order.size * self.order.mixed;
         let (group, inside) = (self.read / samples, self.read % samples);

@@ -348,7 +348,7 @@ struct RootSequence {
     by_files: HashMap<*const Files, usize>,
 }
 
-/// The samples of a root: the first sample, numbered among the roots of its part and among those of all parts.
+/// The samples of a root: its first sample among the roots of its part, and among the roots of all parts.
 struct Span {
     in_part: u64,
     in_all: u64,

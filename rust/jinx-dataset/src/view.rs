@@ -369,8 +369,8 @@ impl Rows for ViewRows {
         let schema = match types.schema.take() {
             Some(schema) => schema,
             None if self.files.samples > 0 => return Ok(types),
-            // Types are inferred from samples. There are none here, but the base may have some. It shows all its
-            // columns, as it need not have those that this view selects.
+            // Types are inferred from samples. There are none here, but the base may have some. It shows all
+            // its columns, as it need not have those that this view selects.
             None => {
                 let rows = self.base.with_projection(Projection::default());
                 Dataset::of(rows).schema_text()?

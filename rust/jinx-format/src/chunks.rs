@@ -58,13 +58,13 @@ pub(crate) struct ChunkChecks {
     sums: Vec<u64>,
     /// A bit for each chunk.
     compared: Box<[AtomicU64]>,
-    /// Held while a chunk is compared. Without it, threads that read neighbours would all compare the same chunk.
+    /// Held while a chunk is compared, so that threads that read neighbours do not all compare it.
     comparing: Mutex<()>,
 }
 
 impl ChunkChecks {
-    /// The checks for an array in the sidecar of a main file of `file_bytes`; `None` for an array in the footer,
-    /// which is checked when it is decoded.
+    /// The checks for an array in the sidecar of a main file of `file_bytes`; `None` for an array in the
+    /// footer, which is checked when it is decoded.
     ///
     /// # Errors
     /// `Corrupt` when the checksums are missing or damaged.

@@ -1,5 +1,5 @@
-//! Copies datasets byte by byte through the writers of new datasets: a copy is whole or absent, and the leftovers of
-//! a killed copy are swept.
+//! Copies datasets byte by byte through the writers of new datasets: a copy is whole or absent, and the
+//! leftovers of a killed copy are swept.
 
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Cause, Error, Result};

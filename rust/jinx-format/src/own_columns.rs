@@ -125,7 +125,7 @@ pub(crate) fn check(info: &ColumnInfo, samples: u64) -> Result<()> {
 pub(crate) const MAX_ENTRIES: u64 = 1 << 31;
 const MAX_ZONE_BYTES: usize = 64;
 
-/// The type of the codes for this many strings: the narrowest signed type, which Arrow and pandas use directly.
+/// The type of the codes for this many strings: the narrowest signed type, as Arrow and pandas use it.
 pub fn code_type(entries: u64) -> ColumnType {
     match entries {
         0..=0x80 => ColumnType::Int8,

@@ -200,7 +200,7 @@ impl<'b> Buckets<'b> {
         start..self.rows.min(start + self.part_rows)
     }
 
-    /// The maximum number of bytes that the pieces of a bucket take. Only the last piece of each thread may be small.
+    /// The maximum number of bytes that the pieces of a bucket take. Only a thread's last piece may be small.
     fn most_bytes(&self, bucket: u64, line_bytes: u64) -> u64 {
         let rows = self.rows_in(bucket);
         let records = self.record_form.most_bytes(rows, line_bytes, 0);

@@ -20,7 +20,7 @@ use jinx_format::write::row_order::RowOrder;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
-/// The approximate number of bytes to write between two checks for an interrupt, and the range of sample numbers.
+/// About how many bytes to write between two checks for an interrupt, and the allowed numbers of samples.
 const BLOCK_BYTES: u64 = 256 << 20;
 const BLOCK_ROWS: RangeInclusive<u64> = 1024..=64 << 10;
 /// The number of lines to copy between two checks for an interrupt. Copying a line takes little time.

@@ -47,7 +47,7 @@ impl Runs {
         };
         let bounds: Vec<_> = (0..count).map(|run| bound(run)..bound(run + 1)).collect();
         let limit = usize::try_from(job.memory / 16).unwrap_or(usize::MAX);
-        // The list holds samples of the files, and places in a run: a view may show more samples than the files have.
+        // The list holds samples of files and places in a run: a view may show more samples than files have.
         let largest = job.samples.count().max(samples);
         let (mut list, mut positions) = (PositionList::new(folder, limit, largest), Vec::new());
         for places in &bounds {

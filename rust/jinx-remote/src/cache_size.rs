@@ -45,7 +45,7 @@ impl Size {
 
     /// Makes room for a chunk and counts it; `false` if there is none.
     ///
-    /// The chunk's file gets its length in the same step: counting again then finds chunks that are still being written.
+    /// The chunk's file gets its length in the same step, so a new count includes chunks being written.
     ///
     /// Only objects that no process has open make room. A dataset in use keeps the chunks that came first: an epoch reads
     /// each chunk once, so a chunk removed for a new one would be needed again before the new one.

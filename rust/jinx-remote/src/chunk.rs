@@ -38,7 +38,7 @@ pub(crate) struct CachedChunk {
     pub(crate) range: Range<u64>,
 }
 
-/// What a look at the cache found.
+/// The result of a look at the cache.
 enum Found {
     Bytes(Bytes),
     Claim(Claimed),

@@ -27,7 +27,7 @@ pub(crate) struct Connector {
     stall_time: Duration,
     /// The most of a pause that a store may ask for.
     longest_pause: Duration,
-    /// What the `Authorization` header of all requests says. It is not sent to the hosts of redirects.
+    /// The `Authorization` header of all requests. It is not sent to the hosts of redirects.
     authorization: Option<HeaderValue>,
 }
 

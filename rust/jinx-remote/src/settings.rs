@@ -21,7 +21,7 @@ const NO_CACHE: &str = "off";
 /// The directory of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CachePlace {
-    /// That of the environment, or one in the home directory.
+    /// The directory that the environment names, or one in the home directory.
     Default,
     At(PathBuf),
     /// Keep nothing on disk.

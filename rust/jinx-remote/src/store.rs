@@ -289,7 +289,7 @@ fn received<T>(receiver: &Receiver<T>) -> Result<T> {
     }
 }
 
-/// What this process has read from stores.
+/// Statistics of what this process has read from stores.
 pub fn statistics() -> Statistics {
     COUNTERS.now()
 }

@@ -97,7 +97,7 @@ fn sent(part: Option<Result<object_store::Result<()>, JoinError>>) -> Result<()>
     part.map_err(ended)?.map_err(|error| failure(&error))
 }
 
-/// Files are read by other threads than the one for the network.
+/// Reads a part of a file, on a thread other than that of the network.
 async fn part_of(file: Arc<File>, start: u64, length: u64) -> Result<Bytes> {
     let read = move || {
         let mut bytes = vec![0; to_usize(length, "a part")?];

@@ -19,7 +19,7 @@ _MEDIA: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Profile:
-    """What a dataset holds.
+    """The contents of a dataset, without texts of samples.
 
     Attributes:
         samples: The number of samples.

@@ -1,4 +1,4 @@
-"""What the commands of the service share."""
+"""Options and checks that the commands of the service share."""
 
 import re
 from collections.abc import Sequence

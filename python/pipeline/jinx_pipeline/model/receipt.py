@@ -80,7 +80,7 @@ class Receipt:
     Attributes:
         part: The name of the part in `parts/` with the rows of the port `out`; None if no rows came out.
         rows_out: Rows in the part.
-        bytes_out: Bytes of the part.
+        bytes_out: The size of the part in bytes.
         seconds: How long the task took.
         bad: Rows that were left out.
         figures: The figures of each operator.

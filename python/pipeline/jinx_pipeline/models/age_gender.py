@@ -28,7 +28,7 @@ _YEARS: Final = 100
 
 
 class Voice(NamedTuple):
-    """What a voice is like.
+    """The age and gender of a voice.
 
     Attributes:
         age: The age in years.
@@ -44,7 +44,7 @@ class Voice(NamedTuple):
 
 
 def load_age_and_gender(model: Model, device: str) -> Pretrained:
-    """Such a model, for `Context.model`; its network has the heads `age` and `gender`."""
+    """Load a model for `Context.model`; its network has the heads `age` and `gender`."""
     loaded = load_pretrained(model, device, "Wav2Vec2Model", "AutoFeatureExtractor")
     for name, count in (("age", 1), ("gender", 3)):
         head = _head(model, name, count).to(loaded.device, loaded.network.dtype).eval()

@@ -60,7 +60,7 @@ class _Input(NamedTuple):
 
 
 def load_grounding(model: Model, device: str) -> Pretrained:
-    """Such a model, for `Context.model`."""
+    """Load a model for `Context.model`."""
     return load_pretrained(model, device, "AutoModelForZeroShotObjectDetection", "AutoTokenizer", "AutoImageProcessor")
 
 
@@ -104,7 +104,7 @@ def located(
 
 
 def _found_in(loaded: Pretrained, inputs: Sequence[_Input], min_score: float) -> list[list[Located]]:
-    """What fits the phrases in pictures of one shape, each with the same number of phrases."""
+    """The objects that fit the phrases in pictures of one shape, each with the same number of phrases."""
     import numpy as np
     import torch
 

@@ -20,7 +20,7 @@ MATCHING: Final = Expected("a BLIP model for retrieval", ("BlipForImageTextRetri
 
 
 def load_matching(model: Model, device: str) -> Pretrained:
-    """Such a model, for `Context.model`."""
+    """Load a model for `Context.model`."""
     return load_pretrained(model, device, "BlipForImageTextRetrieval", "AutoTokenizer", "AutoImageProcessor")
 
 

@@ -60,7 +60,7 @@ def rows_of_pictures(
     what: str,
     threads: int | None,
 ) -> "list[Rows]":
-    """What a model returns for the pictures of media, float32 of shape (k, d) for each medium.
+    """The outputs of a model for the pictures of media, float32 of shape (k, d) for each medium.
 
     It is kept with the medium: other operators with the same model do not compute it again.
 

@@ -41,7 +41,7 @@ class _Input(NamedTuple):
 
 
 def load_pose_estimator(model: Model, device: str) -> Pretrained:
-    """Such a model, for `Context.model`."""
+    """Load a model for `Context.model`."""
     return load_pretrained(model, device, "VitPoseForPoseEstimation", "AutoImageProcessor")
 
 

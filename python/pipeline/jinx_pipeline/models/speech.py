@@ -34,7 +34,7 @@ _CTC_SECONDS: Final = 30
 
 
 class Transcript(NamedTuple):
-    """What is said in a sound.
+    """A transcript of a sound.
 
     Attributes:
         language: The code of its language, such as `en`; empty if the model does not tell.

@@ -16,7 +16,7 @@ SUMMARIZER: Final = Expected(
 
 
 def load_summarizer(model: Model, device: str) -> Pretrained:
-    """Such a model, for `Context.model`."""
+    """Load a model for `Context.model`."""
     return load_pretrained(model, device, "AutoModelForSeq2SeqLM", "AutoTokenizer")
 
 

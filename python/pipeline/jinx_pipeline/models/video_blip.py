@@ -20,7 +20,7 @@ DEFAULT_VIDEO_BLIP: Final = Model(path="kpyu/video-blip-opt-2.7b-ego4d")
 
 
 def load_video_blip(model: Model, device: str) -> Pretrained:
-    """Such a model, for `Context.model`."""
+    """Load a model for `Context.model`."""
     return load_pretrained(model, device, "Blip2ForConditionalGeneration", "AutoTokenizer", "AutoImageProcessor")
 
 

@@ -21,7 +21,7 @@ def groups_of(sizes: Sequence[int], shard_size: int | None) -> Iterator[range]:
     the rows of a block are in memory until it is written, and are lost with its worker.
 
     Args:
-        sizes: Bytes of each part.
+        sizes: The size of each part in bytes.
         shard_size: The requested size; None: a shard ends as soon as it has `SMALLEST_SHARD`.
     """
     first = size = 0

@@ -383,7 +383,7 @@ class Recipe:
 
     @property
     def exports(self) -> list[Export]:
-        """Where the outputs are written."""
+        """The places where the outputs are written."""
         return [output.export for output in self.all_outputs if output.export is not None]
 
     def with_exports(self, exports: Sequence[Export]) -> "Recipe":

@@ -24,7 +24,7 @@ _MAX_TERMS = 100
 
 @dataclass(frozen=True)
 class Change:
-    """What a filter does to a statistic.
+    """The effect of a filter on a statistic.
 
     Attributes:
         operator: The filter.
@@ -52,7 +52,7 @@ class Change:
 
 
 def changes(columns: Mapping[str, "Values"], filters: Sequence[tuple[str, "Mask"]]) -> list[Change]:
-    """What filters do to statistics, the clearest changes first.
+    """The effects of filters on statistics, the clearest first.
 
     Args:
         columns: The values of each statistic, NaN where a sample has none; float64 of shape (n,).

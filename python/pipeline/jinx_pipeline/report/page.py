@@ -267,7 +267,7 @@ def _heat(figures: Analysis) -> str:
 
 
 def _insight(figures: Analysis) -> str:
-    """What the filters do to the statistics, apart from what may be chance."""
+    """The effects of the filters on the statistics, except effects that may be due to chance."""
     rows = [
         [
             escape(change.operator),

@@ -42,7 +42,7 @@ class RunResult:
         path: The output, the first one if there are several.
         rows_in: Samples of the input.
         rows_out: Samples of all outputs.
-        bytes: Bytes of all outputs.
+        bytes: The size of all outputs in bytes.
         seconds: The duration of this run; a resumed run does not count the time before.
         bad_rows: Rows that are not in the output because something failed on them.
         operators: The totals of each operator, including interrupted runs that were resumed.

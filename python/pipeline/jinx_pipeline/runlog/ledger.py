@@ -32,7 +32,7 @@ class Piece:
         attempt: The number of the attempt.
         part: The name of the part; None if no rows came out.
         rows_out: Rows in the part.
-        bytes_out: Bytes of the part.
+        bytes_out: The size of the part in bytes.
         bad_rows: Rows that were left out.
         place: The offset of the record in the log.
         ports: The output of other ports than `out`.

@@ -167,7 +167,7 @@ class Published(Record, kw_only=False):
         end_block: The block after the last one.
         rows: Rows of the input that are in the output or left out.
         samples: Samples of the output.
-        bytes: Bytes of the output.
+        bytes: The size of the output in bytes.
         output: The identity of the output.
         number: The number of the output.
     """

@@ -30,7 +30,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison says.
+    """The result of a comparison.
 
     Attributes:
         best: The variant with the best mean.

@@ -1,4 +1,4 @@
-"""What to compare, from a YAML file."""
+"""Reads what to compare from a YAML file."""
 
 import shlex
 from collections.abc import Mapping, Sequence

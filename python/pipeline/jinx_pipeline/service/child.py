@@ -77,7 +77,7 @@ def _log(what: str, lines: Iterable[str] = ()) -> None:
 
 
 def _result_lines(result: RunResult) -> Iterator[str]:
-    """What a run has done, line by line."""
+    """The results of a run, line by line."""
     for totals in result.operators:
         failed = f", {totals.bad_rows:,} failed" if totals.bad_rows else ""
         yield f"{totals.operator}: {totals.rows_in:,} in, {totals.rows_out:,} out{failed}"

@@ -34,7 +34,7 @@ MAX_STARTS: Final = 3
 
 @dataclass(frozen=True)
 class JobOrder:
-    """What was asked for.
+    """The request for a job.
 
     Attributes:
         number: The place in the queue.

@@ -223,7 +223,7 @@ class _Placing:
 
 
 def _problems_of(recipe: Recipe, roots: Roots, allowed: Collection[str]) -> Problems:
-    """What a checked recipe may not do."""
+    """The mistakes of a checked recipe: what a client's recipe may not do."""
     problems = [problem for step in recipe.steps for problem in _problems_of_step(step, roots, allowed)]
     if any(_is_outside(source, roots) for source in recipe.sources):
         problems.append(("dataset", "a source lies outside of the roots"))

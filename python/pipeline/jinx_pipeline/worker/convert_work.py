@@ -43,7 +43,7 @@ class ConvertWork:
         return f"{self.source}, which is converted first"
 
     def run(self, source: Source, task: Task, path: Path, worker: WorkerState) -> Receipt:
-        """As `Work.run`; unreadable rows are listed in a file next to the part."""
+        """See `Work.run`; unreadable rows are listed in a file next to the part."""
         del source
         started = time.perf_counter()
         worker.busy_with(self.label, 0)

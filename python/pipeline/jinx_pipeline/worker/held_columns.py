@@ -22,7 +22,7 @@ class HeldColumns:
 
     Args:
         folder: The directory of the file.
-        memory: Bytes of values to keep in memory; values of unknown size are kept there as well.
+        memory: The number of bytes of values to keep in memory; values of unknown size are kept there as well.
     """
 
     def __init__(self, folder: Path, memory: int = HELD_BYTES) -> None:

@@ -83,7 +83,7 @@ const BASE64_VALUES: [u8; 256] = {
     table
 };
 
-/// Python's non-strict rules: foreign characters are skipped, and everything after complete padding is ignored.
+/// Python's non-strict rules: foreign characters are skipped, and so is everything after complete padding.
 fn lenient_base64(text: &[u8], max: u64, mut out: Vec<u8>) -> Result<Vec<u8>> {
     if let Some(at) = text.iter().position(|byte| !byte.is_ascii()) {
         return Err(Error::corrupt("base64 text holds a character that is not ASCII").at_byte(to_u64(at)));

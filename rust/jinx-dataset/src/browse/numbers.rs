@@ -36,7 +36,7 @@ enum Keys {
     },
 }
 
-/// What is known of all numbers.
+/// The known facts about all numbers.
 #[derive(Clone, Copy, Default)]
 struct Facts {
     /// The smallest and the largest finite number.

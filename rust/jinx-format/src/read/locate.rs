@@ -112,7 +112,7 @@ fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]>
     Ok([sidecar_path(path), named, second_name(path, Some(id))])
 }
 
-/// The file with the id of a main file's sidecar, of any length; `None` when it has no sidecar or none is found.
+/// The file with the id of a main file's sidecar, of any length; `None` without a sidecar or such a file.
 ///
 /// # Errors
 /// The errors of [`read_footer`].

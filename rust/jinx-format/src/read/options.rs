@@ -13,7 +13,7 @@ pub enum Verify {
     None,
     /// Check each line when it is read.
     Rows,
-    /// Check each line and each value when it is read. A line that matches its checksum came from an intact index.
+    /// Check each line and each value when it is read. A line that matches its checksum proves its offset.
     #[default]
     Full,
     /// Like `Full`, plus the whole index and all line checksums when the file is opened: for `verify` and
@@ -48,7 +48,7 @@ impl OpenOptions {
         Source::open_anywhere(self.store.as_deref(), &self.base, path.as_ref(), self.access)
     }
 
-    /// What opens URLs.
+    /// The store that opens URLs.
     ///
     /// # Errors
     /// `Unsupported` when these options open local files only.

@@ -74,8 +74,8 @@ impl<'a> EncodedValue<'a> {
         Ok(Self { chain, place, path })
     }
 
-    /// Decoded length, if the stored form states it. It is exact for an uncompressed value; for a compressed one it is
-    /// what the header of the first frame claims (decoding checks it).
+    /// Decoded length, if the stored form states it. It is exact for an uncompressed value; for a compressed
+    /// one it is what the header of the first frame claims (decoding checks it).
     pub fn announced_len(&self, shard: &Shard) -> Option<u64> {
         let mut codecs = self.chain.codecs();
         match (codecs.next(), &self.place) {

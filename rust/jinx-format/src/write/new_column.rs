@@ -26,7 +26,7 @@ pub struct NewColumn {
     pub data: Bytes,
     /// For strings: the start of each one and the end of the last, as little-endian u64.
     pub offsets: Option<Bytes>,
-    /// For strings: which string each cell has, as the integers that [`code_type`] gives; `None` for one string per cell.
+    /// For strings: which string each cell has, as integers of [`code_type`]; `None` for one string per cell.
     pub codes: Option<Bytes>,
     /// One bit a cell, lowest first, 1 = present; `None` if every cell has a value.
     pub validity: Option<Bytes>,
@@ -60,7 +60,7 @@ impl NewColumn {
         self.offsets.as_ref().map_or(0, |offsets| (to_u64(offsets.len()) / 8).saturating_sub(1))
     }
 
-    /// The size of a cell of its own in bytes: for strings with codes, the size of the code; `None` for other strings.
+    /// The size of its own cell in bytes; for strings with codes, that of the code; `None` for other strings.
     fn bytes_in_order(&self) -> Option<u64> {
         match self.codes {
             Some(_) => code_type(self.strings()).width(),

@@ -151,7 +151,7 @@ pub(super) fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
 
 fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     thread_local! {
-        /// Kept, because making a compressor takes longer than compressing a small array: zstd queries the processor.
+        /// Kept, because making one takes longer than compressing a small array: zstd queries the processor.
         static KEPT: RefCell<Option<Compressor>> = const { RefCell::new(None) };
     }
     let mut compressor = match KEPT.take() {

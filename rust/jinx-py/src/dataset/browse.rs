@@ -107,10 +107,10 @@ pub fn view_categories<'py>(
     Ok(found.map(|found| (found.names, PyBytes::new(py, &found.codes))))
 }
 
-/// For each column, counts per code the samples that all *other* columns keep. Also counts those that all keep.
+/// For each column, counts per code the samples that all *other* columns keep, and those that all keep.
 ///
-/// Each of `columns` is its codes, and a table of 256 bytes with 1 for each kept code. With `among`, counts only
-/// samples whose byte in it is 1.
+/// Each of `columns` is its codes, and a table of 256 bytes with 1 for each kept code. With `among`, only
+/// samples whose byte in it is 1 count.
 #[pyfunction]
 pub fn view_counts(
     py: Python<'_>,

@@ -27,7 +27,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What a tool returned.
+    """The result of a tool call.
 
     Attributes:
         content: The content: a string, a dict or a list of content blocks.

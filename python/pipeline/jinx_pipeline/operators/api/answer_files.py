@@ -32,7 +32,7 @@ _MAX_RECENT: Final = 50_000
 
 @dataclass
 class Spent:
-    """What answers have cost.
+    """The cost of answers.
 
     Attributes:
         requests: The answers.

@@ -79,7 +79,7 @@ class Downloads(Transfers):
 
     @abstractmethod
     def source(self) -> Source:
-        """Where files are downloaded."""
+        """The server from which files are downloaded."""
 
     @abstractmethod
     def is_url(self, text: str) -> bool:

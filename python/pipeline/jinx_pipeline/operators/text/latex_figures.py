@@ -44,7 +44,7 @@ class Figure(NamedTuple):
 
 @dataclass
 class _Parts:
-    """What is in a figure.
+    """The contents of a figure.
 
     Attributes:
         parts: The content of each part, with a caption that stands before it.

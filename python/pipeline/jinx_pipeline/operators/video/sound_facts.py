@@ -45,7 +45,7 @@ class SoundFactsMapper(Mapper):
 
     @abstractmethod
     def found(self, media: Sequence[Media], ctx: Context) -> Sequence[Any]:
-        """What the model finds in each medium; None if it has no sound."""
+        """The findings of the model for each medium; None if it has no sound."""
 
     @property
     def reads(self) -> tuple[str, ...]:

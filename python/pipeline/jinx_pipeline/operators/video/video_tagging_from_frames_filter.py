@@ -96,7 +96,7 @@ class VideoTaggingFromFramesFilter(ListFilter):
         return list(tags)
 
     def _found(self, media: Sequence[Media], ctx: Context) -> list[list[str]]:
-        """Those of the tags that CLIP finds in each video."""
+        """The tags that CLIP finds in each video."""
         if not media or not self.tags:
             return [[] for _ in media]
         clip = Clip(self.hf_clip, ctx)
