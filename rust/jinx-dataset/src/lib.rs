@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod arrow_arrays;
-pub mod bases;
+pub mod base_opener;
 pub mod blocks_ahead;
 pub mod browse;
 mod column_data;

@@ -1,6 +1,6 @@
 //! Opens a dataset of any kind.
 
-use crate::bases::BaseOpener;
+use crate::base_opener::BaseOpener;
 use crate::concat::ConcatRows;
 use crate::dataset::Dataset;
 use crate::location::{Contents, Location};

@@ -1,6 +1,6 @@
 //! The trailer and the footer: the description of a dataset at the end of its main file.
 
-use crate::chunks::check_members;
+use crate::chunk_checksums::check_members;
 use crate::fields::FieldInfo;
 use crate::key::FormatVersion;
 use crate::meta::Meta;

@@ -8,8 +8,8 @@
 //! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
 
 pub mod base_url;
-pub mod bases;
-mod chunks;
+mod chunk_checksums;
+pub mod content_hash;
 pub mod copy_files;
 pub mod expression;
 pub mod fields;
@@ -26,6 +26,7 @@ pub mod ordered_blocks;
 pub mod own_columns;
 pub mod read;
 pub mod repair;
+pub mod rewrite_bases;
 pub mod sidecar;
 pub mod sniff;
 pub mod verify;

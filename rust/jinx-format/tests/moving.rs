@@ -6,13 +6,13 @@ mod sample;
 
 use jinx_core::error::Cause;
 use jinx_core::io::fs_calls::Call;
-use jinx_core::io::{FileOps, RealOps, sweep};
+use jinx_core::io::{FileOps, RealOps, remove_leftovers};
 use jinx_core::{Error, Result};
-use jinx_format::bases::{NewPlace, rewrite_bases_on};
 use jinx_format::copy_files::{copy_directory, copy_directory_on, copy_pair};
 use jinx_format::identity::{JinxIdentity, sidecar_of};
 use jinx_format::move_files::{move_directory_on, move_pair_on, remove_directory_on};
 use jinx_format::read::shard::{OpenOptions, Shard};
+use jinx_format::rewrite_bases::{NewPlace, rewrite_bases_on};
 use jinx_format::view::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
@@ -78,7 +78,7 @@ fn a_move_that_fails_or_dies_at_any_call_loses_nothing_and_is_repeated() {
                 if !is_moved {
                     move_on(Arc::new(RealOps), &from, &to).unwrap_or_else(|error| panic!("{when}: {error}"));
                 }
-                sweep(place.path(), &JinxIdentity).unwrap();
+                remove_leftovers(place.path(), &JinxIdentity).unwrap();
                 assert_eq!(rows_in(&to).unwrap(), expected(0..3), "{when}");
                 assert!(!from.exists() || (is_moved && done.is_err()), "{when}");
                 if calls.load(Ordering::SeqCst) <= number {
@@ -190,7 +190,7 @@ fn a_directory_goes_at_once_however_it_goes() {
             // Nothing that is left is in the way of the next writer, or stays.
             write(&from, 10..12);
             assert_eq!(rows_in(&from).unwrap(), expected(10..12), "{number}");
-            sweep(place.path(), &JinxIdentity).unwrap();
+            remove_leftovers(place.path(), &JinxIdentity).unwrap();
             let left = names_in(place.path());
             assert!(left == ["a"] || (is_moved && left == ["a", "b"]), "{number}: {left:?}");
             if calls.load(Ordering::SeqCst) <= number {

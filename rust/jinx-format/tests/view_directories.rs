@@ -5,14 +5,16 @@ mod sample;
 
 use jinx_core::error::Cause;
 use jinx_core::io::fs_calls::Call;
-use jinx_core::io::sweep;
+use jinx_core::io::remove_leftovers;
 use jinx_core::{Error, Result};
-use jinx_format::bases::{NewPlace, ShardPlaces, rewrite_bases_of_shards, rewrite_bases_of_shards_on};
 use jinx_format::identity::JinxIdentity;
 use jinx_format::manifest::Manifest;
 use jinx_format::merge::{merge, part_name};
 use jinx_format::read::open::resolve;
 use jinx_format::read::shard::{OpenOptions, Shard};
+use jinx_format::rewrite_bases::{
+    NewPlace, ShardPlaces, rewrite_bases_of_shards, rewrite_bases_of_shards_on,
+};
 use jinx_format::verify::verify;
 use jinx_format::view::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
@@ -153,7 +155,7 @@ fn new_places_come_at_once_whatever_call_fails() {
             let found = hints(&path);
             assert!(found == ["/new/new.jinx"] || (found == ["/old/base.jinx"] && done.is_err()), "{when}");
             assert_eq!(positions(&path), old, "{when}");
-            sweep(place.path(), &JinxIdentity).unwrap();
+            remove_leftovers(place.path(), &JinxIdentity).unwrap();
             assert_eq!(verify(&path, &mut |_, _| Ok(())).unwrap(), [], "{when}");
             if calls.load(Ordering::SeqCst) <= number {
                 assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);

@@ -22,13 +22,13 @@ mod plan;
 mod request;
 mod second_budget;
 mod window;
-mod window_run;
+mod windows_in_sequence;
 
 pub use mixture::MixtureSource;
 pub use permutation::{Permutation, Stream, permutation};
 pub use plan::{Plan, pack};
 pub use request::{Oversize, Request, Strategy};
-pub use window_run::LeftOut;
+pub use windows_in_sequence::LeftOut;
 
 /// The version of the plans. It changes whenever the same request gives another plan.
 pub const VERSION: u32 = 2;

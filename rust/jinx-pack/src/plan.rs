@@ -3,7 +3,7 @@
 use crate::mixture::Draws;
 use crate::permutation::{Permutation, Stream, permutation};
 use crate::request::{Request, known_u32};
-use crate::window_run::{LeftOut, Packs, Runner, WINDOWS};
+use crate::windows_in_sequence::{LeftOut, Packs, Runner, WINDOWS};
 use jinx_core::Result;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::threads;

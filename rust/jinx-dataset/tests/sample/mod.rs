@@ -1,7 +1,7 @@
 //! Datasets of each kind, whose samples have an `id`, and views of them.
 
 use jinx_core::value::{TreeBuilder, Value};
-use jinx_dataset::bases::directory_id;
+use jinx_dataset::base_opener::directory_id;
 use jinx_dataset::{Dataset, Location, Options, Rows, open};
 use jinx_format::view::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;

@@ -1,6 +1,6 @@
 //! Arrays of which a reader checks the parts that it reads: positions of views, and columns of numbers.
 
-use crate::chunks::ChunkChecks;
+use crate::chunk_checksums::ChunkChecks;
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::read::columns::{ColumnKind, IndexedColumn};
 use crate::read::shard::Shard;

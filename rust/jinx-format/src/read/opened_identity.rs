@@ -1,6 +1,6 @@
 //! The identity of an opened file: the id of the format, or facts about a file without an id.
 
-use crate::bases::hash_source;
+use crate::content_hash::hash_source;
 use crate::key::FormatVersion;
 use crate::read::shard::Shard;
 use jinx_core::error::Result;

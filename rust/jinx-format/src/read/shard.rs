@@ -1,6 +1,6 @@
 //! One pair of files, open for reading.
 
-use crate::chunks::ChunkChecks;
+use crate::chunk_checksums::ChunkChecks;
 use crate::fields::FieldNode;
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::index::Array;

@@ -1,6 +1,6 @@
 //! Hashes an array of the sidecar while it is written.
 
-use crate::chunks::chunk_bytes;
+use crate::chunk_checksums::chunk_bytes;
 use crate::footer::ArrayRef;
 use crate::write::sidecar_writer::inline_array;
 use jinx_core::checked_math::to_u64;

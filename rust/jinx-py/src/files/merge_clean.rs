@@ -15,5 +15,5 @@ pub fn merge(py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64, u64, u64
 /// Removes the leftover temporary files in a directory; returns their paths.
 #[pyfunction]
 pub fn clean(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
-    py.detach(|| jinx_core::io::sweep(&directory, &JinxIdentity)).into_py_result()
+    py.detach(|| jinx_core::io::remove_leftovers(&directory, &JinxIdentity)).into_py_result()
 }

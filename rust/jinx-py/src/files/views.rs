@@ -4,16 +4,14 @@ use crate::dataset::handle::RowsHandle;
 use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, to_py};
 use jinx_core::{Error, Result};
-use jinx_dataset::bases::{self, BaseOpener};
+use jinx_dataset::base_opener::{self, BaseOpener};
 use jinx_dataset::shards::ShardRows;
-use jinx_format::bases::{
-    NewPlaces, ShardPlaces, hash_bytes as hash_of_bytes, hash_file as hash_of_file, rewrite_bases,
-    rewrite_bases_of_shards,
-};
+use jinx_format::content_hash::{hash_bytes as hash_of_bytes, hash_file as hash_of_file};
 use jinx_format::footer::Footer;
 use jinx_format::manifest::Manifest;
 use jinx_format::own_columns::name_of;
 use jinx_format::read::shard::{OpenOptions, Shard};
+use jinx_format::rewrite_bases::{NewPlaces, ShardPlaces, rewrite_bases, rewrite_bases_of_shards};
 use jinx_format::view::Base;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -58,7 +56,7 @@ pub fn view_line_offsets<'py>(
     file: &Bound<'py, Reader>,
     base: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let offsets = with_view(file, |shard| bases::line_offsets(shard, base)).into_py_result()?;
+    let offsets = with_view(file, |shard| base_opener::line_offsets(shard, base)).into_py_result()?;
     Ok(PyBytes::new(py, &offsets))
 }
 
@@ -87,13 +85,13 @@ pub fn find_base(py: Python<'_>, file: &Bound<'_, Reader>, view: PathBuf, base: 
 #[pyfunction]
 pub fn base_candidates(base: &str, view: PathBuf) -> PyResult<Vec<OsString>> {
     let base: Base = serde_json::from_str(base).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
-    Ok(bases::candidates(&base, &view).into_iter().map(PathBuf::into_os_string).collect())
+    Ok(base_opener::candidates(&base, &view).into_iter().map(PathBuf::into_os_string).collect())
 }
 
 /// The id of the first shards of a directory, from their names, numbers of samples and ids.
 #[pyfunction]
 pub fn directory_id(names: Vec<String>, identities: Vec<(u64, String)>) -> PyResult<String> {
-    bases::directory_id(&names, &identities).into_py_result()
+    base_opener::directory_id(&names, &identities).into_py_result()
 }
 
 fn view_file(file: &Bound<'_, Reader>) -> Result<Arc<ShardRows>> {

@@ -1,7 +1,7 @@
 //! Directories of shards, and single small files.
 
 use super::super::publish_file::publish_on;
-use super::super::{Contents, DirectoryWriter, publish_file, sweep};
+use super::super::{Contents, DirectoryWriter, publish_file, remove_leftovers};
 use super::*;
 use crate::error::Cause;
 use std::os::unix::fs::PermissionsExt;
@@ -180,7 +180,7 @@ fn parts_of_any_kind_appear_together_and_a_dead_writer_leaves_none_behind() {
     let next: [fn(&Path); 3] = [
         |target| drop(DirectoryWriter::begin_with(target, true, Contents::Anything)),
         |target| drop(DirectoryWriter::begin(target, true)),
-        |target| drop(sweep(target.parent().unwrap(), &FirstWord).unwrap()),
+        |target| drop(remove_leftovers(target.parent().unwrap(), &FirstWord).unwrap()),
     ];
     let mut published = 0;
     for next in next {
@@ -195,7 +195,7 @@ fn parts_of_any_kind_appear_together_and_a_dead_writer_leaves_none_behind() {
                 next(&target);
                 if target.exists() {
                     // Published: nobody may replace it, so nobody took the lock that may be left.
-                    sweep(directory.path(), &FirstWord).unwrap();
+                    remove_leftovers(directory.path(), &FirstWord).unwrap();
                 }
                 let names = names_in(directory.path());
                 if names == ["out.d"] {

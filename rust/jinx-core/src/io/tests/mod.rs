@@ -3,12 +3,12 @@
 mod blocks;
 mod crash;
 mod directories;
+mod leftovers;
 mod model;
 mod pairs;
 mod power_cuts;
 mod sidecar_owner;
 mod sources;
-mod sweeps;
 
 use super::PairWriter;
 use super::fs_calls::{Call, FileOps, RealOps};

@@ -2,7 +2,7 @@
 
 use super::super::append::remove_unlisted;
 use super::super::lock::Lock;
-use super::super::sweep;
+use super::super::remove_leftovers;
 use super::*;
 use crate::error::Cause;
 
@@ -84,7 +84,7 @@ fn second_names_and_unfinished_sidecars_that_a_main_file_needs_are_not_swept() {
     fs::write(path("c.jinx"), format!("{NEW} with")).unwrap();
     fs::write(path(".a.jinx.tmp"), format!("{NEW} with")).unwrap();
     fs::write(path("a.binx"), format!("{NEW} media")).unwrap();
-    let removed = sweep(directory.path(), &FirstWord).unwrap();
+    let removed = remove_leftovers(directory.path(), &FirstWord).unwrap();
     assert_eq!(removed, [path(".a.jinx.tmp")]);
     assert_eq!(names_in(directory.path()), [&second, "a.binx", "b.jinx", "c.jinx"]);
 }
@@ -98,7 +98,7 @@ fn recovery_does_not_rename_over_another_ones_sidecar() {
     fs::write(path(&second), format!("{OLD} media")).unwrap();
     fs::write(path("a.binx"), format!("{NEW} media")).unwrap();
     fs::write(path("b.jinx"), format!("{NEW} with")).unwrap();
-    assert_eq!(sweep(directory.path(), &FirstWord).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(remove_leftovers(directory.path(), &FirstWord).unwrap(), Vec::<PathBuf>::new());
     assert!(write_pair(&path("a.jinx"), NEW, true).is_err());
     assert_eq!(names_in(directory.path()), [&second, "a.binx", "a.jinx", "b.jinx"]);
     assert_eq!(read_pair(&path("a.jinx")), Ok(Some(OLD.to_owned())));

@@ -1,6 +1,6 @@
 //! The files that `clean` removes, and the files that it keeps.
 
-use super::super::{DirectoryWriter, StreamOut, sweep};
+use super::super::{DirectoryWriter, StreamOut, remove_leftovers};
 use super::*;
 
 fn put(directory: &Path, name: &str, text: &str) {
@@ -8,7 +8,7 @@ fn put(directory: &Path, name: &str, text: &str) {
 }
 
 fn swept(directory: &Path) -> Vec<String> {
-    let mut names: Vec<_> = sweep(directory, &FirstWord)
+    let mut names: Vec<_> = remove_leftovers(directory, &FirstWord)
         .unwrap()
         .iter()
         .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())

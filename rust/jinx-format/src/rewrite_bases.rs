@@ -1,5 +1,6 @@
-//! The bases of a saved view as files: what identifies them, and another place for them.
+//! Gives the bases of a saved view other places, when they or the view moved.
 
+use crate::content_hash::each_block;
 use crate::copy_files::copy_file;
 use crate::footer::Footer;
 use crate::identity::JinxIdentity;
@@ -8,7 +9,6 @@ use crate::metadata_digest::with_digest;
 use crate::read::locate::read_footer;
 use crate::view::Base;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::interrupt;
 use jinx_core::io::{Access, Contents, DirectoryWriter, FileOps, PairWriter, RealOps, Source, sidecar_path};
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
@@ -18,52 +18,6 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use twox_hash::XxHash3_128;
-
-/// The number of bytes of a file that are read at a time.
-const BLOCK_BYTES: u64 = 4 << 20;
-
-/// xxh3-128 of bytes, as 32 hex digits.
-pub fn hash_bytes(data: &[u8]) -> String {
-    format!("{:032x}", XxHash3_128::oneshot(data))
-}
-
-/// xxh3-128 of a file, as 32 hex digits.
-///
-/// # Errors
-/// I/O errors.
-pub fn hash_file(path: &Path) -> Result<String> {
-    hash_source(&Source::open(path, Access::Pread)?, 0)
-}
-
-/// xxh3-128 of an open file from `start` on, as 32 hex digits.
-///
-/// # Errors
-/// I/O errors.
-pub fn hash_source(source: &Source, start: u64) -> Result<String> {
-    let mut hash = XxHash3_128::new();
-    each_block(source, start, source.len(), |block| {
-        hash.write(block);
-        Ok(())
-    })?;
-    Ok(format!("{:032x}", hash.finish_128()))
-}
-
-fn each_block(
-    source: &Source,
-    start: u64,
-    end: u64,
-    mut take: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let mut at = start;
-    while at < end {
-        interrupt::check()?;
-        let length = BLOCK_BYTES.min(end - at);
-        take(&source.read_vec(at, length)?)?;
-        at += length;
-    }
-    Ok(())
-}
 
 /// Another place of a base.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -7,7 +7,7 @@ use super::fs_calls::{FileOps, RealOps, if_there};
 use super::lock::{Lock, wait_for_finisher};
 use super::pair_names::{PairIdentity, hidden_stem, split_second_name};
 use super::pair_paths::PairPaths;
-use super::scratch;
+use super::scratch_directory;
 use super::stream_out::TEMPORARY;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ struct Suspects {
 ///
 /// # Errors
 /// `Io` when the directory cannot be read or a leftover cannot be removed.
-pub fn sweep(directory: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>> {
+pub fn remove_leftovers(directory: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>> {
     let directory = absolute(directory).map_err(|error| Error::io(directory, &error))?;
     let ops: Arc<dyn FileOps> = Arc::new(RealOps);
     let suspects = find(&directory).map_err(|error| Error::io(&directory, &error))?;
@@ -60,7 +60,7 @@ pub fn sweep(directory: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBu
         let paths = DirectoryPaths::inside(&directory, name);
         removed.extend(sweep_directory(&ops, &paths, identity)?);
     }
-    removed.extend(scratch::sweep(&*ops, &directory));
+    removed.extend(scratch_directory::remove_unlocked(&*ops, &directory));
     Ok(removed)
 }
 

@@ -9,7 +9,7 @@ use jinx_core::error::Cause;
 use jinx_core::io::{Identity, Version, url_of};
 use jinx_core::{Error, Result};
 use jinx_format::base_url::local_path;
-use jinx_format::bases::hash_bytes;
+use jinx_format::content_hash::hash_bytes;
 use jinx_format::read::open::{ShardRef, resolve};
 use jinx_format::read::shard::{OpenOptions, Shard};
 use jinx_format::view::{Base, BaseKind};

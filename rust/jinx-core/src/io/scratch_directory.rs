@@ -69,7 +69,7 @@ impl Scratch {
     pub fn next_to(output: &Path) -> Result<Self> {
         let parent = absolute(output).ok().and_then(|output| output.parent().map(Path::to_owned));
         let parent = parent.ok_or_else(|| Error::invalid("this is not a file name").in_file(output))?;
-        sweep(&RealOps, &parent);
+        remove_unlocked(&RealOps, &parent);
         Ok(Self::named(Arc::new(RealOps), &parent, ORDER))
     }
 
@@ -121,7 +121,7 @@ impl Scratch {
                         try_flock(&directory, FlockOperation::NonBlockingLockShared).unwrap_or(true);
                     if is_locked && self.is_at_path(&directory) {
                         if is_new && let Some(parent) = self.path.parent() {
-                            sweep(&*self.ops, parent);
+                            remove_unlocked(&*self.ops, parent);
                         }
                         return Ok(directory);
                     }
@@ -171,7 +171,7 @@ fn remove(ops: &dyn FileOps, directory: &Path) -> io::Result<()> {
 }
 
 /// Removes the directories in `parent` whose processes have all ended; returns their paths.
-pub(super) fn sweep(ops: &dyn FileOps, parent: &Path) -> Vec<PathBuf> {
+pub(super) fn remove_unlocked(ops: &dyn FileOps, parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let ours = entries.flatten().filter(|entry| is_ours(&entry.file_name())).map(|entry| entry.path());
     // Other directories belong to another user or are in use.
