@@ -2,6 +2,7 @@
 
 import bz2
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 
 import pytest
 from write_1_0 import Writer
+
+import jinx
 
 ZEROS = bytes(16 << 20)
 # Each decodes to 640 MiB, which takes seconds, from some hundred bytes; all of them together take minutes.
@@ -84,3 +87,21 @@ def test_ctrl_c_is_answered_before_the_call_ends(name, heavy, child_environment,
     assert (answer, said, process.returncode) == ("interrupted\n", "", 0), errors[-2000:]
     left = {file.name for file in heavy.parent.iterdir()} - {"a.jinx", "a.binx"}
     assert left == set()
+
+
+@pytest.mark.parametrize(
+    "call", ["jinx.convert(path, path + '.jsonl', overwrite=True)", "jinx.convert(path + '.jsonl', path)"]
+)
+def test_ctrl_c_ends_the_wait_for_the_other_end_of_a_pipe(call, tmp_path, child_environment):
+    path = tmp_path / "a.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write({"a": 1})
+    os.mkfifo(f"{path}.jsonl")
+    words = [sys.executable, "-c", CODE.format(call=call), str(path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, env=child_environment, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout.readline() == "started\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=50)
+    assert (said, process.returncode) == ("interrupted\n", 0), errors[-2000:]

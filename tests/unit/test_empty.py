@@ -305,3 +305,15 @@ def test_a_directory_whose_manifest_lists_no_shards_is_an_empty_dataset(tmp_path
     assert jinx.select(empty, tmp_path / "selected.jinx").samples == 0
     assert jinx.split(empty, tmp_path / "parts", count=2).samples == 0
     assert jinx.concat([empty, lines], tmp_path / "joined.jinx").samples == 5
+
+
+def test_an_unknown_column_of_an_empty_dataset_is_named(pair, tmp_path):
+    none = jinx.open(pair).filter("id > 1000")
+    none.with_columns({"score": np.zeros(0)}).save(tmp_path / "view.jinx")
+    jinx.convert(tmp_path / "view.jinx", tmp_path / "copy.jinx")
+    for dataset in (none, jinx.open(tmp_path / "view.jinx"), jinx.open(tmp_path / "copy.jinx")):
+        with pytest.raises(KeyError, match="no column 'scoer'"):
+            dataset.filter("scoer > 1")
+        assert len(dataset.filter("id > 1")) == 0
+    (tmp_path / "empty.jsonl").touch()
+    assert len(jinx.open(tmp_path / "empty.jsonl").filter("anything > 1")) == 0

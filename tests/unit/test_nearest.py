@@ -119,8 +119,11 @@ def test_what_is_refused(base, vectors):
         view.nearest(vectors[0], "emb", metric="hamming")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="vectors of 12 numbers"):
         view.nearest([1, 2], "emb")
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="k=0 is not at least 1"):
         view.nearest(vectors[0], "emb", k=0)
+    for wrong in (1.5, "3", True):
+        with pytest.raises(TypeError, match="not int"):
+            view.nearest(vectors[0], "emb", k=wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not finite"):
         view.nearest([np.nan] * WIDTH, "emb")
     with pytest.raises(ValueError, match="boolean mask"):

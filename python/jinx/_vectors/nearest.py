@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jinx._arguments import whole_number
 from jinx._core import Reader
 from jinx._dataset.selection import keep
 from jinx._vectors.exact_search import LARGEST, search
@@ -41,16 +42,17 @@ def nearest(
 
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not known; use {', '.join(METRICS)}")
-    if k < 1:
-        raise ValueError(f"k is {k}; ask for at least one sample")
+    k = whole_number("k", k, least=1)
     queries = np.atleast_2d(np.asarray(query, dtype=np.float64))
     vectors = Vectors.of(dataset, name)
     if queries.ndim != 2 or queries.shape[1] != vectors.width:  # noqa: PLR2004
         raise ValueError(f"a query of shape {np.shape(query)} for vectors of {vectors.width} numbers in {name!r}")
     if not np.isfinite(queries).all():
         raise ValueError("a query with numbers that are not finite is near to nothing")
-    if probes is not None and (probes < 1 or not index):
-        raise ValueError(f"probes is {probes}; it is the number of lists to search, at least one, with index=")
+    if probes is not None:
+        probes = whole_number("probes", probes, least=1)
+        if not index:
+            raise ValueError(f"probes={probes} is the number of lists of an index to search; it needs index=")
     chosen = None if where is None else chosen_by(dataset, where)
     found = None
     # Numbers beyond float32 are in no index.

@@ -2,6 +2,7 @@
 
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
+use jinx_core::io::pipes;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -39,8 +40,11 @@ impl Input {
         if metadata.is_dir() {
             return Err(Error::invalid("this is a directory; a file is needed").in_file(path));
         }
+        if !metadata.is_file() {
+            return Self::new(pipes::open_to_read(path)?, path, None);
+        }
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
-        Self::new(file, path, metadata.is_file().then_some(metadata.len()))
+        Self::new(file, path, Some(metadata.len()))
     }
 
     /// Reads from any source; `name` is for messages and for its suffix.

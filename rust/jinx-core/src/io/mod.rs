@@ -20,6 +20,7 @@ mod map;
 pub mod pair_names;
 mod pair_paths;
 pub mod pair_writer;
+pub mod pipes;
 pub mod process_limits;
 pub mod publish_file;
 pub mod remove_leftovers;

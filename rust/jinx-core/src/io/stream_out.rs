@@ -4,9 +4,10 @@ use super::fs_calls::{FileOps, RealOps};
 use super::lock::Lock;
 use super::pair_names::hidden;
 use super::pair_writer::{already_there, mode_of, require_directory};
+use super::pipes;
 use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf, absolute};
@@ -46,9 +47,7 @@ impl StreamOut {
         let given = path;
         let path = absolute(path).map_err(|error| Error::io(path, &error))?;
         if is_pipe(&path)? {
-            let file =
-                OpenOptions::new().write(true).open(&path).map_err(|error| Error::io(given, &error))?;
-            return Ok(Self { to: To::Pipe(file), path, written: 0 });
+            return Ok(Self { to: To::Pipe(pipes::open_to_write(&path)?), path, written: 0 });
         }
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::invalid("this is not the name of a file").in_file(given));
