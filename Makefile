@@ -129,7 +129,7 @@ test-moto: $(MOTO)/.stamp $(STAMPS)/test develop ## an S3 server that is not our
 # The distribution's browser; where there is none, it is installed by the system's packages if that is allowed.
 test-view: need-cargo $(STAMPS)/test develop ## the viewer in Chromium, which the system's packages install: two minutes
 	tools/find_chromium.sh || true
-	$(PY) -m pytest --timeout 180 -m "not slow" tests/view $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile --timeout 180 -m "not slow" tests/view $(PYTEST_ARGS)
 
 # Ten examples of each property, and nothing that takes long or needs an environment of its own.
 test-quick: need-cargo $(STAMPS)/test develop ## the tests to run while you work: two minutes at most
