@@ -59,6 +59,7 @@ def video(
     times: Sequence[float] | None = None,
     rotation: int = 0,
     sound: str | None = None,
+    sound_seconds: float | None = None,
     first: int = 0,
     step: int = 1,
     draw: Callable[[int], np.ndarray] | None = None,
@@ -77,7 +78,8 @@ def video(
         b_frames: Frames in a row that are predicted from both sides.
         times: The time of each frame in seconds, for a variable frame rate.
         rotation: Degrees in the container's display matrix.
-        sound: The codec of a sound as long as the video: silent but for a beep in the first half of each second.
+        sound: The codec of a sound, silent but for a beep in the first half of each second.
+        sound_seconds: The length of the sound; None: that of the video.
         first: The number of the first frame.
         step: How much larger the number of the next frame is; 0: all frames are the same.
         draw: Draws the frame of a number, uint8 of shape (height, width, 3), in place of `picture`.
@@ -93,6 +95,8 @@ def video(
         stream.codec_context.thread_count = 1
         if codec in {"libx264", "mpeg4"}:
             stream.codec_context.max_b_frames = b_frames
+        if codec == "libsvtav1":
+            stream.options = {"preset": "12", "svtav1-params": f"keyint={gop}:lp=1"}
         if codec != "libx264":
             stream.bit_rate = 1_500_000
         if times is not None:
@@ -110,7 +114,7 @@ def video(
             file.mux(stream.encode(frame.reformat(format=stream.pix_fmt)))
         file.mux(stream.encode(None))
         if audio is not None:
-            _add_sound(file, audio, frames / rate)
+            _add_sound(file, audio, frames / rate if sound_seconds is None else sound_seconds)
     return out.getvalue()
 
 
@@ -154,6 +158,23 @@ def without_picture() -> bytes:
     out = io.BytesIO()
     with av.open(out, "w", format="mp4") as file:
         _add_sound(file, file.add_stream("aac", rate=48_000), 1.0)
+    return out.getvalue()
+
+
+def with_hidden_start(frames: int = 7) -> bytes:
+    """An MP4 of fifty frames and a sound whose list of edits hides the first frames."""
+    out = io.BytesIO()
+    hide = {"avoid_negative_ts": "disabled"}
+    with av.open(io.BytesIO(video(sound="aac"))) as source, av.open(out, "w", format="mp4", options=hide) as file:
+        streams = {stream: file.add_stream_from_template(stream) for stream in source.streams}
+        for packet in source.demux():
+            if packet.size:
+                shift = round(Fraction(frames, 25) / packet.time_base)
+                moved: Any = av.Packet(bytes(packet))
+                moved.stream, moved.time_base = streams[packet.stream], packet.time_base
+                moved.duration, moved.is_keyframe = packet.duration, packet.is_keyframe
+                moved.pts, moved.dts = packet.pts - shift, packet.dts - shift
+                file.mux(moved)
     return out.getvalue()
 
 

@@ -68,8 +68,8 @@ _ANTHROPIC = (
 
 CASES = (
     Case("image_size_filter", "images", {"min_size": "1KB", "max_size": "20KB"}, ("image_sizes", "kept")),
-    Case("image_shape_filter", "images", {"min_width": 200}, ("image_width", "image_height", "kept"), (_TURNED,)),
-    Case("image_aspect_ratio_filter", "images", {}, ("aspect_ratios", "kept"), (_TURNED,)),
+    Case("image_shape_filter", "images", {"min_width": 200}, ("image_width", "image_height", "kept")),
+    Case("image_aspect_ratio_filter", "images", {}, ("aspect_ratios", "kept")),
     Case("image_face_count_filter", "images", {}, ("face_counts", "kept"), (_TURNED,)),
     Case("image_face_ratio_filter", "images", {}, ("face_ratios", "kept"), (_TURNED,)),
     Case("image_subplot_filter", "images", {}, ("horizontal_peak_count", "vertical_peak_count", "kept"), (_DEEP,)),

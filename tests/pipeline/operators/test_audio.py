@@ -123,6 +123,45 @@ def test_filters_of_ffmpeg(kind):
     assert loudest == pytest.approx(0.25, abs=0.05)
 
 
+def test_filters_of_ffmpeg_count_from_the_start():
+    pytest.importorskip("av")
+    trim = jp.create("audio_ffmpeg_wrapped_mapper", filter_name="atrim", filter_kwargs={"end": 0.5})
+    [made] = trim([{"audios": [sounds.GOOD["mp3"]()]}])  # its first sample has a time of 69 ms
+    assert stats("audio_duration_filter", made["audios"][0]) == [pytest.approx(0.5, abs=0.002)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "subtype", "made"),
+    [
+        ("FLAC", "PCM_24", "PCM_24"),
+        ("AIFF", "PCM_24", "PCM_24"),
+        ("WAV", "DOUBLE", "PCM_24"),
+        ("AIFF", "PCM_16", "PCM_16"),
+    ],
+)
+def test_what_becomes_flac_keeps_its_bits(kind, subtype, made):
+    pytest.importorskip("av")
+    data = sounds.encoded(sounds.tone(0.5), kind=kind, subtype=subtype)
+    [sample] = jp.create("audio_ffmpeg_wrapped_mapper", filter_name="anull")([{"audios": [data]}])
+    info = soundfile.info(io.BytesIO(sample["audios"][0]))
+    assert (info.format, info.subtype) == ("FLAC", made)
+    samples = [soundfile.read(io.BytesIO(audio))[0] for audio in (data, sample["audios"][0])]
+    assert np.abs(samples[1] - samples[0]).max() < (2**-22 if made == "PCM_24" else 2**-14)
+
+
+def test_noise_in_a_format_that_is_not_written():
+    av = pytest.importorskip("av")
+    out = io.BytesIO()
+    with av.open(out, "w", format="mp2") as file:
+        stream = file.add_stream("mp2", rate=48_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(sounds.tone(1.0, rate=48_000).T.copy(), format="fltp", layout="mono")
+        frame.sample_rate, frame.pts = 48_000, 0
+        for packet in (*stream.encode(frame), *stream.encode(None)):
+            file.mux(packet)
+    [made] = jp.create("audio_add_gaussian_noise_mapper", p=1)([{"audios": [out.getvalue()]}])
+    assert soundfile.info(io.BytesIO(made["audios"][0])).format == "WAV"
+
+
 def test_no_filter_of_ffmpeg():
     samples = [{"audios": [sounds.wav()]}]
     assert jp.create("audio_ffmpeg_wrapped_mapper")(samples) == samples

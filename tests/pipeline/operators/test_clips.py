@@ -7,6 +7,7 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.operators.video.clips import Span, cut, spans, timeline_of
+from jinx_pipeline.operators.video.container import facts_of
 from jinx_pipeline.operators.video.scenes import content_cuts, fade_cuts
 from jinx_pipeline.sample.media import Media, MediaError
 
@@ -59,6 +60,29 @@ def test_each_frame_is_in_one_clip(kind, how):
     ends = [(clip.start, clip.stop) for clip, _ in clips]
     assert [end for _, end in ends[:-1]] == [start for start, _ in ends[1:]]
     assert {rotation_of(data) for _, data in clips} == {90 if kind == "rotated" else 0}
+
+
+@pytest.mark.parametrize(("codec", "name"), [("libsvtav1", "av1"), ("libx265", "hevc"), ("libvpx-vp9", "vp9")])
+def test_packets_of_each_codec_are_copied(codec, name):
+    if codec not in av.codecs_available:
+        pytest.skip(f"FFmpeg was built without {codec}")
+    source = videos.video(codec=codec, b_frames=0)
+    clips = [data for _, data in clips_of(source, 0.96, "copy")]
+    assert list(chain.from_iterable(map(videos.numbers, clips))) == list(range(50))
+    assert codec_of(clips[0]) == codec_of(source)
+    assert facts_of(media(videos.video(5, codec=codec, container="matroska")), "test").codec == name
+
+
+@pytest.mark.parametrize("how", ["auto", "exact"])
+def test_clips_begin_with_the_first_frame_that_an_edit_list_shows(how):
+    clips = clips_of(videos.with_hidden_start(7), 0.48, how)
+    assert list(chain.from_iterable(videos.numbers(data) for _, data in clips)) == list(range(7, 50))
+    assert (clips[0][0].start, clips[0][0].stop) == pytest.approx((0, 0.48))
+    for _, data in clips:
+        with av.open(BytesIO(data)) as container:
+            assert next(container.decode(video=0)).time == 0
+    [(start, stop)] = videos.loud_spans(clips[0][1])
+    assert (start, stop) == pytest.approx((0, 0.22), abs=0.05)
 
 
 @pytest.mark.parametrize("kind", videos.ODD)

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile, ImageOps, PngImagePlugin, WebPImagePlugin
 
 import jinx
 import jinx_pipeline as jp
@@ -38,6 +38,30 @@ def test_image_statistics_are_lists():
     assert marked[0]["__dj__stats__"] == {"image_width": [100, 10], "image_height": [50, 100]}
     ratios = jp.create("image_aspect_ratio_filter")(IMAGES, keep_stats=True, drop=False)
     assert [sample["__dj__stats__"]["aspect_ratios"] for sample in ratios] == [[2.0, 0.1], [1.0], []]
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_sizes_are_those_of_the_image_as_it_is_shown(kind, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    out = io.BytesIO()
+    Image.new("RGB", (64, 48)).save(out, kind, exif=exif)
+    [sample] = jp.create("image_shape_filter")([{"images": [out.getvalue()]}], keep_stats=True, drop=False)
+    width, height = ImageOps.exif_transpose(Image.open(out)).size
+    assert sample["__dj__stats__"] == {"image_width": [width], "image_height": [height]}
+
+
+def test_sizes_of_images_are_read_without_decoding(monkeypatch):
+    images: list[bytes] = []
+    for kind in ("JPEG", "PNG", "WEBP", "TIFF"):
+        out = io.BytesIO()
+        Image.new("RGB", (64, 48)).save(out, kind)
+        images.append(out.getvalue())
+    for plugin in (ImageFile.ImageFile, PngImagePlugin.PngImageFile, WebPImagePlugin.WebPImageFile):
+        monkeypatch.setattr(plugin, "load", lambda self: pytest.fail("decoded"))
+    [sample] = jp.create("image_shape_filter")([{"images": images}], keep_stats=True, drop=False)
+    assert sample["__dj__stats__"]["image_width"] == [64] * 4
 
 
 def test_an_image_is_opened_once_for_several_filters(monkeypatch):

@@ -29,6 +29,12 @@ def test_facts(kind):
     assert stats("video_duration_filter", data)[0]["video_duration"] == pytest.approx([2.0], abs=0.02)
 
 
+@pytest.mark.parametrize("container", ["mp4", "matroska"])
+def test_durations_are_those_of_the_picture(container):
+    data = videos.video(container=container, sound="aac", sound_seconds=5.0)
+    assert stats("video_duration_filter", data)[0]["video_duration"] == pytest.approx([2.0], abs=0.001)
+
+
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_rotations(degrees):
     assert facts_of(Media(videos.video(2, rotation=degrees), jp.Roles()), "test").rotation == degrees

@@ -85,6 +85,12 @@ def test_filters_of_ffmpeg():
     assert shape(turned) == (96, 192, 0)
 
 
+def test_filters_of_ffmpeg_count_from_the_start():
+    data = videos.video(50, container="mpegts")  # its first frame has a time of 1.4 s
+    found = made("video_ffmpeg_wrapped_mapper", data, filter_name="trim", filter_kwargs={"end": 0.48})
+    assert videos.numbers(found) == list(range(12))
+
+
 @pytest.mark.parametrize(
     ("name", "problem"), [("no_such_filter", "has no filter"), ("overlay", "one input and one output")]
 )

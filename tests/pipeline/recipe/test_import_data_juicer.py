@@ -107,6 +107,37 @@ def test_what_only_chooses_an_implementation_is_a_remark():
     assert [note.partition(":")[0] for note in made.notes] == ["dataset.media_root"]
 
 
+@pytest.mark.parametrize(
+    ("theirs", "parameters", "ours", "kept"),
+    [
+        (
+            "ray_image_deduplicator",
+            {"backend": "ray_actor", "method": "dhash"},
+            "image_deduplicator",
+            {"method": "dhash"},
+        ),
+        ("ray_video_deduplicator", {"redis_address": "redis://localhost:6379"}, "video_deduplicator", {}),
+        (
+            "ray_document_deduplicator",
+            {"dedup_set_num": 4, "lowercase": True},
+            "document_deduplicator",
+            {"lowercase": True},
+        ),
+        (
+            "ray_bts_minhash_deduplicator",
+            {"union_find_parallel_num": "auto", "jaccard_threshold": 0.8},
+            "document_minhash_deduplicator",
+            {"jaccard_threshold": 0.8},
+        ),
+    ],
+)
+def test_operators_for_ray_are_those_of_every_engine(theirs, parameters, ours, kept):
+    made = imported({"dataset_path": "in.jinx", "process": [{theirs: parameters}]}, "mine")
+    assert made.recipe["process"] == [{ours: kept} if kept else ours]
+    assert made.remarks[0] == f"{theirs}: written as {ours}, which runs on Ray too"
+    assert all("not taken over" in remark for remark in made.remarks[1:])
+
+
 def test_how_a_language_model_runs_is_a_remark():
     theirs = {"api_or_hf_model": "qwen", "is_hf_model": True, "enable_vllm": True, "min_score": 0.5, "try_num": 3}
     made = imported({"dataset_path": "in.jinx", "process": [{"llm_quality_score_filter": theirs}]}, "mine")

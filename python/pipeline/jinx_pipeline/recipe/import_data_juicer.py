@@ -90,6 +90,7 @@ _OF_IMPLEMENTATIONS = [
     "trust_remote_code",
     "backend",
     "redis_address",
+    "dedup_set_num",
     "ray_batch_size",
     "minhash_batch_size",
     "merge_batch_size",
@@ -103,6 +104,14 @@ _OF_IMPLEMENTATIONS = [
     "task_memory",
     "memory_per_sample",
 ]
+# Operators that Data-Juicer has twice, for Ray and without it.
+_FOR_RAY = {
+    "ray_bts_minhash_cpp_deduplicator": "document_minhash_deduplicator",
+    "ray_bts_minhash_deduplicator": "document_minhash_deduplicator",
+    "ray_document_deduplicator": "document_deduplicator",
+    "ray_image_deduplicator": "image_deduplicator",
+    "ray_video_deduplicator": "video_deduplicator",
+}
 _IMPORTED_KEYS = [
     "np",
     "process",
@@ -286,6 +295,7 @@ def _data_juicer_step(entry: Any, converted: Imported, stem: str) -> None:
         for inner in (values or {}).get("fused_op_list") or []:
             _data_juicer_step(inner, converted, stem)
         return
+    name = _everywhere(name, converted)
     parameters = {key: value for key, value in (values or {}).items() if key not in _OF_ALL_OPERATORS}
     if name == "python_lambda_mapper":
         file = f"{stem}_lambda_{len(converted.files)}.py"
@@ -314,6 +324,15 @@ def _data_juicer_step(entry: Any, converted: Imported, stem: str) -> None:
         converted.remarks.append(str(error))
     parameters |= _data_juicer_needs(name, values or {}, converted)
     converted.recipe["process"].append({name: parameters} if parameters else name)
+
+
+def _everywhere(name: str, converted: Imported) -> str:
+    """The name of an operator that runs on every engine."""
+    ours = _FOR_RAY.get(name)
+    if ours is None:
+        return name
+    converted.remarks.append(f"{name}: written as {ours}, which runs on Ray too")
+    return ours
 
 
 def _data_juicer_needs(name: str, values: Mapping[str, Any], converted: Imported) -> dict[str, Any]:

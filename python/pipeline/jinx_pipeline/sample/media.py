@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# The EXIF tag of the orientation, and its values that exchange width and height.
+_ORIENTATION = 0x0112
+_ON_THEIR_SIDE = frozenset({5, 6, 7, 8})
+
 # For each role, the names under which content parts of dialogs hold a medium.
 PARTS: dict[str, tuple[str, ...]] = {
     "images": ("image", "image_url"),
@@ -110,8 +114,10 @@ class Media:
 
     @property
     def dimensions(self) -> tuple[int, int]:
-        """Width and height of an image in pixels, from its header; nothing is decoded."""
-        return self._opened().size
+        """Width and height of an image in pixels as it is shown, from its header; nothing is decoded."""
+        opened = self._opened()
+        width, height = opened.size
+        return (height, width) if _is_turned(opened) else (width, height)
 
     def image(self) -> "Image":
         """The decoded image, which all callers share: copy it before you change it.
@@ -172,6 +178,16 @@ class Media:
                 raise MediaError(_unreadable(self, error)) from error
             self._image = opened
         return self._image
+
+
+def _is_turned(image: "Image") -> bool:
+    """Whether the EXIF data in the header of an image say that width and height are exchanged for display."""
+    if image.format == "TIFF" or (image.format == "PNG" and "exif" not in image.info):
+        return False  # Pillow turns TIFFs itself, and would decode a PNG to look for data after the pixels
+    try:
+        return image.getexif().get(_ORIENTATION) in _ON_THEIR_SIDE
+    except Exception:  # noqa: BLE001 - Pillow raises struct.error, SyntaxError and others for damaged data
+        return False
 
 
 class MediaList(Sequence[Media]):

@@ -51,6 +51,9 @@ class AudioAddGaussianNoiseMapper(MediaMapper):
         format_, subtype = waveform.format or "WAV", waveform.subtype
         noisy = (waveform.samples + amplitude * noise).astype(np.float32)
         soundfile = require("soundfile", extra="audio", what="Writing audio")
-        if not soundfile.check_format(format_, subtype):
-            format_, subtype = "WAV", None
-        return MadeMedium(encoded(noisy, waveform.rate, format_, subtype), f".{format_.lower()}")
+        if soundfile.check_format(format_, subtype):
+            try:
+                return MadeMedium(encoded(noisy, waveform.rate, format_, subtype), f".{format_.lower()}")
+            except soundfile.LibsndfileError:  # MPEG layer II is said to be written, and is not
+                pass
+        return MadeMedium(encoded(noisy, waveform.rate, "WAV"), ".wav")

@@ -1,6 +1,7 @@
 """Applies a filter of FFmpeg to audios: the operator `audio_ffmpeg_wrapped_mapper`."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from io import BytesIO
 from itertools import chain
 from typing import Any
@@ -26,6 +27,8 @@ _WRITERS = {
     "pcm_u8": ("pcm_u8", "wav", ".wav"),
 }
 _OTHER = ("flac", "flac", ".flac")
+# Decoded samples of more than 16 bits become FLAC of 24; those of lossy codecs (`fltp`) of 16.
+_DEEP = {"s32", "s32p", "s64", "s64p", "flt", "dbl", "dblp"}
 # Sample formats of floats.
 _FLOATS = {"flt", "dbl"}
 
@@ -75,16 +78,22 @@ def _filtered(av: Any, medium: Media, source: Any, graph: FilterGraph) -> MadeMe
     codec, format_, suffix = _WRITERS.get(stream.codec_context.name, _OTHER)
     if codec not in av.codecs_available:
         codec, format_, suffix = _OTHER
+    # Filters get times from the start on, as from FFmpeg's program: an MP3 begins with the delay of its encoder.
+    zero = Fraction(source.start_time or 0, 1_000_000)
     out = BytesIO()
     with av.open(out, "w", format=format_, options={"fflags": "+bitexact"}) as target:
         written: Any = None
         for frame in chain(source.decode(stream), [None]):
             if frame is not None and frame.format.name[:3] in _FLOATS and not np.isfinite(frame.to_ndarray()).all():
                 raise MediaError(f"{medium!r} holds samples that are not finite numbers")
+            if frame is not None and frame.pts is not None:
+                frame.pts -= round(zero / frame.time_base)
             for filtered in graph.filtered(frame):
                 if written is None:
                     written = target.add_stream(codec, rate=filtered.sample_rate, layout=filtered.layout.name)
                     written.codec_context.thread_count = 1
+                    if codec == "flac" and stream.codec_context.format.name in _DEEP:
+                        written.codec_context.format = "s32"
                     if stream.codec_context.bit_rate and codec != "flac" and not codec.startswith("pcm"):
                         written.bit_rate = stream.codec_context.bit_rate
                 target.mux(written.encode(filtered))

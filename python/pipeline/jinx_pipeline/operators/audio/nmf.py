@@ -71,7 +71,8 @@ def _power(activation: "Floats", spectrum: "Floats") -> float:
     overlaps = np.lib.stride_tricks.sliding_window_view(strengths, steps)[:, ::-1]
     weights = np.lib.stride_tricks.sliding_window_view(present, steps)[:, ::-1] @ squares
     tiny = np.finfo(np.float32).tiny
-    audio = np.divide(overlaps @ frame, weights, out=overlaps @ frame, where=weights > tiny).reshape(-1)
+    audio = overlaps @ frame
+    np.divide(audio, weights, out=audio, where=weights > tiny)
     # Half a window at each end belongs to the padding.
-    inner = audio[_WINDOW // 2 :][: _HOP * (len(activation) - 1)]
+    inner = audio.reshape(-1)[_WINDOW // 2 :][: _HOP * (len(activation) - 1)]
     return float(np.mean(inner**2)) if len(inner) else 0.0

@@ -9,6 +9,8 @@ from jinx_pipeline.sample.media import Media
 class ImageAspectRatioFilter(MediaFilter):
     """Keeps samples whose images have a ratio of width to height in a range; only headers are decoded.
 
+    It is the ratio of the image as it is shown: EXIF data in the header may turn it.
+
         create("image_aspect_ratio_filter", min_ratio=0.5, max_ratio=2)
 
     Attributes:

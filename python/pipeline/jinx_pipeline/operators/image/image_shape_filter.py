@@ -11,6 +11,8 @@ from jinx_pipeline.sample.media import Media
 class ImageShapeFilter(MediaFilter):
     """Keeps samples whose images have a width and height, in pixels, in a range; only headers are decoded.
 
+    They are those of the image as it is shown: EXIF data in the header may turn it.
+
         create("image_shape_filter", min_width=200, min_height=200)
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jinx_pipeline.operators.api.media_splitter import Clip
 from jinx_pipeline.operators.video.container import facts_of, opened
-from jinx_pipeline.operators.video.encode import VideoWriter, can_be_copied, first_audio
+from jinx_pipeline.operators.video.encode import VideoWriter, can_be_copied, codec_of, first_audio
 from jinx_pipeline.sample.media import Media, MediaError
 
 if TYPE_CHECKING:
@@ -49,11 +49,13 @@ class Timeline:
         for packet in container.demux(stream):
             if packet.size == 0:
                 continue
+            if packet.is_discard:  # hidden by an edit list: the first frame that is shown has the time 0
+                is_plain = False
+                continue
             if packet.pts is None:
                 is_plain = False
                 pts.append(len(pts))
                 continue
-            is_plain = is_plain and not packet.is_discard
             pts.append(packet.pts)
             last_duration = packet.duration or last_duration
             if keys and packet.pts < keys[-1]:
@@ -66,7 +68,7 @@ class Timeline:
         self._base = stream.time_base if has_times else 1 / (stream.average_rate or Fraction(25))
         decoded = np.frombuffer(pts, dtype=np.int64)
         self.ticks: npt.NDArray[np.int64] = np.unique(decoded)
-        is_plain = is_plain and len(self.ticks) == len(decoded) and can_be_copied(stream.codec_context.name)
+        is_plain = is_plain and len(self.ticks) == len(decoded) and can_be_copied(codec_of(stream))
         self.delay = int((self.ticks - decoded).max()) if is_plain else 0
         self.origin = int(self.ticks[0]) * self._base
         self.times = (self.ticks - self.ticks[0]) * float(self._base)

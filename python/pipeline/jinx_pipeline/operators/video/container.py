@@ -1,5 +1,6 @@
 """Opens videos with PyAV, and reads the facts of their headers."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -17,6 +18,7 @@ MAX_PIXELS = 178_956_970
 # A playlist must not make FFmpeg open other files or URLs.
 _SAFE = {"protocol_whitelist": "none"}
 _MAGIC_BYTES = 8
+_DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)", re.ASCII)
 # FFmpeg decodes the first frames of a file unless it has no decoder and may not look ahead.
 _HEADERS_ONLY = {**_SAFE, "codec_whitelist": "none", "probesize": "32", "analyzeduration": "0"}
 
@@ -72,9 +74,13 @@ def duration_of(container: Any) -> float:
     """The length of the video stream in seconds, from its packets if the header does not have it."""
     stream = container.streams.video[0]
     if stream.duration is not None:
-        return float(stream.duration * stream.time_base)
-    if container.duration is not None:
-        return container.duration / 1_000_000
+        seconds = float(stream.duration * stream.time_base)
+    else:
+        seconds = (container.duration or 0) / 1_000_000
+    if seconds:
+        # What FFmpeg says of Matroska is the duration of the longest stream.
+        tagged = _tagged_seconds(stream) if "matroska" in container.format.name else None
+        return min(seconds, tagged or seconds)
     end, count = 0.0, 0
     for packet in container.demux(stream):
         count += packet.size > 0
@@ -82,6 +88,13 @@ def duration_of(container: Any) -> float:
             end = max(end, float((packet.pts + (packet.duration or 0)) * packet.time_base))
     # A raw stream has no times.
     return end or (float(count / stream.average_rate) if stream.average_rate else 0.0)
+
+
+def _tagged_seconds(stream: Any) -> float | None:
+    """The duration of a Matroska stream, which is in its tags (`00:00:02.000000000`); None: there is none."""
+    text = next((value for name, value in stream.metadata.items() if name.upper().startswith("DURATION")), "")
+    found = _DURATION.fullmatch(text)
+    return None if found is None else int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3])
 
 
 @contextmanager
@@ -108,7 +121,7 @@ def _format(file: IO[bytes]) -> str | None:
 
 def _facts(container: Any, stream: Any, file: IO[bytes]) -> VideoFacts:
     context = stream.codec_context
-    name, rate, frames = context.name, stream.average_rate, stream.frames
+    name, rate, frames = context.codec.canonical_name, stream.average_rate, stream.frames
     ratio = stream.sample_aspect_ratio or Fraction(1)
     seconds = duration_of(container)
     return VideoFacts(context.width, context.height, display_rotation(file), ratio, seconds, rate, frames, name)

@@ -56,8 +56,8 @@ class VideoWriter:
         self._video = source.streams.video[0]
         self._audio = first_audio(source)
         self._start, self._is_copy, self._rotation, self._crf = start, is_copy, rotation, crf
-        codecs = {stream.codec_context.name for stream in (self._audio, self._video if is_copy else None) if stream}
-        is_mp4 = {name.removesuffix("float") for name in codecs} <= _IN_MP4
+        copied = (self._audio, self._video if is_copy else None)
+        is_mp4 = {codec_of(stream) for stream in copied if stream} <= _IN_MP4
         self.suffix = ".mp4" if is_mp4 else ".mkv"
         self._file: IO[bytes] = SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115 - returned by `close`
         # Without this, Matroska files would have random identifiers.
@@ -88,7 +88,8 @@ class VideoWriter:
             dts: Its decoding time in the source; that of the packet may be missing.
         """
         if self._picture is None:
-            stream = self._out.add_stream_from_template(self._video)
+            # Opaque: FFmpeg needs no encoder for what is copied, and has none by the name of a decoder (`libdav1d`).
+            stream = self._out.add_stream_from_template(self._video, opaque=True)
             if self._rotation:
                 stream.set_display_rotation(self._rotation)
             self._begin(stream)
@@ -168,6 +169,11 @@ def can_be_copied(codec: str) -> bool:
         return codec in _IN_MP4 or codec in container.supported_codecs
 
 
+def codec_of(stream: Any) -> str:
+    """The codec of a stream, as FFmpeg calls it; not the name of the decoder, such as `libdav1d` for `av1`."""
+    return stream.codec_context.codec.canonical_name
+
+
 def first_audio(container: Any) -> Any:
     """The first audio stream of a container that has samples, in a codec that FFmpeg has; None if it has none."""
     known = (stream for stream in container.streams.audio if stream.codec_context is not None)
@@ -209,7 +215,8 @@ def transcoded(
         medium: The video.
         operator: The name of the operator.
         edit: Returns the frames for a frame, all of one size; a frame without a time has that of the frame that was
-            edited. It is called with None after the last frame.
+            edited. It is called with None after the last frame. Times are from the start of the container on, as
+            FFmpeg's program gives them to filters.
         rotation: The degrees by which the result is turned for display; None: as the source.
         crf: See `VideoWriter`.
 
@@ -220,14 +227,17 @@ def transcoded(
         video, audio = container.streams.video[0], first_audio(container)
         times = FrameTimes(video)
         start = Fraction(video.start_time or 0) * video.time_base
+        zero = Fraction(container.start_time or 0, 1_000_000)
         writer = VideoWriter(container, start, rotation=rotation, crf=crf)
 
         def write(frame: Any) -> None:
             time = Fraction(0) if frame is None else times.of(frame)
+            if frame is not None and frame.pts is not None:
+                frame.pts -= round(zero / frame.time_base)
             for edited in edit(frame):
                 if edited.time_base is None:
                     edited.time_base = video.time_base
-                writer.frame(edited, time if edited.pts is None else edited.pts * edited.time_base)
+                writer.frame(edited, time if edited.pts is None else edited.pts * edited.time_base + zero)
 
         try:
             for packet in container.demux([video] if audio is None else [video, audio]):

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinx_pipeline.operators.video.container import facts_of, opened
@@ -17,6 +18,8 @@ Sampling = Literal["all_keyframes", "all_frames", "uniform"]
 _KEPT_BYTES = 16 << 20
 _BYTES_PER_PIXEL = 1.5
 _EDGE = 1e-6
+# FFmpeg finds no packet after the last entries of an FLV's index; earlier entries are tried then.
+_TRIES = 3
 _TURNS = {90: "ROTATE_90", 180: "ROTATE_180", 270: "ROTATE_270"}
 
 
@@ -98,8 +101,7 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
         if ahead > 0 and keys[ahead] > place:  # the key frame before the target lies ahead
             place = keys[ahead]
             # The index has decoding times, which may be earlier than the time at which the key frame is shown.
-            container.seek(target, stream=stream)
-            packets = container.demux(stream)
+            packets = _packets_from(container, stream, [target, *keys[ahead::-1][:_TRIES]])
         packet = next(packets, None)
         if packet is None:
             return
@@ -108,6 +110,17 @@ def _frames_to(container: Any, wanted: list[float]) -> Iterator[tuple[Any, float
             context.skip_frame = "NONREF" if packet.pts < target else "DEFAULT"
         for frame in packet.decode():
             yield frame, float(times.of(frame) - origin)
+
+
+def _packets_from(container: Any, stream: Any, places: Sequence[int]) -> Iterator[Any]:
+    """The packets from the key frame before the first of some times on at which there are any."""
+    for place in places:
+        container.seek(place, stream=stream)
+        packets = container.demux(stream)
+        first = next(packets, None)
+        if first is not None and first.size:
+            return chain([first], packets)
+    return iter(())
 
 
 def upright(frame: Any) -> "Image":
