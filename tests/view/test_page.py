@@ -57,6 +57,16 @@ def test_the_grid_shows_pictures_and_reaches_the_end(page: Any, served: Served) 
     until(page, "() => ![...document.querySelectorAll('.card:not([hidden]) .id')].some(e => e.textContent === '#9999')")
 
 
+@pytest.mark.parametrize("query", ["", "?layout=table"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_scrolling_moves_what_is_painted(page: Any, served: Served, query: str, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)
+    open_page(page, served, query)
+    # Browsers paint every frame of a scrolled element again if what is under it shows through.
+    color = page.evaluate("() => getComputedStyle(document.getElementById('list')).backgroundColor")
+    assert re.fullmatch(r"rgb\(\d+, \d+, \d+\)", color), color
+
+
 def test_filters_of_every_kind(page: Any, served: Served) -> None:
     open_page(page, served)
     page.fill("#where", "score > 0.5")
