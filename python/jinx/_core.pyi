@@ -608,8 +608,8 @@ def view_counts(
 ) -> tuple[list[list[int]], int]:
     """For each column the samples of each code that all other columns keep, and how many samples all columns keep.
 
-    `columns` are codes, and 256 bytes of which those of kept codes are 1. `among`: only samples whose bit is 1, which is
-    bit `i % 8`, counted from the lowest, of byte `i // 8`.
+    `columns` are codes, and 256 bytes of which those of kept codes are 1. `among`: only samples whose bit is 1, that
+    of sample `i` is bit `i % 8`, counted from the lowest, of byte `i // 8`.
     """
 
 def view_kept(columns: Sequence[tuple[bytes, bytes]], among: bytes | None, samples: int) -> bytes:
