@@ -595,7 +595,7 @@ class SortedPages:
     """Pages of the samples in the order of their numbers. Equal ones keep their order; missing numbers come last."""
 
     def __new__(cls, numbers: ViewNumbers, chosen: bytes | None, is_descending: bool) -> Self:
-        """`chosen`: only these samples, as little-endian u32."""
+        """`chosen`: only these samples, as bits; see `view_counts`."""
     def page(self, start: int, count: int, numbers: ViewNumbers | None = None) -> bytes | None:
         """The samples of a page as little-endian u32; None if `numbers` are needed, because it is not sorted yet."""
 
@@ -608,11 +608,12 @@ def view_counts(
 ) -> tuple[list[list[int]], int]:
     """For each column the samples of each code that all other columns keep, and how many samples all columns keep.
 
-    `columns` are codes, and 256 bytes of which those of kept codes are 1. `among`: only samples whose byte is 1.
+    `columns` are codes, and 256 bytes of which those of kept codes are 1. `among`: only samples whose bit is 1, that
+    of sample `i` is bit `i % 8`, counted from the lowest, of byte `i // 8`.
     """
 
 def view_kept(columns: Sequence[tuple[bytes, bytes]], among: bytes | None, samples: int) -> bytes:
-    """The samples that all columns keep, as little-endian u32; see `view_counts`."""
+    """The samples that all columns keep, as bits; see `view_counts`."""
 
 def view_search(reader: Reader, word: str, start: int, stop: int, limit: int) -> list[int]:
     """The first `limit` samples of the view in start..stop that have a string with `word` in it. ASCII letters match in

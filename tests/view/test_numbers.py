@@ -28,7 +28,7 @@ def check(ds: Any, name: str, values: list[Any]) -> None:
     assert limits == (min(present), max(present))
     assert missing == len(values) - len(present)
     chosen = [i for i in range(len(values)) if i % 3]
-    for samples in (None, b"".join(i.to_bytes(4, "little") for i in chosen)):
+    for samples in (None, sum(1 << i for i in chosen).to_bytes(-(-len(values) // 8), "little")):
         own = range(len(values)) if samples is None else chosen
         for descending in (False, True):
             sign = -1 if descending else 1
@@ -101,3 +101,35 @@ def test_columns_of_joined_datasets_and_of_rows(
     check(jinx.open(lines), name, of(samples, name))
     check(jinx.concat([ds, ds[:50]]), name, [*of(samples, name), *of(samples, name)[:50]])
     check(jinx.concat([ds, jinx.open(folder / "part-1.jinx")]), name, of(samples, name) + of(samples[150:240], name))
+
+
+def test_integers_that_only_the_rows_have(tmp_path: Path) -> None:
+    # In the rows of JSON lines, more than one block of each width.
+    scales = (1, 300, 90_000, 2**45, 0.25)
+    values = [None if i % 1000 == 7 else i % 251 * scales[i // 70_000] for i in range(70_000 * len(scales))]
+    lines = tmp_path / "a.jsonl"
+    lines.write_text("".join(f'{{"n": {"null" if value is None else value}}}\n' for value in values))
+    numbers = _core.ViewNumbers.read(jinx.open(lines), ["n"], "value")
+    assert numbers is not None
+    assert list(numbers.codes(EDGES)) == [code(value) for value in values]
+    pages = _core.SortedPages(numbers, None, True)
+    order = sorted(range(len(values)), key=lambda i: (values[i] is None, -(values[i] or 0)))
+    for start in (349_000, 200_000, 0):
+        page = pages.page(start, 1000, numbers)
+        assert page is not None
+        assert [int.from_bytes(page[at : at + 4], "little") for at in range(0, len(page), 4)] == order[
+            start : start + 1000
+        ]
+
+
+def test_bits_that_do_not_fit_the_samples_are_refused(shards: tuple[Path, list[dict[str, Any]]]) -> None:
+    ds = jinx.open(shards[0])
+    numbers = _core.ViewNumbers.read(ds, ["n"], "value")
+    assert numbers is not None
+    for bits in (b"", b"\1" * 54, b"\1" * 56):
+        with pytest.raises(jinx.InvalidError, match="do not select from 440 samples"):
+            _core.SortedPages(numbers, bits, False)
+        with pytest.raises(jinx.InvalidError, match="do not select from 440 samples"):
+            _core.view_counts([], bits, 440)
+        with pytest.raises(jinx.InvalidError, match="do not select from 440 samples"):
+            _core.view_kept([], bits, 440)

@@ -1,5 +1,6 @@
 """The page in Chromium: each interaction, compared with plain lists."""
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_the_grid_shows_pictures_and_reaches_the_end(page: Any, served: Served) 
     page.mouse.move(700, 500)
     page.mouse.wheel(0, -3000)
     until(page, "() => ![...document.querySelectorAll('.card:not([hidden]) .id')].some(e => e.textContent === '#9999')")
+
+
+@pytest.mark.parametrize("query", ["", "?layout=table"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_scrolling_moves_what_is_painted(page: Any, served: Served, query: str, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)
+    open_page(page, served, query)
+    # Browsers paint every frame of a scrolled element again if what is under it shows through.
+    color = page.evaluate("() => getComputedStyle(document.getElementById('list')).backgroundColor")
+    assert re.fullmatch(r"rgb\(\d+, \d+, \d+\)", color), color
 
 
 def test_filters_of_every_kind(page: Any, served: Served) -> None:
@@ -166,6 +177,22 @@ def test_errors_are_said(page: Any, served: Served) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector(".empty")
     assert page.locator(".empty h3").inner_text() == "No sample matches"
+    assert page.locator("#problem").is_hidden()
+
+
+def test_the_head_of_a_table_without_samples_is_readable(page: Any, served: Served) -> None:
+    page.goto(served.url + "?layout=table&where=scor+%3E+1")
+    page.wait_for_function("() => !document.getElementById('problem').hidden")
+    assert "no column 'scor'" in page.locator("#problem").inner_text()
+    lefts = page.locator(".table-head .cell").evaluate_all("cells => cells.map(c => c.getBoundingClientRect().left)")
+    assert len(lefts) > 3
+    assert all(right - left >= 80 for left, right in itertools.pairwise(lefts))
+
+
+def test_an_address_with_numbers_that_are_none_shows_all(page: Any, served: Served) -> None:
+    open_page(page, served, "?d=x&at=-5&sample=y&brush=%7Bbad&layout=none")
+    wait_for_total(page, 10_000)
+    assert first_ids(page) == list(range(6))
     assert page.locator("#problem").is_hidden()
 
 

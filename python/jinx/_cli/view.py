@@ -109,8 +109,14 @@ def view(
     asked = None if form is None else Form.read(form)
     if asked is not None and asked.columns:
         given.setdefault("columns", ",".join(asked.columns))
+    tag_names = names([tags]) or []
+    if len(tag_names) > _TAG_KEYS:
+        raise click.UsageError(
+            f"--tags names {len(tag_names)}, and there are {_TAG_KEYS} keys for them: 1 to {_TAG_KEYS}"
+        )
     keep_little_freed_memory()
     datasets = [open(path) for path in paths]
+    _check_start(datasets[0], where, sort, names(columns))
     shown = [
         ShownDataset(dataset, path if is_url(path) else str(Path(path).absolute()))
         for dataset, path in zip(datasets, paths, strict=True)
@@ -119,7 +125,7 @@ def view(
         shown,
         given,
         notes=None if notes is None else _journal(notes, shown[0].path, datasets[0], by),
-        tags=(names([tags]) or [])[:_TAG_KEYS],
+        tags=tag_names,
         form=asked,
         plan=None if plan is None else ShownPlan(plan, datasets[0]),
         report=None if report is None else Path(report).read_bytes(),
@@ -136,6 +142,28 @@ def view(
         webbrowser.open(server.url)
     with suppress(KeyboardInterrupt):
         server.run()
+
+
+def _check_start(dataset: "Dataset", where: str | None, sort: str | None, columns: list[str] | None) -> None:
+    """Refuse at once what the page could only say after it was opened.
+
+    Raises:
+        KeyError: There is no such column.
+        InvalidError: The expression does not parse.
+    """
+    from jinx import _core
+    from jinx._dataset.columns import column_names, parse_name
+    from jinx._view.query import SortKey
+
+    paths = [] if where is None else _core.expression_paths(where)
+    if not len(dataset):  # the columns of an empty dataset are unknown
+        return
+    for path in paths:
+        parse_name(dataset, path)
+    if sort is not None:
+        parse_name(dataset, SortKey.parse(sort, column_names(dataset)).name)
+    if columns is not None:
+        dataset.select_columns(columns)
 
 
 def _journal(notes: str, path: str, dataset: "Dataset", by: str | None) -> "Journal":

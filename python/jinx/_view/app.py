@@ -123,6 +123,11 @@ class Viewer:
         """The datasets, and how the page starts."""
         del request
         datasets = [dataset.about() for dataset in self.datasets]
+        names = [info["name"] for info in datasets]
+        for info in datasets:
+            # People choose by the name: train.jinx of two directories would look alike.
+            if names.count(info["name"]) > 1:
+                info["name"] = info["path"]
         return JSONResponse(
             {
                 "datasets": datasets,

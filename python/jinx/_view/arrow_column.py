@@ -13,15 +13,14 @@ from jinx._optional import require
 from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from jinx._view.charts import ChartColumn
+    from jinx._view.kept import Kept
 
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
 _BATCH = 1 << 16
 
 
-def arrow_column(dataset: Reader, name: str, known: "ChartColumn | None", kept: "npt.NDArray[np.uint32] | None",
+def arrow_column(dataset: Reader, name: str, known: "ChartColumn | None", kept: "Kept | None",
                  ) -> Iterator[bytes]:  # fmt: skip
     """The parts of a stream with two columns: the numbers of the samples, and their values or lengths.
 
@@ -29,7 +28,7 @@ def arrow_column(dataset: Reader, name: str, known: "ChartColumn | None", kept: 
         dataset: The dataset.
         name: The column as the page names it: `score`, `meta.width` or `len(text)`.
         known: What the page knows about it.
-        kept: The samples, in order; None: all.
+        kept: The samples; None: all.
 
     Raises:
         InvalidError: It does not hold numbers, strings or bools.
@@ -45,7 +44,7 @@ def arrow_column(dataset: Reader, name: str, known: "ChartColumn | None", kept: 
 
     def batch(start: int) -> Any:
         stop = min(start + _BATCH, total)
-        samples = np.arange(start, stop, dtype=np.uint32) if kept is None else kept[start:stop]
+        samples = np.arange(start, stop, dtype=np.uint32) if kept is None else kept.numbers(start, stop)
         chosen = column(at(dataset, samples.astype(np.int64)), name) if values is None else values[samples]
         return arrow.record_batch([arrow.array(samples), arrow.array(chosen, kind)], schema=schema)
 

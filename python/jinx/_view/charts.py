@@ -133,7 +133,7 @@ class Charts:
         Args:
             names: Columns that have codes.
             brushes: The brushes by column, each of which `Coded.kept` takes.
-            among: A byte for each sample, 0 to leave it out.
+            among: The samples to count, as bits of `Kept`; None: all.
         """
         pairs: list[tuple[bytes, bytes]] = []
         for name in [*names, *(name for name in brushes if name not in names)]:

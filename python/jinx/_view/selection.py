@@ -2,9 +2,10 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,21 +17,24 @@ from jinx._dataset.columns import column, column_names, parse_name
 from jinx._dataset.expression import matching
 from jinx._dataset.selection import at, sort
 from jinx._view.charts import Charts
+from jinx._view.kept import Keeping, Kept
 from jinx._view.query import Brush, Query, SortKey
 from jinx.errors import InvalidError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Samples = npt.NDArray[np.uint32]
+    from jinx._view.kept import Samples
 
-# Memory for selections and orders that may be asked for again: an order of all samples takes 4 bytes a sample.
+# Memory for selections and orders that may be asked for again: an order of all samples takes 4 bytes a sample, and a
+# selection one bit.
 _KEPT_BYTES = 5
 _ORDER_BYTES = 4
 _LEAST_KEPT_BYTES = 8 << 20
-# An expression gives 8 bytes for each sample that it keeps; if these are many, it is asked about parts, which takes
-# twice as long.
-_FILTERED_PART = 1 << 20
+# An expression gives 8 bytes for each sample that it keeps; if it keeps a larger share than this, it is asked about
+# parts, which takes several times as long.
+_MOST_WHOLE = 0.1
+_FILTERED_PART = 1 << 18
 # The first block of a search gives its hits at once; later ones are larger, to use all cores.
 _FIRST_BLOCK = 1 << 14
 _LARGEST_BLOCK = 1 << 18
@@ -42,39 +46,45 @@ class Search:
     Args:
         dataset: Where to search.
         word: The word.
+        among: The samples to search; None: all.
     """
 
-    def __init__(self, dataset: Reader, word: str) -> None:
+    def __init__(self, dataset: Reader, word: str, among: Kept | None) -> None:
         self._dataset = dataset
         self._word = word
-        self._parts: list[Samples] = []
+        self._among = among
+        self._hits = Keeping(len(dataset))
         self._cancelled = threading.Event()
-        self.searched = 0
         self.done = threading.Event()
         self.error: Exception | None = None
         threading.Thread(target=self._run, name="jinx view search", daemon=True).start()
 
     def _run(self) -> None:
-        block, start, samples = _FIRST_BLOCK, 0, len(self._dataset)
+        block, start, samples = _FIRST_BLOCK, 0, len(self._dataset if self._among is None else self._among)
         try:
             while start < samples and not self._cancelled.is_set():
                 stop = min(start + block, samples)
-                hits = _core.view_search(self._dataset, self._word, start, stop, stop - start)
-                if hits:
-                    self._parts.append(np.array(hits, dtype=np.uint32))
-                self.searched = start = stop
+                self._hits.add(self._found(start, stop))
+                start = stop
                 block = min(block * 2, _LARGEST_BLOCK)
         except Exception as error:  # noqa: BLE001 - it is raised where the hits are asked for
             self.error = error
         self.done.set()
 
+    def _found(self, start: int, stop: int) -> "Samples":
+        if self._among is None:
+            found = _core.view_search(self._dataset, self._word, start, stop, stop - start)
+            return np.array(found, dtype=np.uint32)
+        numbers = self._among.numbers(start, stop)
+        part = at(self._dataset, numbers.astype(np.int64))
+        return numbers[np.array(_core.view_search(part, self._word, 0, len(part), len(part)), dtype=np.int64)]
+
     @property
-    def hits(self) -> "Samples":
-        """The samples found so far, in order."""
+    def hits(self) -> Kept:
+        """The samples found so far."""
         if self.error is not None:
             raise self.error
-        parts = list(self._parts)
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
+        return self._hits.kept()
 
     def cancel(self) -> None:
         """Stop after the present block."""
@@ -103,7 +113,7 @@ class Selections:
         stop = min(start + count, total)
         if query.sort and is_complete:
             return self._sorted_page(query, kept, start, count), total, True
-        page = range(start, stop) if kept is None else kept[start:stop].tolist()
+        page = range(start, stop) if kept is None else kept.numbers(start, stop).tolist()
         return page, total, is_complete
 
     def place_of(self, query: Query, sample: int) -> int | None:
@@ -111,13 +121,10 @@ class Selections:
         kept, _ = self.kept(query)
         if query.sort:
             return None
-        if kept is None:
-            return sample
-        place = int(np.searchsorted(kept, sample))
-        return place if place < len(kept) and kept[place] == sample else None
+        return sample if kept is None else kept.place_of(sample)
 
-    def kept(self, query: Query) -> tuple["Samples | None", bool]:
-        """The samples of a query in the dataset's order (None: all), and whether the search for its word is done."""
+    def kept(self, query: Query) -> tuple[Kept | None, bool]:
+        """The samples of a query (None: all), and whether the search for its word is done."""
         coded, others = self._divided(query)
         kept, is_complete = self._found(others)
         if not coded:
@@ -139,7 +146,7 @@ class Selections:
         """For each column the samples of each code under the other choices; how many are kept; if that is final."""
         coded, others = self._divided(query)
         kept, is_complete = self._found(others)
-        counts, total = self._charts.counts(names, coded, self._mask(others, kept, is_complete=is_complete))
+        counts, total = self._charts.counts(names, coded, None if kept is None else kept.to_bytes())
         return counts, total, is_complete
 
     def _divided(self, query: Query) -> tuple[dict[str, Brush], Query]:
@@ -155,80 +162,55 @@ class Selections:
         where = query.where if len(conditions) < 2 and query.where else " and ".join(conditions)  # noqa: PLR2004
         return coded, replace(query, where=where, brushes=(), sort="")
 
-    def _found(self, query: Query) -> tuple["Samples | None", bool]:
+    def _found(self, query: Query) -> tuple[Kept | None, bool]:
         """The samples of a filter and a word."""
         filtered = self._cached(("where", query.where), lambda: self._filtered(query.where)) if query.where else None
         if not query.find:
             return filtered, True
         search = self._searching(query, filtered)
         is_done = search.done.is_set()
-        hits = search.hits
-        return (hits if filtered is None else filtered[hits]), is_done
+        return search.hits, is_done
 
-    def _filtered(self, where: str) -> "Samples":
+    def _filtered(self, where: str) -> Kept:
         own = self._dataset._indices
-        if own is None and len(self._dataset) > _FILTERED_PART:
+        if own is not None:
+            # A condition depends on the sample alone, so that a sample shown twice is kept twice.
+            is_chosen = np.zeros(self._dataset._base_len(), dtype=bool)
+            is_chosen[_positions(matching(self._dataset, where))] = True
+            return self._keeping([np.flatnonzero(is_chosen[np.frombuffer(own, dtype="<u8")])])
+        if len(self._dataset) > _FILTERED_PART:
             # A part in which no sample has a path, or has it with another type, says nothing about the whole.
             with suppress(KeyError, InvalidError):
-                first = self._filtered_part(where, 0)
-                if 2 * len(first) > _FILTERED_PART:
-                    return self._filtered_in_parts(where, first)
-        found = matching(self._dataset, where)._indices
-        positions = np.arange(len(self._dataset)) if found is None else np.frombuffer(found, dtype="<u8")
-        if own is None:
-            return positions.astype(np.uint32)
-        # A condition depends on the sample alone, so that a sample shown twice is kept twice.
-        return np.flatnonzero(np.isin(np.frombuffer(own, dtype="<u8"), positions)).astype(np.uint32)
+                first = matching(self._dataset[:_FILTERED_PART], where)
+                if len(first) > _MOST_WHOLE * _FILTERED_PART:
+                    starts = range(_FILTERED_PART, len(self._dataset), _FILTERED_PART)
+                    parts = (matching(self._dataset[start : start + _FILTERED_PART], where) for start in starts)
+                    return self._keeping(map(_positions, chain([first], parts)))
+                self._make_room(8 * len(self._dataset) * len(first) // _FILTERED_PART)
+        return self._keeping([_positions(matching(self._dataset, where))])
 
-    def _filtered_in_parts(self, where: str, first: "Samples") -> "Samples":
-        # Pages that are never written take no memory.
-        kept = np.empty(len(self._dataset), dtype=np.uint32)
-        kept[: len(first)], count = first, len(first)
-        for start in range(_FILTERED_PART, len(self._dataset), _FILTERED_PART):
-            part = self._filtered_part(where, start)
-            kept[count : count + len(part)] = part
-            count += len(part)
-        return kept[:count]
+    def _keeping(self, parts: "Iterable[npt.NDArray[np.integer]]") -> Kept:
+        keeping = Keeping(len(self._dataset))
+        for part in parts:
+            keeping.add(part)
+        return keeping.kept()
 
-    def _filtered_part(self, where: str, start: int) -> "Samples":
-        part = self._dataset[start : start + _FILTERED_PART]
-        found = matching(part, where)._indices
-        if found is None:
-            return np.arange(start, start + len(part), dtype=np.uint32)
-        return np.frombuffer(found, dtype="<u8").astype(np.uint32)
-
-    def _searching(self, query: Query, filtered: "Samples | None") -> Search:
+    def _searching(self, query: Query, filtered: Kept | None) -> Search:
         with self._lock:
             if self._search is None or self._search[0] != query:
                 if self._search is not None:
                     self._search[1].cancel()
-                among: Any = self._dataset if filtered is None else at(self._dataset, filtered.astype(np.int64))
-                self._search = (query, Search(among, query.find))
+                self._search = (query, Search(self._dataset, query.find, filtered))
             return self._search[1]
 
-    def _brushed(self, coded: dict[str, Brush], kept: "Samples | None") -> "Samples":
+    def _brushed(self, coded: dict[str, Brush], kept: Kept | None) -> Kept:
         columns = [(self._charts.coded(name), brush) for name, brush in coded.items()]
         pairs = [(column.codes, column.kept(brush) or b"\0" * 256) for column, brush in columns if column]
-        among = None if kept is None else self._bytes(kept)
-        return np.frombuffer(_core.view_kept(pairs, among, len(self._dataset)), dtype="<u4")
+        among = None if kept is None else kept.to_bytes()
+        bits = _core.view_kept(pairs, among, len(self._dataset))
+        return Kept(np.frombuffer(bits, dtype=np.uint8), len(self._dataset))
 
-    def _mask(self, query: Query, kept: "Samples | None", *, is_complete: bool) -> bytes | None:
-        if kept is None:
-            return None
-        if not is_complete:
-            return self._bytes(kept)
-        bits = self._cached(("mask", query), lambda: np.packbits(self._flags(kept)))
-        return np.unpackbits(bits, count=len(self._dataset)).tobytes()
-
-    def _bytes(self, kept: "Samples") -> bytes:
-        return self._flags(kept).tobytes()
-
-    def _flags(self, kept: "Samples") -> "npt.NDArray[np.uint8]":
-        flags = np.zeros(len(self._dataset), dtype=np.uint8)
-        flags[kept] = 1
-        return flags
-
-    def _sorted_page(self, query: Query, kept: "Samples | None", start: int, count: int) -> list[int]:
+    def _sorted_page(self, query: Query, kept: Kept | None, start: int, count: int) -> list[int]:
         samples = len(self._dataset) if kept is None else len(kept)
         pages = self._cached(("sort", query), lambda: self._pages(query, kept), _ORDER_BYTES * samples)
         if isinstance(pages, np.ndarray):
@@ -238,17 +220,18 @@ class Selections:
             found = pages.page(start, count, self._numbers(query.sort))
         return np.frombuffer(found, dtype="<u4").tolist()
 
-    def _pages(self, query: Query, kept: "Samples | None") -> Any:
+    def _pages(self, query: Query, kept: Kept | None) -> Any:
         numbers = self._numbers(query.sort)
         if numbers is not None:
             key = SortKey.parse(query.sort, column_names(self._dataset))
-            return _core.SortedPages(numbers, None if kept is None else kept.tobytes(), key.descending)
+            return _core.SortedPages(numbers, None if kept is None else kept.to_bytes(), key.descending)
         # Not numbers: sorted at once. The own positions of a dataset say which of its samples come where.
-        plain = self._dataset if kept is None else at(self._dataset, kept.astype(np.int64))
+        chosen = None if kept is None else kept.numbers(0, len(kept)).astype(np.int64)
+        plain = self._dataset if chosen is None else at(self._dataset, chosen)
         places = np.arange(len(plain), dtype=np.int64)
         tagged = sort(with_columns(plain, {_PLACE: places}, None, "null"), query.sort, reverse=False)
         order = np.asarray(column(tagged, _PLACE), dtype=np.int64)
-        return (order if kept is None else kept[order]).astype(np.uint32)
+        return (order if chosen is None else chosen[order]).astype(np.uint32)
 
     def _numbers(self, sort: str) -> Any:
         key = SortKey.parse(sort, column_names(self._dataset))
@@ -260,7 +243,7 @@ class Selections:
             if key not in self._cache:
                 self._make_room(order_bytes)
                 made = make()
-                self._cache[key] = made, made.nbytes if isinstance(made, np.ndarray) else order_bytes
+                self._cache[key] = made, getattr(made, "nbytes", order_bytes)
                 self._make_room(0, least=1)
             self._cache.move_to_end(key)
             return self._cache[key][0]
@@ -270,6 +253,12 @@ class Selections:
         most = max(_LEAST_KEPT_BYTES, _KEPT_BYTES * len(self._dataset))
         while len(self._cache) > least and sum(size for _, size in self._cache.values()) + wanted > most:
             self._cache.popitem(last=False)
+
+
+def _positions(dataset: Reader) -> "npt.NDArray[np.integer]":
+    """The positions of the samples of a dataset in its files."""
+    own = dataset._indices
+    return np.arange(len(dataset)) if own is None else np.frombuffer(own, dtype="<u8")
 
 
 _PLACE = "\0place"

@@ -69,7 +69,7 @@ class Item {
     this.element.replaceChildren();
   }
 
-  /** @param {number} index */
+  /** @param {number} index @returns {boolean} Whether the content was made again. */
   show(index) {
     const row = this.source.row(index);
     const isSelected = this.source.selected() === index;
@@ -77,11 +77,12 @@ class Item {
       this.isSelected = isSelected;
       this.element.classList.toggle("selected", isSelected);
     }
-    if (index === this.index && row === this.row) return;
+    if (index === this.index && row === this.row) return false;
     [this.index, this.row] = [index, row];
     this.element.classList.toggle("waiting", !row);
     this.element.dataset.index = String(index);
     this.fill(row);
+    return true;
   }
 
   /** @param {Row | null} row */

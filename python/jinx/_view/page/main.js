@@ -130,6 +130,7 @@ class Page {
       const chartNames = new Set(this.info.charts.map((/** @type {any} */ chart) => chart.name));
       const key = (/** @type {string} */ name) => (chartNames.has(name) ? name : chartNames.has(`len(${name})`) ? `len(${name})` : null);
       list.append(tableHead(this.columns, key, this.state.get("sort"), (sort) => this.state.set({ sort, at: null })));
+      this.setColumnWidths([]);
     }
     this.scroller = new Scroller(list, {
       ...LAYOUTS[this.layout].make({
@@ -169,7 +170,12 @@ class Page {
     const sample = Array.from({ length: 20 }, (_, i) => this.rows.at((this.scroller?.first() ?? 0) + i)).filter((row) => row !== null);
     if (!sample.length) return;
     this.hasWidths = true;
-    const { template, width } = tableColumns(this.columns, /** @type {any} */ (sample));
+    this.setColumnWidths(/** @type {any} */ (sample));
+  }
+
+  /** @param {import("./rows.js").Row[]} rows Samples to fit; without any, the names of columns alone. */
+  setColumnWidths(rows) {
+    const { template, width } = tableColumns(this.columns, rows);
     const list = place("list");
     list.style.setProperty("--columns", template);
     list.style.setProperty("--width", `${width}px`);

@@ -71,10 +71,10 @@ class PackRow {
     this.element.replaceChildren();
   }
 
-  /** @param {number} index */
+  /** @param {number} index @returns {boolean} Whether the content was made again. */
   show(index) {
     const pack = this.source.pack(index);
-    if (index === this.index && pack === this.pack) return;
+    if (index === this.index && pack === this.pack) return false;
     [this.index, this.pack] = [index, pack];
     const track = h("span", { class: ["pack-track", !pack && "skeleton"] });
     let used = 0;
@@ -88,6 +88,7 @@ class PackRow {
     }
     const share = pack ? `${Math.round((1000 * used) / this.source.maxLength) / 10} %` : "";
     this.element.replaceChildren(h("span", { class: "id" }, count(index)), track, h("span", { class: "pack-note" }, pack ? `${pack.samples.length} · ${share}` : ""));
+    return true;
   }
 }
 

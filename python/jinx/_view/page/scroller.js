@@ -8,12 +8,14 @@ const MAX_HEIGHT = 8_000_000;
 const FAST = 8; // pixels per millisecond
 const QUIET_MS = 120;
 const EXTRA_ROWS = 2;
+/** The items before and after the visible ones that get their content in one frame. */
+const EXTRA_ITEMS = 2;
 
 export class Scroller {
   /**
    * @param {HTMLElement} viewport The element that scrolls.
    * @param {{layout: (width: number) => {columns: number, rowHeight: number, head?: number}, make: () => any, want: (start: number, stop: number) => void}} list
-   *   `make` returns `{element, show(index), hide()}`.
+   *   `make` returns `{element, show(index), hide()}`; `show` returns whether the content was made again.
    */
   constructor(viewport, list) {
     this.viewport = viewport;
@@ -189,18 +191,27 @@ export class Scroller {
       if (this.columns > 1) item.element.style.left = `${x * 100}%`;
       if (index >= firstVisible && index < lastVisible) item.show(index);
     }
-    // What is seen comes first, also in the queue of the browser for pictures.
-    if (!this.extra) {
-      this.extra = requestAnimationFrame(() => {
-        this.extra = 0;
-        for (const [index, item] of this.shown) item.show(index);
-      });
-    }
+    this.showExtra();
     for (const item of this.free) {
       if (!item.element.hidden) {
         item.element.hidden = true;
         item.hide();
       }
     }
+  }
+
+  /** What is seen comes first, also in the queue of the browser for pictures; the rest follows in the next frames. */
+  showExtra() {
+    this.extra ||= requestAnimationFrame(() => {
+      this.extra = 0;
+      let made = 0;
+      for (const [index, item] of this.shown) {
+        if (item.show(index)) made++;
+        if (made === EXTRA_ITEMS) {
+          this.showExtra();
+          break;
+        }
+      }
+    });
   }
 }

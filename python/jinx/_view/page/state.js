@@ -1,6 +1,7 @@
 /** What the page shows, as its address has it: a link opens the same screen. */
 
 const NAMES = ["d", "where", "find", "sort", "brush", "layout", "columns", "sample", "tab", "beside", "at"];
+const NUMBERS = new Set(["d", "sample", "at"]);
 
 /** @typedef {{range?: [number | null, number | null], names?: (string | boolean | null)[]}} Brush */
 
@@ -21,7 +22,12 @@ export class State {
   read() {
     const asked = new URLSearchParams(location.search);
     this.values = {};
-    for (const name of NAMES) if (asked.get(name)) this.values[name] = /** @type {string} */ (asked.get(name));
+    for (const name of NAMES) {
+      const value = asked.get(name);
+      // An address that someone has cut or changed still shows what it can.
+      if (value && (!NUMBERS.has(name) || /^\d{1,15}$/.test(value))) this.values[name] = value;
+    }
+    if (!Object.keys(this.brushes).length) delete this.values.brush;
   }
 
   /** @param {string} name */

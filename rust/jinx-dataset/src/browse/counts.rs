@@ -1,11 +1,13 @@
 //! Counts the samples with each code, under the choices made in other columns.
 
+use crate::browse::selected::Selected;
 use jinx_core::checked_math::to_u64;
 use jinx_core::cores::usable_cores;
 use jinx_core::threads;
 use jinx_core::{Error, Result};
+use std::ops::Range;
 
-/// The number of samples that a thread counts before it takes the next ones.
+/// The number of samples that a thread counts before it takes the next ones; their bits are whole bytes.
 const BLOCK: usize = 1 << 18;
 
 /// The codes of a column, one byte for each sample, and which codes are chosen.
@@ -24,18 +26,20 @@ pub struct Counts {
     pub kept: u64,
 }
 
-/// Counts codes in each column, among the samples that the other columns keep and whose
-/// byte in `among` is not 0.
+/// Counts codes in each column, among the samples that the other columns keep and `among` has.
 ///
 /// # Errors
 /// `Invalid` if a column has another length.
-pub fn linked_counts(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: usize) -> Result<Counts> {
+pub fn linked_counts(
+    columns: &[KeptCodes<'_>],
+    among: Option<Selected<'_>>,
+    samples: usize,
+) -> Result<Counts> {
     check(columns, among, samples)?;
-    let blocks = (0..samples).step_by(BLOCK).map(|start| start..samples.min(start + BLOCK));
-    let count = |block: std::ops::Range<usize>, _| {
+    let count = |block: Range<usize>, _| {
         let mut counts = Counts { by_column: vec![[0; 256]; columns.len()], kept: 0 };
         for i in block {
-            if among.is_some_and(|among| among[i] == 0) {
+            if among.is_some_and(|among| !among.has(i)) {
                 continue;
             }
             // A sample that exactly one column leaves out counts in this column only.
@@ -59,7 +63,7 @@ pub fn linked_counts(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: u
         Ok(counts)
     };
     let mut sum = Counts { by_column: vec![[0; 256]; columns.len()], kept: 0 };
-    for part in threads::map(usable_cores(), blocks, "a counting thread", count) {
+    for part in threads::map(usable_cores(), blocks(samples), "a counting thread", count) {
         let part = part?;
         sum.kept += part.kept;
         let cells = sum.by_column.iter_mut().flatten().zip(part.by_column.iter().flatten());
@@ -68,22 +72,41 @@ pub fn linked_counts(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: u
     Ok(sum)
 }
 
-/// The samples that all columns keep, in order.
+/// The samples that all columns keep and `among` has, as bits of [`Selected`].
 ///
 /// # Errors
-/// `Invalid` if a column has another length, or there are more samples than 32 bits count.
-pub fn kept_samples(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: usize) -> Result<Vec<u32>> {
+/// `Invalid` if a column has another length.
+pub fn kept_samples(
+    columns: &[KeptCodes<'_>],
+    among: Option<Selected<'_>>,
+    samples: usize,
+) -> Result<Vec<u8>> {
     check(columns, among, samples)?;
-    let last = u32::try_from(samples).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
     let is_kept = |i: usize| {
-        among.is_none_or(|among| among[i] != 0)
+        among.is_none_or(|among| among.has(i))
             && columns.iter().all(|column| column.is_kept[usize::from(column.codes[i])])
     };
-    Ok((0..samples).zip(0..last).filter(|(i, _)| is_kept(*i)).map(|(_, number)| number).collect())
+    let of_block = |block: Range<usize>, _| {
+        let mut bits = vec![0u8; block.len().div_ceil(8)];
+        for (at, i) in block.enumerate() {
+            bits[at / 8] |= u8::from(is_kept(i)) << (at % 8);
+        }
+        Ok(bits)
+    };
+    let mut bits = Vec::with_capacity(samples.div_ceil(8));
+    for part in threads::map(usable_cores(), blocks(samples), "a selecting thread", of_block) {
+        bits.extend(part?);
+    }
+    Ok(bits)
 }
 
-fn check(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: usize) -> Result<()> {
-    let lengths = columns.iter().map(|column| column.codes.len()).chain(among.map(<[u8]>::len));
+fn blocks(samples: usize) -> impl Iterator<Item = Range<usize>> + Send {
+    (0..samples).step_by(BLOCK).map(move |start| start..samples.min(start + BLOCK))
+}
+
+fn check(columns: &[KeptCodes<'_>], among: Option<Selected<'_>>, samples: usize) -> Result<()> {
+    let selected = among.map(|among| among.samples());
+    let lengths = columns.iter().map(|column| column.codes.len()).chain(selected);
     match lengths.into_iter().find(|length| *length != samples) {
         Some(length) => {
             Err(Error::invalid(format!("{} codes for {} samples", to_u64(length), to_u64(samples))))
@@ -96,6 +119,7 @@ fn check(columns: &[KeptCodes<'_>], among: Option<&[u8]>, samples: usize) -> Res
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::browse::selected::tests::bits;
 
     #[test]
     fn counts_are_those_of_a_plain_loop() {
@@ -103,7 +127,8 @@ mod tests {
         let first: Vec<u8> = (0..samples).map(|i| u8::try_from(i % 7).unwrap()).collect();
         let second: Vec<u8> = (0..samples).map(|i| u8::try_from(i * 31 % 11).unwrap()).collect();
         let third: Vec<u8> = (0..samples).map(|i| if i % 5 == 0 { u8::MAX } else { 1 }).collect();
-        let among: Vec<u8> = (0..samples).map(|i| u8::from(i % 13 != 0)).collect();
+        let chosen: Vec<usize> = (0..samples).filter(|i| i % 13 != 0).collect();
+        let among = bits(&chosen, samples);
         let keeps = [[0, 3, 4], [1, 2, 10]].map(|codes: [usize; 3]| {
             let mut kept = [false; 256];
             codes.into_iter().for_each(|code| kept[code] = true);
@@ -115,25 +140,26 @@ mod tests {
             KeptCodes { codes: &second, is_kept: &keeps[1] },
             KeptCodes { codes: &third, is_kept: &all },
         ];
-        for among in [None, Some(&among[..])] {
+        for among in [None, Some(Selected::new(&among, samples).unwrap())] {
             let counts = linked_counts(&columns, among, samples).unwrap();
             for at in 0..columns.len() {
                 let mut expected = [0u64; 256];
                 for i in 0..samples {
                     let others = columns.iter().enumerate().filter(|(other, _)| *other != at);
-                    let is_kept = among.is_none_or(|among| among[i] != 0)
+                    let is_kept = among.is_none_or(|among| among.has(i))
                         && others.into_iter().all(|(_, c)| c.is_kept[usize::from(c.codes[i])]);
                     expected[usize::from(columns[at].codes[i])] += u64::from(is_kept);
                 }
                 assert_eq!(counts.by_column[at], expected);
             }
-            let kept = kept_samples(&columns, among, samples).unwrap();
-            assert_eq!(to_u64(kept.len()), counts.kept);
-            let is_right = |i: &u32| {
-                let i = usize::try_from(*i).unwrap();
-                keeps[0][usize::from(first[i])] && keeps[1][usize::from(second[i])]
+            let is_right = |i: &usize| {
+                among.is_none_or(|among| among.has(*i))
+                    && keeps[0][usize::from(first[*i])]
+                    && keeps[1][usize::from(second[*i])]
             };
-            assert!(kept.iter().all(is_right) && kept.is_sorted());
+            let expected: Vec<usize> = (0..samples).filter(is_right).collect();
+            assert_eq!(kept_samples(&columns, among, samples).unwrap(), bits(&expected, samples));
+            assert_eq!(counts.kept, to_u64(expected.len()));
         }
     }
 
@@ -141,7 +167,8 @@ mod tests {
     fn columns_of_another_length_are_refused() {
         let column = KeptCodes { codes: &[1, 2], is_kept: &[true; 256] };
         assert!(linked_counts(&[column], None, 3).is_err());
-        assert!(kept_samples(&[], Some(&[1]), 3).is_err());
-        assert_eq!(kept_samples(&[], None, 3).unwrap(), [0, 1, 2]);
+        let among = Selected::new(&[0b1], 2).unwrap();
+        assert!(kept_samples(&[], Some(among), 3).is_err());
+        assert_eq!(kept_samples(&[], None, 3).unwrap(), [0b111]);
     }
 }

@@ -5,7 +5,9 @@ mod cells;
 mod counts;
 mod numbers;
 mod order;
+mod packed_keys;
 mod search;
+mod selected;
 mod stored;
 mod texts;
 
@@ -13,6 +15,7 @@ pub use counts::{Counts, KeptCodes, kept_samples, linked_counts};
 pub use numbers::Numbers;
 pub use order::SortedPages;
 pub use search::search;
+pub use selected::Selected;
 pub use texts::{Categories, categories};
 
 /// The code of a missing value.

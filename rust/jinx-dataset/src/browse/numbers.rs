@@ -2,6 +2,7 @@
 
 use crate::browse::MISSING;
 use crate::browse::cells::{Cells, KeyKind, float_key};
+use crate::browse::packed_keys::{BLOCK, PackedKeys};
 use crate::browse::stored::Stored;
 use crate::column_data::ColumnData;
 use crate::dataset::Dataset;
@@ -12,8 +13,6 @@ use jinx_format::ordered_blocks::in_order;
 use jinx_format::read::columns::ColumnKind;
 use std::ops::Range;
 
-/// The number of samples that a thread takes at a time.
-const BLOCK: usize = 1 << 16;
 /// The number of samples of which a thread reads the rows at a time.
 const READ_BLOCK: usize = 8192;
 
@@ -29,11 +28,10 @@ pub struct Numbers {
 enum Keys {
     /// In the files.
     Stored(Stored),
-    Kept {
-        keys: Vec<u64>,
-        /// For each sample, whether it has no number; empty if all have one.
-        missing: Vec<bool>,
-    },
+    /// Of a dataset whose samples are in another order than the column.
+    Gathered { column: ColumnData, dataset: Dataset },
+    /// Read from the rows.
+    Kept(PackedKeys),
 }
 
 /// The known facts about all numbers.
@@ -79,21 +77,16 @@ impl Numbers {
             return if column.offsets.is_some() || column.width.is_some() || is_time {
                 Ok(None)
             } else {
-                Self::gathered(dataset, &column).map(Some)
+                Self::gathered(dataset, column).map(Some)
             };
         }
         Self::measured(dataset, path, kind)
     }
 
     /// The numbers of a column in an order of its own.
-    fn gathered(dataset: &Dataset, column: &ColumnData) -> Result<Self> {
+    fn gathered(dataset: &Dataset, column: ColumnData) -> Result<Self> {
         let kind = KeyKind::of(column.column_type()?);
-        let cells = Cells::of(column, kind)?;
-        let mut kept = KeptKeys::new(dataset.len());
-        for i in 0..dataset.len() {
-            kept.push(cells.key(to_usize(dataset.position(i), "a position")?)?);
-        }
-        Self::of(kept.keys(), dataset.len(), kind)
+        Self::of(Keys::Gathered { column, dataset: dataset.clone() }, dataset.len(), kind)
     }
 
     /// Reads every sample, in parallel.
@@ -105,7 +98,7 @@ impl Numbers {
             let measures = dataset.rows.measure(&mut positions, &path, kind)?;
             measures.into_iter().map(|measure| Ok(number_of(measure)?.and_then(float_key))).collect()
         };
-        let mut kept = KeptKeys::new(dataset.len());
+        let mut kept = PackedKeys::new(KeyKind::Float);
         let done = in_order(dataset.len().div_ceil(READ_BLOCK), read, |keys: Vec<Option<u64>>| {
             keys.into_iter().for_each(|key| kept.push(key));
             false
@@ -117,7 +110,7 @@ impl Numbers {
             }
             done => done?,
         }
-        Self::of(kept.keys(), dataset.len(), KeyKind::Float).map(Some)
+        Self::of(Keys::Kept(kept.finished()), dataset.len(), KeyKind::Float).map(Some)
     }
 
     fn of(keys: Keys, samples: usize, kind: KeyKind) -> Result<Self> {
@@ -196,7 +189,7 @@ impl Numbers {
     pub(super) fn blocks(&self) -> usize {
         match &self.keys {
             Keys::Stored(stored) => stored.blocks(),
-            Keys::Kept { keys, .. } => keys.len().div_ceil(BLOCK),
+            Keys::Gathered { .. } | Keys::Kept(_) => self.samples.div_ceil(BLOCK),
         }
     }
 
@@ -204,7 +197,7 @@ impl Numbers {
     pub(super) fn block(&self, block: usize) -> Range<usize> {
         match &self.keys {
             Keys::Stored(stored) => stored.samples(block),
-            Keys::Kept { keys, .. } => block * BLOCK..keys.len().min((block + 1) * BLOCK),
+            Keys::Gathered { .. } | Keys::Kept(_) => block * BLOCK..self.samples.min((block + 1) * BLOCK),
         }
     }
 
@@ -212,7 +205,7 @@ impl Numbers {
     pub(super) fn block_of(&self, sample: usize) -> usize {
         match &self.keys {
             Keys::Stored(stored) => stored.block_of(sample),
-            Keys::Kept { .. } => sample / BLOCK,
+            Keys::Gathered { .. } | Keys::Kept(_) => sample / BLOCK,
         }
     }
 
@@ -228,41 +221,18 @@ impl Numbers {
     ) -> Result<()> {
         match &self.keys {
             Keys::Stored(stored) => stored.keys(block, samples, take),
-            Keys::Kept { keys, missing } => {
+            Keys::Gathered { column, dataset } => {
+                let cells = Cells::of(column, self.kind)?;
                 for sample in samples {
-                    let is_missing = missing.get(sample).copied().unwrap_or_default();
-                    take(sample, keys.get(sample).copied().filter(|_| !is_missing));
+                    take(sample, cells.key(to_usize(dataset.position(sample), "a position")?)?);
                 }
                 Ok(())
             }
+            Keys::Kept(keys) => {
+                samples.for_each(|sample| take(sample, keys.key(sample)));
+                Ok(())
+            }
         }
-    }
-}
-
-/// Keys that are gathered one after the other.
-struct KeptKeys {
-    keys: Vec<u64>,
-    missing: Vec<bool>,
-    samples: usize,
-}
-
-impl KeptKeys {
-    fn new(samples: usize) -> Self {
-        Self { keys: Vec::with_capacity(samples), missing: Vec::new(), samples }
-    }
-
-    fn push(&mut self, key: Option<u64>) {
-        if key.is_none() && self.missing.is_empty() {
-            self.missing.resize(self.samples, false);
-        }
-        if let Some(cell) = self.missing.get_mut(self.keys.len()) {
-            *cell = key.is_none();
-        }
-        self.keys.push(key.unwrap_or_default());
-    }
-
-    fn keys(self) -> Keys {
-        Keys::Kept { keys: self.keys, missing: self.missing }
     }
 }
 
@@ -285,9 +255,9 @@ pub(super) mod tests {
     use super::*;
 
     pub fn floats(values: &[f64]) -> Numbers {
-        let mut kept = KeptKeys::new(values.len());
+        let mut kept = PackedKeys::new(KeyKind::Float);
         values.iter().for_each(|value| kept.push(float_key(*value)));
-        Numbers::of(kept.keys(), values.len(), KeyKind::Float).unwrap()
+        Numbers::of(Keys::Kept(kept.finished()), values.len(), KeyKind::Float).unwrap()
     }
 
     #[test]

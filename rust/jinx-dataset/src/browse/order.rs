@@ -1,6 +1,7 @@
 //! Pages of a sorted dataset: samples are distributed over buckets, and only the buckets of a page are sorted.
 
 use crate::browse::numbers::Numbers;
+use crate::browse::selected::Selected;
 use jinx_core::{Error, Result};
 use jinx_format::ordered_blocks::in_order;
 
@@ -20,17 +21,13 @@ impl SortedPages {
     /// Distributes `chosen` samples, or all.
     ///
     /// # Errors
-    /// `Limit` for more samples than 32 bits count; `Invalid` for samples that do not ascend, or one without a cell in the
-    /// column; read errors.
-    pub fn new(numbers: &Numbers, chosen: Option<&[u32]>, is_descending: bool) -> Result<Self> {
-        let count = chosen.map_or(numbers.len(), <[u32]>::len);
-        u32::try_from(count).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
-        if chosen.is_some_and(|chosen| !chosen.is_sorted()) {
-            return Err(Error::invalid("samples that do not ascend"));
+    /// `Limit` for more samples than 32 bits count; `Invalid` for a choice from another number of samples; read errors.
+    pub fn new(numbers: &Numbers, chosen: Option<Selected<'_>>, is_descending: bool) -> Result<Self> {
+        u32::try_from(numbers.len()).map_err(|_| Error::limit("a viewer shows at most 2^32 samples"))?;
+        if chosen.is_some_and(|chosen| chosen.samples() != numbers.len()) {
+            return Err(Error::invalid("a choice from another number of samples"));
         }
-        if chosen.and_then(<[u32]>::last).is_some_and(|last| index(*last) >= numbers.len()) {
-            return Err(Error::invalid("a sample past the end of the column"));
-        }
+        let count = chosen.map_or(numbers.len(), |chosen| chosen.count());
         let place = Place::new(numbers);
         let bucket = |key: Option<u64>| {
             key.map_or(BUCKETS, |key| {
@@ -46,11 +43,7 @@ impl SortedPages {
                 |sample: usize, key| placed.push((u32::try_from(sample).unwrap_or(u32::MAX), bucket(key)));
             match chosen {
                 None => numbers.keys_in(block, samples, take)?,
-                Some(chosen) => {
-                    let from = chosen.partition_point(|sample| index(*sample) < samples.start);
-                    let own = chosen[from..].iter().map(|sample| index(*sample));
-                    numbers.keys_in(block, own.take_while(|sample| *sample < samples.end), take)?;
-                }
+                Some(chosen) => numbers.keys_in(block, chosen.within(samples), take)?,
             }
             Ok(placed)
         };
@@ -180,6 +173,7 @@ impl Place {
 mod tests {
     use super::*;
     use crate::browse::numbers::tests::floats;
+    use crate::browse::selected::tests::bits;
 
     fn check(values: &[f64], chosen: Option<&[u32]>) {
         let numbers = floats(values);
@@ -192,7 +186,11 @@ mod tests {
                 let order = if is_descending { b.total_cmp(&a) } else { a.total_cmp(&b) };
                 a.is_nan().cmp(&b.is_nan()).then(order)
             });
-            let mut pages = SortedPages::new(&numbers, chosen, is_descending).unwrap();
+            let selected: Option<Vec<usize>> =
+                chosen.map(|chosen| chosen.iter().map(|i| index(*i)).collect());
+            let selected = selected.map(|chosen| bits(&chosen, values.len()));
+            let selected = selected.as_deref().map(|bits| Selected::new(bits, values.len()).unwrap());
+            let mut pages = SortedPages::new(&numbers, selected, is_descending).unwrap();
             assert_eq!(pages.len(), expected.len());
             // From the end, in pages that cut buckets.
             let mut found: Vec<u32> = Vec::new();
@@ -235,8 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn samples_past_the_column_are_refused() {
-        assert!(SortedPages::new(&floats(&[1.0]), Some(&[1]), false).is_err());
-        assert!(SortedPages::new(&floats(&[1.0, 2.0]), Some(&[1, 0]), false).is_err());
+    fn a_choice_from_other_samples_is_refused() {
+        for samples in [0, 2] {
+            let bits = bits(&[], samples);
+            let chosen = Selected::new(&bits, samples).unwrap();
+            assert!(SortedPages::new(&floats(&[1.0]), Some(chosen), false).is_err());
+        }
     }
 }

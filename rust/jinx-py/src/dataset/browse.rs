@@ -51,7 +51,7 @@ pub struct SortedPages(Mutex<browse::SortedPages>);
 
 #[pymethods]
 impl SortedPages {
-    /// `chosen`: only these samples, as little-endian u32.
+    /// `chosen`: only these samples, as bits.
     #[new]
     fn new(
         py: Python<'_>,
@@ -61,11 +61,9 @@ impl SortedPages {
     ) -> PyResult<Self> {
         let numbers = &numbers.get().0;
         let pages = py.detach(|| {
-            let chosen: Option<Vec<u32>> = chosen.map(|chosen| {
-                let number = |cell: &[u8]| cell.try_into().map(u32::from_le_bytes).unwrap_or_default();
-                chosen.chunks_exact(4).map(number).collect()
-            });
-            browse::SortedPages::new(numbers, chosen.as_deref(), is_descending)
+            let chosen =
+                chosen.as_deref().map(|bits| browse::Selected::new(bits, numbers.len())).transpose()?;
+            browse::SortedPages::new(numbers, chosen, is_descending)
         });
         Ok(Self(Mutex::new(pages.into_py_result()?)))
     }
@@ -110,7 +108,7 @@ pub fn view_categories<'py>(
 /// For each column, counts per code the samples that all *other* columns keep, and those that all keep.
 ///
 /// Each of `columns` is its codes, and a table of 256 bytes with 1 for each kept code. With `among`, only
-/// samples whose byte in it is 1 count.
+/// samples whose bit in it is 1 count: bit `i % 8`, counted from the lowest, of byte `i / 8`.
 #[pyfunction]
 pub fn view_counts(
     py: Python<'_>,
@@ -119,12 +117,15 @@ pub fn view_counts(
     samples: usize,
 ) -> PyResult<(Vec<Vec<u64>>, u64)> {
     let kept = kept_of(&columns)?;
-    let counts = py.detach(|| browse::linked_counts(&kept_codes(&columns, &kept), among.as_deref(), samples));
+    let counts = py.detach(|| {
+        let among = among.as_deref().map(|bits| browse::Selected::new(bits, samples)).transpose()?;
+        browse::linked_counts(&kept_codes(&columns, &kept), among, samples)
+    });
     let counts = counts.into_py_result()?;
     Ok((counts.by_column.iter().map(|column| column.to_vec()).collect(), counts.kept))
 }
 
-/// The samples that all columns keep, as little-endian u32; see `view_counts`.
+/// The samples that all columns keep, as bits; see `view_counts`.
 #[pyfunction]
 pub fn view_kept<'py>(
     py: Python<'py>,
@@ -134,8 +135,8 @@ pub fn view_kept<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let kept = kept_of(&columns)?;
     let kept = py.detach(|| {
-        let kept = browse::kept_samples(&kept_codes(&columns, &kept), among.as_deref(), samples)?;
-        Ok::<_, Error>(kept.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<u8>>())
+        let among = among.as_deref().map(|bits| browse::Selected::new(bits, samples)).transpose()?;
+        browse::kept_samples(&kept_codes(&columns, &kept), among, samples)
     });
     Ok(PyBytes::new(py, &kept.into_py_result()?))
 }

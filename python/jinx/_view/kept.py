@@ -1,0 +1,89 @@
+"""The samples that a query keeps, as one bit for each sample of the dataset, however many these are."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Samples = npt.NDArray[np.uint32]
+
+# Bits of so many samples become numbers at a time.
+_BLOCK = 1 << 16
+
+
+class Kept:
+    """Samples of a dataset, in its order.
+
+    Args:
+        bits: Of sample `i`, bit `i % 8`, counted from the lowest, of byte `i // 8`.
+        samples: The number of samples of the dataset.
+    """
+
+    def __init__(self, bits: "npt.NDArray[np.uint8]", samples: int) -> None:
+        self.bits = bits
+        self._samples = samples
+        counts = [np.bitwise_count(bits[at : at + _BLOCK // 8]).sum() for at in range(0, len(bits), _BLOCK // 8)]
+        # How many samples are kept before the end of each block.
+        self._ends = np.cumsum(counts or [0], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return self.bits.nbytes + self._ends.nbytes
+
+    def to_bytes(self) -> bytes:
+        """The bits, for the core."""
+        return self.bits.tobytes()
+
+    def numbers(self, start: int, stop: int) -> "Samples":
+        """The kept samples from the `start`th to before the `stop`th."""
+        start, stop = max(0, start), min(stop, len(self))
+        if start >= stop:
+            return np.zeros(0, dtype=np.uint32)
+        first, last = np.searchsorted(self._ends, [start, stop - 1], side="right").tolist()
+        blocks = [self._block(block) for block in range(first, last + 1)]
+        before = int(self._ends[first - 1]) if first else 0
+        return np.concatenate(blocks)[start - before : stop - before]
+
+    def _block(self, block: int) -> "Samples":
+        bits = self.bits[block * _BLOCK // 8 : (block + 1) * _BLOCK // 8]
+        return (np.flatnonzero(np.unpackbits(bits, bitorder="little")) + block * _BLOCK).astype(np.uint32)
+
+    def place_of(self, sample: int) -> int | None:
+        """How many kept samples are before this one; None if it is not kept."""
+        if not 0 <= sample < self._samples or not self.bits[sample // 8] >> sample % 8 & 1:
+            return None
+        block = sample // _BLOCK
+        before = int(self._ends[block - 1]) if block else 0
+        return before + int(np.searchsorted(self._block(block), sample))
+
+
+class Keeping:
+    """Bits of samples that become known one after the other.
+
+    Args:
+        samples: The number of samples of the dataset.
+    """
+
+    def __init__(self, samples: int) -> None:
+        self._bits = np.zeros(-(-samples // 8), dtype=np.uint8)
+        self._samples = samples
+
+    def add(self, numbers: "npt.NDArray[np.integer]") -> None:
+        """Keep these samples, which ascend and come after those that were added before."""
+        for start in range(0, len(numbers), _BLOCK):
+            part = numbers[start : start + _BLOCK].astype(np.int64)
+            places = part // 8
+            # The numbers of a byte follow each other.
+            firsts = np.flatnonzero(np.diff(places, prepend=-1))
+            bits = np.left_shift(1, part % 8).astype(np.uint8)
+            self._bits[places[firsts]] |= np.bitwise_or.reduceat(bits, firsts)
+
+    def kept(self) -> Kept:
+        """The samples that were added until now."""
+        return Kept(self._bits.copy(), self._samples)
