@@ -7,11 +7,12 @@ use jinx_core::Result;
 use jinx_core::checked_math::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::expression::filter_shard::RowFilter;
+use jinx_format::expression::float_types::FloatTypes;
 use jinx_format::expression::parallel::in_blocks;
 use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, Sample, ValueKind};
 use jinx_format::fields::Measure;
-use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::columns::{ColumnKind, ColumnType};
 use std::cell::OnceCell;
 
 /// The result of a filter.
@@ -62,7 +63,8 @@ pub fn sample_by_sample<R: Rows + ?Sized>(
             .column(&path, ColumnKind::Value)?
             .filter(|column| (column.offsets.is_none() || column.is_typed) && column.width.is_none()))
     };
-    let columns = filter.paths().iter().map(column).collect::<Result<Vec<_>>>()?;
+    let mut columns = filter.paths().iter().map(column).collect::<Result<Vec<_>>>()?;
+    without_narrow_floats(rows, filter.paths(), &mut columns)?;
     let count = positions.map_or_else(|| rows.files().samples, |positions| to_u64(positions.len()));
     in_blocks(count, limit, |block| {
         let mut chosen = Vec::new();
@@ -76,6 +78,27 @@ pub fn sample_by_sample<R: Rows + ?Sized>(
         }
         Ok(chosen)
     })
+}
+
+/// Leaves out indexed columns of float64 that hold float32 of the rows: samples tell their type.
+fn without_narrow_floats<R: Rows + ?Sized>(
+    rows: &R,
+    paths: &[Vec<String>],
+    columns: &mut [Option<ColumnData>],
+) -> Result<()> {
+    let may_be_narrow = |column: &Option<ColumnData>| {
+        column.as_ref().is_some_and(|column| !column.is_typed && column.dtype == ColumnType::Float64.name())
+    };
+    if !columns.iter().any(may_be_narrow) {
+        return Ok(());
+    }
+    let fields = rows.statistics()?;
+    for (path, column) in paths.iter().zip(columns) {
+        if may_be_narrow(column) && FloatTypes::at(&fields, path) != FloatTypes::Wide {
+            *column = None;
+        }
+    }
+    Ok(())
 }
 
 /// A sample that reads only the columns it needs.

@@ -336,14 +336,22 @@ def _other_stage(recipe: Recipe, operator: Operator, node: PlanNode) -> Stage:
 
 
 def writer_options(recipe: Recipe, export: Export | None, meta: dict[str, Any] | None) -> dict[str, Any]:
-    """Keywords of `jinx.Writer` for the output."""
+    """Keywords of `jinx.Writer` for the output; of a view, `vectors` are the columns that it stores as arrays."""
     options: dict[str, Any] = {} if meta is None else {"meta": meta}
     if export is not None and export.shard_size is not None:
         options["shard_size"] = export.shard_size
     paths = stat_paths([step.operator for step in recipe.steps])
     if paths and (export is None or export.keep_stats):
         options["indexed"] = paths
+    if export is not None and export.kind == "view":
+        options["vectors"] = vector_columns(recipe)
     return options
+
+
+def vector_columns(recipe: Recipe) -> list[str]:
+    """The columns of vectors that operators add."""
+    operators = [one for step in recipe.steps for one in getattr(step.operator, "operators", [step.operator])]
+    return list(dict.fromkeys(name for one in operators for name in recipe.roles.columns(one.vectors)))
 
 
 def stat_paths(operators: list[Operator]) -> list[str]:

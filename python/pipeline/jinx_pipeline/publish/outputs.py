@@ -18,6 +18,7 @@ from jinx.errors import MismatchError
 from jinx_pipeline.operators.api.sample_source import ID, ROW, STATS, without_private
 from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.publish.typed_vectors import with_typed_vectors
 from jinx_pipeline.recipe.model import Export
 from jinx_pipeline.worker.own_values import copy_rows, has_column
 
@@ -93,7 +94,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
     hidden = [name for name in base.column_names if name not in view.column_names and name not in of_base]
     # Parts hide a column also where only rows that were dropped later had it, which depends on blocks.
     missing = [name for name in hidden if not _has_any(base, rows, name)]
-    return write_rows_of(base, rows, view, str(target), place=place, meta=meta, unhidden=[*of_base, *missing])
+    with with_typed_vectors(view, writer.get("vectors", ()), target.parent) as typed:
+        return write_rows_of(base, rows, typed, str(target), place=place, meta=meta, unhidden=[*of_base, *missing])
 
 
 def _with_typed_stats(view: "jinx.Dataset", paths: Sequence[str]) -> "jinx.Dataset":

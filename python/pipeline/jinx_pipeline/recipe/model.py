@@ -194,7 +194,7 @@ class Export:
         overwrite: Replace an existing output.
         typed_stats: In a view, store each statistic that is a number or a bool as a column `__dj__stats__.NAME` of its
             own, an array of 8 bytes or 1 byte a sample, in place of a member of `__dj__stats__`. Columns, filters and
-            orders name both alike.
+            orders name both alike, but samples then have no dict `__dj__stats__`, for which other programs look.
     """
 
     path: str

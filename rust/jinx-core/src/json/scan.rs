@@ -98,6 +98,28 @@ impl<'l> Members<'l> {
         }))
     }
 
+    /// Where the next member begins: at its comma, or at the brace of the object.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The value of the next member if the text up to it is `start`, which is that of a member that was read before, from
+    /// its [`Members::position`] to its value; `None` if it is not, and [`Members::next_member`] tells what is there.
+    ///
+    /// # Errors
+    /// The errors of [`Members::next_member`].
+    #[inline]
+    pub fn next_like(&mut self, start: &[u8]) -> Result<Option<Range<usize>>> {
+        if !self.line.get(self.at..).is_some_and(|rest| rest.starts_with(start)) {
+            return Ok(None);
+        }
+        let value_start = skip_blanks(self.line, self.at + start.len());
+        let (value_end, _) = skip_value(self.line, value_start, self.is_counted)?;
+        self.started = true;
+        self.at = value_end;
+        Ok(Some(value_start..value_end))
+    }
+
     fn finish(&mut self) -> Result<Option<Span>> {
         let rest = skip_blanks(self.line, self.at + 1);
         if rest < self.line.len() {

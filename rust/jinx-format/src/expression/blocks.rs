@@ -2,7 +2,8 @@
 
 use crate::expression::Expression;
 use crate::expression::evaluate::{Sample, characters};
-use crate::expression::tree::{Cell, Comparison, Condition, Literal, Operand, Test, TestKind};
+use crate::expression::float_types::FloatTypes;
+use crate::expression::tree::{Cell, Comparison, Condition, Literal, NarrowFloat, Operand, Test, TestKind};
 use crate::expression::truth::Truth;
 use crate::read::chunked::ChunkedColumn;
 use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
@@ -59,6 +60,8 @@ struct PathColumns<'s> {
     asked: Asked,
     values: Option<ChunkedColumn<'s>>,
     lengths: Option<ChunkedColumn<'s>>,
+    /// The type of the values in the rows, if it is narrower than that of the column.
+    narrow: Option<NarrowFloat>,
 }
 
 impl<'s> PathColumns<'s> {
@@ -82,16 +85,24 @@ impl<'s> ShardColumns<'s> {
     /// The errors of [`Shard::column`].
     pub(crate) fn open(expression: &Expression, paths: &[Vec<String>], shard: &'s Shard) -> Result<Self> {
         let mut all = Vec::with_capacity(paths.len());
-        for (path, asked) in paths.iter().zip(expression.asked()) {
-            let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
+        for (names, asked) in paths.iter().zip(expression.asked()) {
+            let path: Vec<Option<String>> = names.iter().cloned().map(Some).collect();
+            let float_types = FloatTypes::at(&shard.footer().fields, names);
             let column = |kind, is_asked: bool| -> Result<_> {
                 let column = if is_asked { shard.chunked_column(&path, kind)? } else { None };
                 // A vector is not a value that an expression compares, and a time is compared as its text.
-                Ok(column.filter(|column| column.is_scalar()))
+                Ok(column.filter(|column| {
+                    let is_mixed = column.dtype == ColumnType::Float64 && float_types == FloatTypes::Mixed;
+                    column.is_scalar() && !is_mixed
+                }))
             };
             let values = column(ColumnKind::Value, asked.value)?;
+            let narrow = match (&values, float_types) {
+                (Some(values), FloatTypes::Narrow(kind)) if values.dtype == ColumnType::Float64 => Some(kind),
+                _ => None,
+            };
             let mut columns_of_path =
-                PathColumns { asked, values, lengths: column(ColumnKind::Length, asked.length)? };
+                PathColumns { asked, values, narrow, lengths: column(ColumnKind::Length, asked.length)? };
             // Both kinds of columns show whether there is a value. Prefer lengths, which are smaller.
             if asked.none && columns_of_path.any().is_none() {
                 columns_of_path.lengths = column(ColumnKind::Length, true)?;
@@ -134,7 +145,12 @@ impl<'s> ShardColumns<'s> {
 
     /// The value at a path, if a column has it.
     pub(crate) fn value(&self, path: usize, row: u64) -> Option<Cell<'_>> {
-        self.paths.get(path)?.values.as_ref().map(|column| cell(column, row))
+        let columns = self.paths.get(path)?;
+        let value = columns.values.as_ref().map(|column| cell(column, row))?;
+        Some(match (value, columns.narrow) {
+            (Cell::Float(value), Some(kind)) => Cell::Narrow(value, kind),
+            (value, _) => value,
+        })
     }
 
     /// The length at a path, if a column has it.
@@ -249,12 +265,16 @@ impl<'s> ShardColumns<'s> {
             (Operand::Literal(literal), operand) => (operand, comparison.mirrored(), literal),
             _ => return None,
         };
-        let column = match operand {
-            Operand::Path(path) => self.paths.get(*path)?.values.as_ref()?,
-            Operand::Length(path) => self.paths.get(*path)?.lengths.as_ref()?,
+        let (column, narrow) = match operand {
+            Operand::Path(path) => {
+                let columns = self.paths.get(*path)?;
+                let column = columns.values.as_ref()?;
+                (column, columns.narrow.or(column.dtype.narrow_float()))
+            }
+            Operand::Length(path) => (self.paths.get(*path)?.lengths.as_ref()?, None),
             _ => return None,
         };
-        let mut answers = compared(column, comparison, literal, rows)?;
+        let mut answers = compared(column, narrow, comparison, literal, rows)?;
         if column.validity.is_some() {
             for (i, answer) in answers.iter_mut().enumerate() {
                 if !column.is_valid(rows.row(i)) {
@@ -300,9 +320,11 @@ fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
     }
 }
 
-/// The answers, ignoring missing values; `None` for a literal that the type cannot represent.
+/// The answers, ignoring missing values; `None` for a literal that the type cannot represent. A literal is first rounded
+/// to the type `narrow`.
 fn compared(
     column: &IndexedColumn,
+    narrow: Option<NarrowFloat>,
     comparison: Comparison,
     literal: &Literal,
     rows: Block<'_>,
@@ -320,7 +342,7 @@ fn compared(
                         Literal::Int(value) => f64::from(i32::try_from(*value).ok()?),
                         _ => return None,
                     };
-                    let value = dtype.narrow_float().map_or(value, |kind| kind.nearest(value));
+                    let value = narrow.map_or(value, |kind| kind.nearest(value));
                     match dtype {
                         ColumnType::Float64 => each(&column.data, comparison, value, rows, f64::from_le_bytes),
                         ColumnType::Float32 => {

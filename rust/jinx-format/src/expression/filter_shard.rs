@@ -7,7 +7,7 @@ use crate::expression::evaluate::Sample;
 use crate::expression::tree::Cell;
 use crate::expression::truth::Truth;
 use crate::key::{Form, Kind};
-use crate::read::find_paths::{FoundValue, PathTree};
+use crate::read::find_paths::{FoundValue, KnownMembers, PathTree};
 use crate::read::measure::value_length;
 use crate::read::shard::Shard;
 use jinx_core::error::Result;
@@ -102,9 +102,11 @@ impl<'e> RowFilter<'e> {
             }
             return Ok(selected);
         }
+        let mut known = KnownMembers::default();
         shard.each_line(&numbers, &mut |at, line| {
             let row = numbers[at];
-            let values = shard.find_paths(line, &tree).map_err(|error| shard.here(error, row))?;
+            let found = shard.find_paths_like(line, &tree, &mut known);
+            let values = found.map_err(|error| shard.here(error, row))?;
             values.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
             selected[open[at]] = selects(row, &values)?;
             Ok(())
@@ -208,8 +210,9 @@ fn plain_number(text: &[u8]) -> Option<Cell<'static>> {
 /// A JSON string without escapes.
 fn plain_string(text: &[u8]) -> Option<&str> {
     let inner = text.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    let is_plain = inner.iter().all(|byte| *byte >= b' ' && *byte != b'\\');
-    std::str::from_utf8(inner).ok().filter(|_| is_plain)
+    // Without a branch for each byte, so that many are compared at once.
+    let is_special = inner.iter().fold(false, |is, byte| is | (*byte < b' ') | (*byte == b'\\'));
+    if is_special { None } else { std::str::from_utf8(inner).ok() }
 }
 
 #[cfg(test)]

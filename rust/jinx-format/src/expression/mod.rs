@@ -11,6 +11,7 @@ pub mod blocks;
 mod evaluate;
 mod failure;
 pub mod filter_shard;
+pub mod float_types;
 mod kinds;
 mod numbers;
 pub mod numpy_scalar;

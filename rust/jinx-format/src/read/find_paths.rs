@@ -8,6 +8,7 @@ use jinx_core::error::Result;
 use jinx_core::json::markers;
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
+use std::ops::Range;
 
 /// Paths as a tree of names.
 #[derive(Debug, Default)]
@@ -19,12 +20,28 @@ pub struct PathTree<'p> {
 #[derive(Debug)]
 struct PathNode<'p> {
     name: &'p str,
+    /// Whether it is its own text in JSON.
+    is_plain: bool,
     /// The numbers of the paths that end here.
     slots: Vec<usize>,
     below: Vec<Self>,
 }
 
 impl PathNode<'_> {
+    /// Whether a raw key may have this name. Every key starts with its name, unless it is escaped; most are told apart by
+    /// their first byte.
+    fn may_be(&self, key: &[u8]) -> bool {
+        let (first, name) = (key.first(), self.name.as_bytes());
+        first == Some(&b'\\')
+            || first == name.first() && (key.starts_with(name) || key.contains(&b'\\'))
+            || name.is_empty()
+    }
+
+    /// Whether a raw key is this name, which needs no escapes.
+    fn is(&self, key: &[u8]) -> bool {
+        self.is_plain && key == self.name.as_bytes()
+    }
+
     /// Takes back what was found here and below.
     fn forget<T>(&self, values: &mut [Option<T>]) {
         self.slots.iter().for_each(|slot| values[*slot] = None);
@@ -53,7 +70,8 @@ fn add<'p, S: AsRef<str>>(nodes: &mut Vec<PathNode<'p>>, path: &'p [S], slot: us
     let Some((name, rest)) = path.split_first() else { return };
     let name = name.as_ref();
     let at = nodes.iter().position(|node| node.name == name).unwrap_or_else(|| {
-        nodes.push(PathNode { name, slots: Vec::new(), below: Vec::new() });
+        let is_plain = name.bytes().all(|byte| byte >= b' ' && !matches!(byte, b'\\' | b'"'));
+        nodes.push(PathNode { name, is_plain, slots: Vec::new(), below: Vec::new() });
         nodes.len() - 1
     });
     match rest {
@@ -71,6 +89,48 @@ pub struct FoundValue<'l> {
     pub node: Option<&'l FieldNode>,
 }
 
+/// Members beyond so many are read without a guess.
+const MOST_KNOWN: usize = 64;
+/// The most bytes of a member that are kept, up to its value.
+const MOST_START: usize = 256;
+
+/// The members of the last object at a place: most rows have the same keys in the same order, so that the next one is
+/// compared with what was there before it is parsed.
+#[derive(Debug, Default)]
+pub struct KnownMembers {
+    members: Vec<KnownMember>,
+    /// Of the objects below each name of a tree of paths.
+    below: Vec<Self>,
+}
+
+#[derive(Debug)]
+struct KnownMember {
+    /// The text from the end of the member before to the value.
+    start: Box<[u8]>,
+    /// The raw key in `start`.
+    key: Range<usize>,
+    /// Whether the key may be a name that is looked for.
+    may_be_wanted: bool,
+}
+
+impl KnownMembers {
+    /// Those of the objects below name `at` of the tree.
+    fn below(&mut self, at: usize) -> &mut Self {
+        if self.below.len() <= at {
+            self.below.resize_with(at + 1, Self::default);
+        }
+        &mut self.below[at]
+    }
+
+    /// Replaces member `at`, and forgets those behind it.
+    fn keep(&mut self, at: usize, start: &[u8], key: Range<usize>, may_be_wanted: bool) {
+        if at <= self.members.len() && at < MOST_KNOWN && start.len() <= MOST_START {
+            self.members.truncate(at);
+            self.members.push(KnownMember { start: start.into(), key, may_be_wanted });
+        }
+    }
+}
+
 impl Shard {
     /// The values at the paths of a tree, by their numbers; `None` where there is nothing.
     ///
@@ -81,9 +141,23 @@ impl Shard {
         line: &'l [u8],
         tree: &PathTree<'_>,
     ) -> Result<Vec<Option<FoundValue<'l>>>> {
+        self.find_paths_like(line, tree, &mut KnownMembers::default())
+    }
+
+    /// Like [`Shard::find_paths`], faster for many lines with the same `known` and tree.
+    ///
+    /// # Errors
+    /// The errors of [`Shard::find_paths`].
+    pub fn find_paths_like<'l>(
+        &'l self,
+        line: &'l [u8],
+        tree: &PathTree<'_>,
+        known: &mut KnownMembers,
+    ) -> Result<Vec<Option<FoundValue<'l>>>> {
         let mut values = vec![None; tree.paths];
         let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
-        self.find_below(line, &tree.names, Some(self.tree()), is_marked.then_some(0), &mut values)?;
+        let marked = is_marked.then_some(0);
+        self.find_below(line, &tree.names, Some(self.tree()), marked, known, &mut values)?;
         Ok(values)
     }
 
@@ -94,26 +168,43 @@ impl Shard {
         wanted: &[PathNode<'_>],
         tree: Option<&'l FieldNode>,
         marked: Option<usize>,
+        known: &mut KnownMembers,
         found: &mut [Option<FoundValue<'l>>],
     ) -> Result<()> {
         let mut left = wanted.len();
         let mut seen = 0u64;
         let mut members = Members::uncounted(text);
-        while let Some(span) = members.next_member()? {
-            let key = &text[span.key_range()];
-            // Every key starts with its name, unless it is escaped; most are told apart by their first byte.
-            let may_be = |node: &PathNode<'_>| {
-                let (first, name) = (key.first(), node.name.as_bytes());
-                first == Some(&b'\\')
-                    || first == name.first() && (key.starts_with(name) || key.contains(&b'\\'))
-                    || name.is_empty()
+        for count in 0.. {
+            let before = members.position();
+            let guessed = match known.members.get(count) {
+                Some(guess) => members.next_like(&guess.start)?.map(|value| (guess, value)),
+                None => None,
             };
-            if !wanted.iter().any(may_be) {
-                continue;
-            }
-            let value = &text[span.value_range()];
-            let (name, chain) = self.footer().split_key(unescape(key)?, value)?;
-            let Some(at) = wanted.iter().position(|node| node.name == name) else { continue };
+            let (key, value) = match guessed {
+                Some((guess, _)) if !guess.may_be_wanted => continue,
+                Some((guess, value)) => (&text[before..][guess.key.clone()], value),
+                None => {
+                    let Some(span) = members.next_member()? else { break };
+                    let (key, value) = (span.key_range(), span.value_range());
+                    let may_be_wanted = wanted.iter().any(|node| node.may_be(&text[key.clone()]));
+                    let key_in_start = key.start - before..key.end - before;
+                    known.keep(count, &text[before..value.start], key_in_start, may_be_wanted);
+                    if !may_be_wanted {
+                        continue;
+                    }
+                    (&text[key], value)
+                }
+            };
+            let value = &text[value];
+            let is_plain = self.rules() == FormatVersion::Plain;
+            let (at, chain) = match wanted.iter().position(|node| is_plain && node.is(key)) {
+                Some(at) => (at, None),
+                None => {
+                    let (name, chain) = self.footer().split_key(unescape(key)?, value)?;
+                    let Some(at) = wanted.iter().position(|node| node.name == name) else { continue };
+                    (at, chain)
+                }
+            };
             let node = &wanted[at];
             if marked == Some(0) && node.name == markers::HEADER {
                 continue;
@@ -134,7 +225,8 @@ impl Shard {
             if !node.below.is_empty() && chain.is_none() {
                 let inner = if marked.is_some() { unescaped(value)? } else { Some(value) };
                 if let Some(inner) = inner.filter(|inner| inner.first() == Some(&b'{')) {
-                    self.find_below(inner, &node.below, tree, marked.map(|depth| depth + 1), found)?;
+                    let marked = marked.map(|depth| depth + 1);
+                    self.find_below(inner, &node.below, tree, marked, known.below(at), found)?;
                 }
             }
             if left == 0 && self.rules() == FormatVersion::V1_1 {

@@ -105,6 +105,11 @@ class Operator(ABC):
         return ()
 
     @property
+    def vectors(self) -> tuple[str, ...]:
+        """The columns among `writes` that hold vectors of float32 of one length, which a view stores as arrays."""
+        return ()
+
+    @property
     def media_dirs(self) -> tuple[str, ...]:
         """The directories in which it stores media that it makes, named after their content."""
         return ()

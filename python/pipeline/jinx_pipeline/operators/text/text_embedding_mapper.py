@@ -20,7 +20,8 @@ class TextEmbeddingMapper(PaddedTexts, Mapper):
 
         create("text_embedding_mapper", hf_model="/models/embedding")
 
-    Needs transformers and torch (the extra `model`).
+    A view stores the vectors as an array of float32, other outputs as lists. Needs transformers and torch (the extra
+    `model`).
 
     Attributes:
         hf_model: The directory of a model of transformers or sentence-transformers, its name in the local cache, or in
@@ -39,6 +40,10 @@ class TextEmbeddingMapper(PaddedTexts, Mapper):
     @property
     def writes(self) -> tuple[str, ...]:
         return (self.embedding_field,)
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        return self.writes
 
     def resolve(self) -> None:
         refuse_other_models(self, hf_model=ENCODER)
