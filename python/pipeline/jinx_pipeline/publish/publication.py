@@ -152,6 +152,8 @@ class Publication:
             before = self.ledger.published.get(self.number)
             # Without `overwrite`, only the output that is at the path now may be replaced, not one that appears later.
             replaces = None if before is None else identity_of(self.export)
+            if self.ledger.was_discarded(self._rows_node.id, self.number):
+                self.first_block = 0  # rows of the output have changed
             is_append = before is not None and self.first_block > 0
             blocks_of_it = (self.first_block, blocks, self.rows)
             begun = Publishing(self.generation, *blocks_of_it, is_append, replaces, self.number)

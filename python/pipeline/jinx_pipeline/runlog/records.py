@@ -11,7 +11,7 @@ from msgspec import Struct
 from jinx_pipeline.model.receipt import Receipt
 
 # Increased when the records, or the plan in the header, change.
-VERSION = 3
+VERSION = 4
 
 
 class Record(Struct, kw_only=True, tag_field="kind", tag=str.lower):
@@ -82,6 +82,16 @@ class Forgotten(Record, kw_only=False):
     block: int
 
 
+class Discarded(Record, kw_only=False):
+    """The committed work, decisions and partitions of nodes no longer count, because rows before them have changed.
+
+    Attributes:
+        nodes: The nodes.
+    """
+
+    nodes: list[str]
+
+
 class Partitions(Record, kw_only=False):
     """The number of partitions into which the keys of a node are divided.
 
@@ -109,6 +119,9 @@ class Decided(Record, kw_only=False):
         cpu_seconds: CPU time of the decision.
         counts: Other counts of the operator, such as samples without a key.
         pairs: The first duplicates, each with the row that it repeats.
+        growth: How many times the input had grown.
+        ends: The length of the decision each time that the input had grown and rows were only added at its end; the
+            blocks after the decision begin again at each of them.
     """
 
     node: str
@@ -120,6 +133,8 @@ class Decided(Record, kw_only=False):
     cpu_seconds: float
     counts: dict[str, int]
     pairs: list[tuple[int, int]]
+    growth: int = 0
+    ends: list[int] = []
 
 
 class Publishing(Record, kw_only=False):
@@ -202,4 +217,6 @@ class Grown(Record, kw_only=False):
     meta: dict[str, Any]
 
 
-AnyRecord = Header | Epoch | Committed | Forgotten | Partitions | Decided | Publishing | Built | Published | Grown
+AnyRecord = (
+    Header | Epoch | Committed | Forgotten | Discarded | Partitions | Decided | Publishing | Built | Published | Grown
+)
