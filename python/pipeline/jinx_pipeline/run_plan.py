@@ -46,7 +46,8 @@ from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.publish.publication import Publication
 from jinx_pipeline.publish.publications import Publications
 from jinx_pipeline.recipe.errors import RecipeError
-from jinx_pipeline.recipe.model import Export, Output, Recipe
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Output, Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Grown

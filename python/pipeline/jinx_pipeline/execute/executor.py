@@ -29,7 +29,8 @@ from jinx_pipeline.plan.planner import Plan, stage_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.publish.pack_work import ExportWork
-from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import refuse_other_recipe
 from jinx_pipeline.runlog.ledger import Ledger

@@ -148,6 +148,7 @@ class Publishing(Record, kw_only=False):
         append: Whether the blocks are appended to the output.
         replaces: The identity of the output that may be replaced; None if there is none.
         number: The number of the output.
+        others: Samples that others had written to the output, if this run appends to it.
     """
 
     generation: int
@@ -157,6 +158,7 @@ class Publishing(Record, kw_only=False):
     append: bool
     replaces: dict[str, Any] | None
     number: int = 0
+    others: int = 0
 
 
 class Built(Record, kw_only=False):
@@ -185,6 +187,7 @@ class Published(Record, kw_only=False):
         bytes: The size of the output in bytes.
         output: The identity of the output.
         number: The number of the output.
+        others: As in `Publishing`.
     """
 
     generation: int
@@ -195,6 +198,7 @@ class Published(Record, kw_only=False):
     bytes: int
     output: dict[str, Any] | None
     number: int = 0
+    others: int = 0
 
 
 class Grown(Record, kw_only=False):
