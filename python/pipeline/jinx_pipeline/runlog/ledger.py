@@ -1,14 +1,17 @@
 """The ledger of a run: its committed work and decisions, read from the run log and written to it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Self, cast
+
+from msgspec import Struct
 
 from jinx_pipeline.model.receipt import BadRow, PortPart, Receipt
 from jinx_pipeline.runlog.records import (
     AnyRecord,
+    AppliedRecord,
     Built,
     Committed,
+    CommittedOutput,
     Decided,
     Discarded,
     Forgotten,
@@ -23,8 +26,7 @@ from jinx_pipeline.runlog.work_dir import SIGNATURES, remove_parts
 from jinx_pipeline.schedule.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True, gc=False):
     """The committed output of some rows of a block; the whole receipt stays in the log.
 
     Attributes:
@@ -279,9 +281,9 @@ class Ledger:
     def _append(self, record: AnyRecord) -> None:
         self._apply(record, self._log.append(record))
 
-    def _apply(self, record: AnyRecord, place: int) -> None:
+    def _apply(self, record: AnyRecord | AppliedRecord, place: int) -> None:
         match record:
-            case Committed():
+            case Committed() | CommittedOutput():
                 self._apply_committed(record, place)
             case Forgotten(node, block):
                 self._drop(self._pieces.get(node, {}).pop(block, []))
@@ -303,7 +305,7 @@ class Ledger:
             case _:
                 raise TypeError(f"a {type(record).__name__} is not a record of the ledger")
 
-    def _apply_committed(self, record: Committed, place: int) -> None:
+    def _apply_committed(self, record: Committed | CommittedOutput, place: int) -> None:
         receipt = record.receipt
         self.next_attempt = max(self.next_attempt, record.attempt + 1)
         self.bad_count += len(receipt.bad)

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from jinx_pipeline.model.receipt import Receipt
+from jinx_pipeline.model.receipt import PortPart, Receipt
 
 # Increased when the records, or the plan in the header, change.
 VERSION = 4
@@ -68,6 +68,52 @@ class Committed(Record, kw_only=False):
     rows: int
     attempt: int
     receipt: Receipt
+
+
+class FoundRow(Struct, gc=False):
+    """A row that was left out, of which the log says more."""
+
+
+class ReceiptOutput(Struct, gc=False):
+    """What a ledger needs of a receipt; the rest, such as the figures of operators, is by far the most of a log.
+
+    Attributes:
+        part: As in `Receipt`, like all others.
+        rows_out: Rows of the part.
+        bytes_out: Its size.
+        bad: The rows that were left out.
+        ports: The output of other ports.
+        media: The file with the states of media files.
+        end: A digest of the end of the part.
+    """
+
+    part: str | None
+    rows_out: int
+    bytes_out: int = 0
+    bad: list[FoundRow] = []
+    ports: dict[str, PortPart] = {}
+    media: str | None = None
+    end: str | None = None
+
+
+class CommittedOutput(Record, kw_only=False, tag="committed"):
+    """A `Committed` as a ledger reads it: without most of the receipt.
+
+    Attributes:
+        node: As in `Committed`, like all others.
+        block: The block of the node.
+        first: The first row of the task.
+        rows: How many rows it had.
+        attempt: The number of the attempt.
+        receipt: The output in the receipt.
+    """
+
+    node: str
+    block: int
+    first: int
+    rows: int
+    attempt: int
+    receipt: ReceiptOutput
 
 
 class Forgotten(Record, kw_only=False):
@@ -223,4 +269,18 @@ class Grown(Record, kw_only=False):
 
 AnyRecord = (
     Header | Epoch | Committed | Forgotten | Discarded | Partitions | Decided | Publishing | Built | Published | Grown
+)
+# Records as they are applied to a ledger.
+AppliedRecord = (
+    Header
+    | Epoch
+    | CommittedOutput
+    | Forgotten
+    | Discarded
+    | Partitions
+    | Decided
+    | Publishing
+    | Built
+    | Published
+    | Grown
 )
