@@ -240,14 +240,13 @@ class Ledger:
 
     def sweep(self) -> None:
         """Remove the files of attempts that were not committed."""
-        committed: set[str] = set()
+        left = set(self.directory.part_names())
         for piece in self.all_pieces():
             for name in piece.part_names():
-                committed |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
+                left.difference_update((name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"))
             if piece.media is not None and not self.published:
-                committed.add(piece.media)
-        parts = self.directory.parts
-        remove_parts([parts / name for name in self.directory.part_names() if name not in committed])
+                left.discard(piece.media)
+        remove_parts([self.directory.parts / name for name in sorted(left)])
 
     def close(self) -> None:
         """Close the log, after all records are on disk."""

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Final
 
+from jinx._malloc import give_freed_memory_back
 from jinx_pipeline.store.mirror import object_store, patiently
 
-_THREADS: Final = 64
+_THREADS: Final = 16
 # The objects of a log are read at the same time up to this many bytes, which bounds the memory of a driver.
-_AHEAD_BYTES: Final = 32_000_000
+_AHEAD_BYTES: Final = 16_000_000
 # Lines are read from the copy in pieces of this size.
 _CHUNK_BYTES: Final = 1 << 20
 # How long a read size of the log is used; `sync` always notices the lines of other processes.
@@ -112,6 +113,8 @@ class ObjectLog:
                 if data is None:
                     raise OSError(f"{self._url(self._objects)} is gone")
                 self._keep(data)
+            # The threads of the reads have kept as much as the records of the log will take.
+            give_freed_memory_back()
         # A listing may be old.
         while (data := self._get(self._objects)) is not None:
             self._keep(data)
