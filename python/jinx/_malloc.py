@@ -18,3 +18,10 @@ def set_malloc_options(settings: Mapping[str, tuple[int, int]]) -> None:
         for variable, (number, value) in settings.items():
             if variable not in os.environ:
                 mallopt(number, value)
+
+
+def give_freed_memory_back() -> None:
+    """Return the kept memory to the system, so that further growth shows in the size of this process."""
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

@@ -60,18 +60,20 @@ def _measured(folder: Path, documents: int, rounds: int) -> dict[str, Any]:
             raise RuntimeError("the place has no bucket")
         write_input(place.file(_LARGE), documents)
         write_input(place.file(_SMALL), documents // _SHARE)
-        disk.file(_LARGE).symlink_to(place.file(_LARGE))
+        for source in (_LARGE, _SMALL):
+            disk.file(source).symlink_to(place.file(source))
         for name, process in RECIPES.items():
             print(name, file=sys.stderr)
-            times: dict[str, list[float]] = {"disk": [], "bucket": []}
-            for _ in range(rounds):
-                times["disk"].append(run(disk, _LARGE, process))
-                times["bucket"].append(run(place, _LARGE, process))
-            large = {"blocks": blocks_of(place), "requests": kinds_of(bucket)}
-            run(place, _SMALL, process)
-            small = {"blocks": blocks_of(place), "requests": kinds_of(bucket)}
+            times: dict[str, dict[str, list[float]]] = {}
+            sizes: dict[str, dict[str, Any]] = {}
+            for size, source in (("small", _SMALL), ("large", _LARGE)):
+                times[size] = {"disk": [], "bucket": []}
+                for _ in range(rounds):
+                    times[size]["disk"].append(run(disk, source, process))
+                    times[size]["bucket"].append(run(place, source, process))
+                sizes[size] = {"blocks": blocks_of(place), "requests": kinds_of(bucket)}
             results["seconds"][name] = times
-            results["requests"][name] = {"small": small, "large": large}
+            results["requests"][name] = sizes
         results["resume"] = resumed(place, _LARGE, RECIPES["mapper and filters"])
     return results
 

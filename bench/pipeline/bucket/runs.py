@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def kinds_of(bucket: Bucket) -> dict[str, int]:
 
 
 def resumed(place: Place, source: str, process: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Kill the driver of a run when some of its blocks are committed, resume it, and count what it reads again.
+    """Kill the driver of a run when half of its blocks are committed, resume it, and count what it opens again.
 
     Raises:
         RuntimeError: The run ended before it could be killed.
@@ -142,22 +143,39 @@ def resumed(place: Place, source: str, process: list[dict[str, dict[str, Any]]])
         raise ValueError("requests are counted in a bucket")
     place.clear()
     first = place.start(source, process)
-    while first.poll() is None and not committed(place):
+    half = -(-sum(shard["samples"] for shard in shards_of(place, source)) // BLOCK_ROWS // 2)
+    while first.poll() is None and len(committed(place)) < half:
         time.sleep(0.02)
     first.kill()
     first.communicate()
     blocks, done = blocks_of(place), committed(place)
-    if not 0 < done < blocks:
-        raise RuntimeError(f"{done} of {blocks} blocks were committed when the driver was killed; measure more rows")
+    if not 0 < len(done) < blocks:
+        raise RuntimeError(
+            f"{len(done)} of {blocks} blocks were committed when the driver was killed; measure more rows"
+        )
     shutil.rmtree(place.folder / "cache", ignore_errors=True)
     bucket.forget()
     ended(place.start(source, process))
-    read = sum(request.sent for request in bucket.requests if request.key.startswith(f"{source}/"))
-    size = sum(file.stat().st_size for file in place.file(source).iterdir())
-    return {"blocks": blocks, "committed": done, "read": read, "size": size}
+    read = {request.key for request in bucket.requests}
+    finished = finished_shards(shards_of(place, source), done)
+    opened = [name for name in finished if f"{source}/{name}" in read]
+    return {"blocks": blocks, "committed": len(done), "finished": len(finished), "opened": len(opened)}
 
 
-def committed(place: Place) -> int:
+def shards_of(place: Place, source: str) -> list[dict[str, Any]]:
+    """The shards of an input, as its manifest lists them."""
+    return json.loads((place.file(source) / "jinx.json").read_bytes())["shards"]
+
+
+def finished_shards(shards: list[dict[str, Any]], done: set[int]) -> list[str]:
+    """The names of the shards all of whose samples are in blocks that are committed."""
+    ends = list(accumulate(shard["samples"] for shard in shards))
+    blocks = [range(first // BLOCK_ROWS, -(-end // BLOCK_ROWS)) for first, end in pairwise([0, *ends])]
+    return [shard["name"] for shard, needed in zip(shards, blocks, strict=True) if done.issuperset(needed)]
+
+
+def committed(place: Place) -> set[int]:
     """The committed blocks of the run in a bucket."""
-    objects = place.file("work").glob("runs/*/log.jsonl/*")
-    return sum(file.read_bytes().count(b'"kind":"committed"') for file in objects if not file.name.startswith("."))
+    objects = [file for file in place.file("work").glob("runs/*/log.jsonl/*") if not file.name.startswith(".")]
+    records = (json.loads(line) for file in objects for line in file.read_bytes().splitlines())
+    return {record["block"] for record in records if record["kind"] == "committed"}

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
         register,
     )
     from jinx_pipeline.recipe.errors import RecipeError
-    from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec
+    from jinx_pipeline.recipe.export import Export
+    from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.run import ChangedError, Run, RunResult, StoppedError
     from jinx_pipeline.sample.roles import Roles

@@ -17,7 +17,8 @@ from jinx_pipeline.operators.api.operator_kinds import FusedOp
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.script.function_op import KeepIf, MergeColumns, function_operator
 from jinx_pipeline.recipe.errors import Place
-from jinx_pipeline.recipe.model import REQUESTS, Export, ExportKind, Options, Recipe, SourceSpec, Step, with_requests
+from jinx_pipeline.recipe.export import Export, ExportKind
+from jinx_pipeline.recipe.model import REQUESTS, Options, Recipe, SourceSpec, Step, with_requests
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
@@ -124,6 +125,7 @@ class Dataset:
         overwrite: bool = False,
         restart: bool = False,
         typed_stats: bool = False,
+        append: bool = False,
         progress: Literal["auto", "plain", "none"] = "none",
         engine: "Ray | Literal['local', 'ray'] | None" = None,
         cluster: Cluster | None = None,
@@ -140,6 +142,7 @@ class Dataset:
             restart: Discard the work of an interrupted run.
             typed_stats: In a view, store numeric statistics as columns `__dj__stats__.NAME` of their own, which are
                 arrays; see `Export`.
+            append: Add to an existing directory of shards.
             progress: How to show progress on standard error.
             engine: Run on this machine, or on a Ray cluster: `jp.Ray(address="auto")`.
             cluster: A cluster whose workers run the operators, instead of an engine; the workers stay for the next run.
@@ -167,7 +170,9 @@ class Dataset:
         output_path = os.fsdecode(path)
         if kind is not None:
             refuse_other_name(output_path, kind)
-        export = Export(output_path, kind or kind_of(output_path), shard_size, keep_stats, overwrite, typed_stats)
+        export = Export(
+            output_path, kind or kind_of(output_path), shard_size, keep_stats, overwrite, typed_stats, append
+        )
         recipe = replace(self.recipe, export=export, options=replace(self.recipe.options, **_known(options)))
         result = Run(recipe, progress=progress, restart=restart, cluster=cluster)()
         if not result.ok:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinx._malloc import give_freed_memory_back
 from jinx._urls import is_url
 from jinx.errors import JinxError
 from jinx_pipeline.annotation.wait import People
@@ -25,7 +26,6 @@ from jinx_pipeline.runlog.part_check import refuse_other_parts
 from jinx_pipeline.runlog.records import Published
 from jinx_pipeline.runlog.work_dir import WorkDir
 from jinx_pipeline.schedule.task import Limits
-from jinx_pipeline.worker.freed_memory import give_freed_memory_back
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class Run:
                 refuse_outputs_before_conversion(recipe)
             with self._engine() as engine:
                 inputs = find_inputs(recipe, work_dir.inputs, InputConversion(engine, recipe.options.threads))
-                has_grown = known is not None and input_has_grown(work_dir, plan_of(known), inputs)
+                has_grown = known is not None and input_has_grown(recipe, work_dir, plan_of(known), inputs)
                 ledger = known or new_run(recipe, work_dir, inputs, engine)
                 with ledger:
                     sweep_other_runs(work_dir)

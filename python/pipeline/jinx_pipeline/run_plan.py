@@ -15,6 +15,8 @@ from jinx_pipeline.database.address import address_of
 from jinx_pipeline.engines.engine import Engine
 from jinx_pipeline.engines.local.probe import run_probe
 from jinx_pipeline.global_ops.decisions import publish_order
+from jinx_pipeline.operators.api.annotation import Annotation
+from jinx_pipeline.operators.api.keyed import Partitioned
 from jinx_pipeline.operators.table.table_upsert import TableUpsert
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
@@ -44,7 +46,8 @@ from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.publish.publication import Publication
 from jinx_pipeline.publish.publications import Publications
 from jinx_pipeline.recipe.errors import RecipeError
-from jinx_pipeline.recipe.model import Export, Output, Recipe
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Output, Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Grown
@@ -236,26 +239,40 @@ def refuse_other_recipe(recipe: Recipe, plan: Plan, work_path: str | Path) -> No
         raise ChangedError(f"{work_path} belongs to another recipe: {changes}; {START_OVER}, or use another work_dir")
 
 
-def input_has_grown(work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
+def input_has_grown(recipe: Recipe, work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> bool:
     """Whether the input has more rows at its end than the plan knows.
 
     Raises:
-        ChangedError: The input changed in another way, or the recipe has an operator that looks at all rows.
+        ChangedError: The input changed in another way, or the recipe has an operator that cannot take more rows.
     """
     work_path = shown(work_dir.path)
     if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
         return False
     grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
-    if grown and not plan.graph.barriers() and plan.order is None:
-        return True
     if grown:
-        raise ChangedError(f"{work_path}: the input has grown, and this recipe looks at all rows; {START_OVER}")
+        problem = _needs_all_rows_at_once(recipe, plan)
+        if problem is not None:
+            raise ChangedError(f"{work_path}: the input has grown, and {problem}; {START_OVER}")
+        return True
     changes = [
         f"{source.source}: {'; '.join(differences(planned, source.identity)) or 'changed'}"
         for planned, source in zip(plan.inputs, inputs, strict=False)
         if planned != source.identity
     ]
     raise ChangedError(f"{work_path}: the input changed: {' / '.join(changes)}; {START_OVER}")
+
+
+def _needs_all_rows_at_once(recipe: Recipe, plan: Plan) -> str | None:
+    """Why a recipe cannot continue with more rows; None if it can."""
+    if plan.order is not None:
+        return "this recipe chooses or mixes rows of its whole input"
+    for step in recipe.steps:
+        operator = step.operator
+        if isinstance(operator, Annotation):
+            return f"{operator.name} has asked people about the rows that there were"
+        if isinstance(operator, Partitioned) and (operator.other_is_input or operator.other is not None):
+            return f"{operator.name} joins all rows at once"
+    return None
 
 
 def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
@@ -268,6 +285,12 @@ def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
     refuse_private_columns([grown], opened.dataset.column_names)
     if recipe.validators:
         validate(opened.dataset[plan.rows :], recipe.validators, recipe.roles, start=plan.rows)
+    # What was found in the keys of the rows before does not count for all rows, and neither does what was gathered from
+    # several streams: their new rows are not at its end. Decisions stay, to be compared with the next ones.
+    graph = plan.graph
+    gathered = graph.depending_on(node.id for node in graph.of_kind("gather"))
+    if stale := [node.id for node in (*graph.of_kind("merge"), *graph.of_kind("look"), *gathered)]:
+        ledger.discard(stale)
     ledger.record(
         Grown(
             [grown.identity],

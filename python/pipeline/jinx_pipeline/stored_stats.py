@@ -10,7 +10,8 @@ from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.recipe.output_kind import refuse_other_name
 from jinx_pipeline.recipe.resolve import resolve
 from jinx_pipeline.run import Run, RunResult

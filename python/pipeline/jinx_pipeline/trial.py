@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.run import Run, RunResult
 
 

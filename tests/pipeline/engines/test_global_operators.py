@@ -1,7 +1,5 @@
 """Operators that look at all rows: in phases, the same for any number of workers and any kills."""
 
-import json
-
 import pytest
 
 import jinx
@@ -109,17 +107,6 @@ def test_pairs_of_duplicates_are_traced(data, options, tmp_path):
     result = flow.export(tmp_path / "out", trace=2, **options)
     assert [(trace["id"], trace["of"]) for trace in result.traces] == [(1, 0), (3, 2)]
     assert len((tmp_path / "out.work" / "trace.jsonl").read_text().splitlines()) == 2
-
-
-def test_a_grown_input_is_refused(options, tmp_path):
-    source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps({"n": n}) + "\n" for n in range(20)))
-    flow = Dataset.load(source).process(jp.create("twin_deduplicator"))
-    flow.export(tmp_path / "out", **options)
-    with source.open("a") as file:
-        file.write('{"n": 20}\n')
-    with pytest.raises(ValueError, match="the input has grown, and this recipe looks at all rows"):
-        flow.export(tmp_path / "out", **options)
 
 
 def test_opens_after_a_global_operator_do_not_grow_with_the_blocks_before_it(tmp_path):

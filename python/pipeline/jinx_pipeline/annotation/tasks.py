@@ -20,7 +20,7 @@ from jinx_pipeline.annotation.label_studio import answers_of_export
 from jinx_pipeline.operators.api.annotation import Annotation, Form, HumanAnswer
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.publish.outputs import write_output
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.runlog.work_dir import publish_text
 
 TASKS, FORM, ANSWERS = "tasks.jinx", "form.json", "answers"

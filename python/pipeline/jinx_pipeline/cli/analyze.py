@@ -41,7 +41,7 @@ def analyze(
     """
     import jinx
     from jinx_pipeline.cli.report_files import refuse_file_places, refuse_place_of_file, write_file
-    from jinx_pipeline.recipe.model import Export
+    from jinx_pipeline.recipe.export import Export
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.recipe.resolve import resolve
     from jinx_pipeline.report.analysis import analysis

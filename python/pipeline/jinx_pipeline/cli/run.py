@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @input_options
 @click.option("--out", type=click.Path(), help="Write to this path instead of the recipe's.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing output.")
+@click.option("--append", is_flag=True, help="Add to an existing directory of shards, in one step.")
 @click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")
 @click.option("--limit", type=click.IntRange(1), help="Try the recipe on so many samples, and show what it drops.")
 @click.option("--from-stats", type=click.Path(), help="Use the statistics of this output of analyze.")
@@ -50,6 +51,7 @@ def run(
     serve_metrics: str | None,
     source: str | None,
     overwrite: bool,
+    append: bool,
     restart: bool,
     as_json: bool,
     **options: Any,
@@ -81,8 +83,11 @@ def run(
             from jinx_pipeline.stored_stats import from_stats as use_stats
 
             loaded = use_stats(loaded, from_stats)
-        if overwrite:
-            loaded = loaded.with_exports([replace(export, overwrite=True) for export in loaded.exports])
+        if overwrite and append:
+            raise click.UsageError("--append adds to an existing output, and --overwrite replaces it; choose one")
+        if overwrite or append:
+            given = {"overwrite": overwrite, "append": append}
+            loaded = loaded.with_exports([replace(export, **given) for export in loaded.exports])
         refuse_file_places((report, metrics), loaded, overwrite=overwrite)
         run = Run(loaded, progress="none" if as_json else progress, restart=restart)
         with _served(run, serve_metrics):

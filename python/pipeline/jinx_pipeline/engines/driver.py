@@ -4,7 +4,7 @@ The driver itself only decides about workers: when they are started, and which o
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -154,6 +154,12 @@ class Driver:
         for node_id, work in works.items():
             if not self._scheduler.is_finished(node_id):
                 self._workers.workers.load_work(node_id, work)
+
+    def discard(self, nodes: Sequence[str]) -> None:
+        """Drop the committed work of nodes that have not begun, because the rows before them have changed."""
+        before = self._ledger.bad_count
+        self._ledger.discard(nodes)
+        self._bad += self._ledger.bad_count - before
 
     def take_finished(self) -> list[str]:
         """The nodes that were finished since the last call, each after those that it depends on."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,7 +29,8 @@ from jinx_pipeline.plan.planner import Plan, stage_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.publish.pack_work import ExportWork
-from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.run_plan import refuse_other_recipe
 from jinx_pipeline.runlog.ledger import Ledger
@@ -139,7 +140,7 @@ class Executor:
             stop_after_bad=job.recipe.options.stop_after_bad,
             observer=Observer(self._tell, progress.tick),
         )
-        self._decisions = Decisions(job.recipe, job.ledger, memory, job.people)
+        self._decisions = Decisions(job.recipe, job.ledger, memory, job.people, self._discard_after)
         self._key_tasks: dict[int, KeyTasks] = {}
         self._keys: dict[int, Keys] = {}
         # The operators whose keys are being computed, and those whose other dataset the run has written.
@@ -255,8 +256,9 @@ class Executor:
         return MapWork(stage)
 
     def _tell_blocks(self, origin: PlanNode, readers: Sequence[PlanNode], blocks: Mapping[int, int]) -> None:
-        first = self._job.first_block
         steps = [*self._graph.sources, *self._graph.barriers()]
+        # After a decision, blocks have other numbers than before it.
+        first = self._job.first_block if len(steps) == 1 else 0
         reads = {stream.node for reader in readers for stream in reader.reads}
         self._progress.blocks(
             steps.index(origin),
@@ -372,7 +374,13 @@ class Executor:
         manifest, looks = self._manifest_of(node, [Stream(rows)]), self._parts_for("look", place)
         source = self._decisions.after(node.id, place, manifest, self._keys.pop(place, None), looks)
         self._key_tasks.pop(place, None)
-        self._begin_blocks(node, source, _blocks_of(source, self._job.plan.rows_per_block))
+        decided = self._ledger.decided(node.id)
+        ends = [] if decided is None else decided.ends
+        self._begin_blocks(node, source, _blocks_of(source, ends, self._job.plan.rows_per_block))
+
+    def _discard_after(self, node_id: str) -> None:
+        """Drop the work after a decision that is another one than before the input had grown."""
+        self._driver.discard([node.id for node in self._graph.depending_on([node_id])])
 
     def _begin_gather(self, node: PlanNode) -> None:
         """Put streams together that are complete now."""
@@ -388,7 +396,7 @@ class Executor:
             specs = [SourceSpec(str(stream), weight) for stream, weight in zip(streams, weights, strict=True)]
             order = mixture_order(specs, rows, self._job.recipe.options.seed)
             if order is not None:
-                path = self._ledger.directory.decisions / f"{node.id}.npy"
+                path = self._ledger.directory.decisions / f"{self._ledger.stem_of(node.id)}.npy"
                 count = publish_order(path, [order])
                 source = replace(source, order=str(path))
         self._begin_blocks(node, source, cut(count, self._job.plan.rows_per_block))
@@ -406,7 +414,7 @@ class Executor:
     def _manifest_of(self, node: PlanNode, streams: Sequence[Stream]) -> Source:
         """All rows of finished streams, one after another, as one source."""
         directory = self._ledger.directory
-        manifest = directory.decisions / f"{node.id}.parts.npy"
+        manifest = directory.decisions / f"{self._ledger.stem_of(node.id)}.parts.npy"
         parts = [(directory.parts / str(part.part), part.rows) for stream in streams for part in self._parts_of(stream)]
         with published(manifest) as file:
             write_manifest(file, manifest.parent, parts)
@@ -461,8 +469,14 @@ class Executor:
                 self._job.outputs.committed(node, facts["block"])
 
 
-def _blocks_of(source: Source, rows_per_block: int) -> list[int]:
-    """Rows or groups of each block after the decision of a global operator; the dataset is not opened."""
+def _blocks_of(source: Source, ends: Sequence[int], rows_per_block: int) -> list[int]:
+    """Rows or groups of each block after the decision of a global operator; the dataset is not opened.
+
+    Args:
+        source: The rows after the decision.
+        ends: See `Decided.ends`.
+        rows_per_block: Rows of a block.
+    """
     if source.bounds is not None:
         return cut_groups(np.load(source.bounds, mmap_mode="r"), rows_per_block)
-    return cut(len(np.load(str(source.order), mmap_mode="r")), rows_per_block)
+    return [rows for first, end in pairwise([0, *ends]) for rows in cut(end - first, rows_per_block)]

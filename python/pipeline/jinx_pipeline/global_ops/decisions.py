@@ -1,7 +1,7 @@
 """The decisions of the global operators of a run: each is made once, and kept for resume."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx_pipeline.annotation.wait import People
-from jinx_pipeline.exchange.chunks import Chunks, write_npy
+from jinx_pipeline.exchange.chunks import Chunks, chunk_bounds, write_npy
 from jinx_pipeline.global_ops.decide import decide
 from jinx_pipeline.global_ops.signature_files import read_table
 from jinx_pipeline.operators.api.annotation import Annotation
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _PAIR = ("later", "first")
+# The files of a decision: their names are that of its node with these endings.
+_ORDER, _BOUNDS, _KEYS = "npy", "bounds.npy", "keys.npy"
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,14 @@ class Decisions:
         ledger: Records the decisions.
         memory: Bytes that a task may use; None for no limit.
         people: Where people answer.
+        discard_after: Drops the work after a node, whose decision is no longer the earlier one with rows added.
     """
 
     recipe: Recipe
     ledger: Ledger
     memory: int | None
     people: People
+    discard_after: Callable[[str], None]
 
     @property
     def _folder(self) -> Path:
@@ -89,12 +93,12 @@ class Decisions:
             decided = self._decide(node, place, rows, keys, looks)
         else:
             self._verify(decided)
-        order, bounds = self._folder / f"{node}.npy", self._folder / f"{node}.bounds.npy"
+        order, bounds = (self._folder / f"{self.ledger.stem_of(node)}{ending}" for ending in (".npy", ".bounds.npy"))
         return replace(rows, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
 
     def edits_path(self, node: str) -> Path:
         """The file in which a decision stores the data for its edits of samples."""
-        return self._folder / f"{node}.keys.npy"
+        return self._folder / f"{self.ledger.stem_of(node)}.keys.npy"
 
     def _verify(self, decided: Decided) -> None:
         """Refuse files that differ from the recorded decision of an earlier process."""
@@ -111,15 +115,17 @@ class Decisions:
         started, cpu = time.perf_counter(), time.process_time()
         decision = self._decision(node, place, source, keys, looks)
         files: dict[str, str] = {}
-        rows_out = self._publish(f"{node}.npy", decision.order, files)
+        stem = self.ledger.stem_of(node)
+        length = rows_out = self._publish(f"{stem}.npy", decision.order, files)
         if decision.bounds is not None:
-            rows_out = max(self._publish(f"{node}.bounds.npy", decision.bounds, files) - 1, 0)
+            rows_out = max(self._publish(f"{stem}.bounds.npy", decision.bounds, files) - 1, 0)
         is_edited = decision.keys is not None
         if isinstance(decision.keys, Chunks):
             self._publish(self.edits_path(node).name, decision.keys, files)
         elif decision.keys is not None:
             self._publish(self.edits_path(node).name, [decision.keys], files, decision.keys.dtype)
         rows = len(OpenSource(source))
+        ends = self._ends(node, length, files)
         decided = Decided(
             node,
             place,
@@ -131,9 +137,51 @@ class Decisions:
             time.process_time() - cpu,
             dict(decision.counts),
             self._pairs(decision),
+            len(self.ledger.grown),
+            ends,
         )
+        before = self.ledger.decided_before(node)
         self.ledger.record(decided)
+        for name in () if before is None else before.files:
+            self._remove(name)
         return decided
+
+    def _ends(self, node: str, length: int, files: Mapping[str, str]) -> list[int]:
+        """The `ends` of a decision; the work after an earlier decision is dropped unless this one only adds to it.
+
+        Args:
+            node: The node that decides.
+            length: The number of positions of the decision.
+            files: The digest of each of its files, by name.
+        """
+        before = self.ledger.decided_before(node)
+        if before is None:
+            return [length]
+        if self._adds_to(before, files):
+            return before.ends if before.ends[-1:] == [length] else [*before.ends, length]
+        self.discard_after(node)
+        return [length]
+
+    def _adds_to(self, before: Decided, files: Mapping[str, str]) -> bool:
+        """Whether a decision is an earlier one with positions added at its end; new samples then only add samples."""
+        old, new = (_by_ending(names) for names in (before.files, files))
+        if _BOUNDS in old or _BOUNDS in new or old.get(_KEYS) != new.get(_KEYS):
+            return False
+        try:
+            earlier = np.load(fetched(self._folder / _named(before.files, _ORDER)), mmap_mode="r")
+        except FileNotFoundError:
+            return False
+        if _digest(earlier) != old[_ORDER]:
+            return False
+        order = np.load(fetched(self._folder / _named(files, _ORDER)), mmap_mode="r")
+        return len(earlier) <= len(order) and all(
+            np.array_equal(earlier[first:stop], order[first:stop]) for first, stop in chunk_bounds(len(earlier))
+        )
+
+    def _remove(self, name: str) -> None:
+        """Remove a file of an earlier decision, which no node reads any more."""
+        directory = self.ledger.directory
+        directory.store.delete(f"{self._folder.relative_to(directory.path)}/{name}")
 
     def _decision(self, node: str, place: int, source: Source, keys: Keys | None, looks: Sequence[Path]) -> Decision:
         operator: Any = self.recipe.steps[place].operator
@@ -160,6 +208,16 @@ class Decisions:
         heads = [table.slice(0, limit) for table in decision.repeats]
         pairs = [pair for head in heads for pair in zip(*(head[name].to_pylist() for name in _PAIR), strict=True)]
         return sorted(pairs)[:limit]
+
+
+def _by_ending(files: Mapping[str, str]) -> dict[str, str]:
+    """The digests of the files of a decision by the endings of their names."""
+    return {name.partition(".")[2]: digest for name, digest in files.items()}
+
+
+def _named(files: Mapping[str, str], ending: str) -> str:
+    """The name of the file of a decision with an ending."""
+    return next(name for name in files if name.partition(".")[2] == ending)
 
 
 def _digest(values: "npt.NDArray[Any]") -> str:

@@ -126,6 +126,16 @@ class PlanGraph:
         """The nodes that read the blocks of a source or decision."""
         return [node for node in self.nodes if node.reads and self.origin(node.id).id == origin]
 
+    def depending_on(self, node_ids: Iterable[str]) -> list[PlanNode]:
+        """The nodes whose rows depend on those of some nodes, directly or not; without nodes that write outputs."""
+        before = set(node_ids)
+        found: list[PlanNode] = []
+        for node in self.nodes:
+            if node.kind not in WRITERS and before.intersection(stream.node for stream in (*node.reads, *node.after)):
+                before.add(node.id)
+                found.append(node)
+        return found
+
     def of_generations(self, generations: Sequence[int]) -> "PlanGraph":
         """The graph that writes the outputs again: the ids of the writing nodes differ for each generation.
 

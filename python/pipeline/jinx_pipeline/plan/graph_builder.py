@@ -18,7 +18,8 @@ from jinx_pipeline.plan.graph import WRITERS, PlanGraph, PlanNode, node_id
 from jinx_pipeline.plan.probe import Findings, places_by_pool
 from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Export, Output, Recipe, StepPort
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Output, Recipe, StepPort
 from jinx_pipeline.schedule.graph import Stream
 
 

@@ -22,7 +22,8 @@ from jinx_pipeline.plan.inputs import Input, bytes_of
 from jinx_pipeline.plan.probe import Findings, pools_of
 from jinx_pipeline.plan.stage import Stage, opens
 from jinx_pipeline.recipe.errors import Place, RecipeError
-from jinx_pipeline.recipe.model import Export, Output, Recipe
+from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.model import Output, Recipe
 from jinx_pipeline.runlog.records import Grown
 from jinx_pipeline.sample.file_facts import small_file_digest
 from jinx_pipeline.sample.roles import Roles

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinx
 from jinx._outputs import refuse_existing
 from jinx_pipeline.publish.identity import identity_of
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.store.file_lock import LockedError
 from jinx_pipeline.store.lease import lock_at
 from jinx_pipeline.store.mirror import is_remote, mirrored, shown
@@ -29,9 +29,11 @@ def refuse_place(export: Export) -> None:
     if is_remote(export.path):
         _refuse_remote(export)
         return
-    if not export.overwrite:
-        refuse_existing(export.path)
     path = Path(export.path)
+    if export.append:
+        _refuse_no_directory_of_shards(export)
+    elif not export.overwrite:
+        refuse_existing(export.path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(f"{path}: this is not a regular file, and is never replaced; choose another name")
     if export.kind in {"jinx", "view"}:
@@ -91,10 +93,21 @@ def refuse_folder_of(path: Path) -> None:
         raise PermissionError(f"{folder}: this directory cannot be written")
 
 
+def _refuse_no_directory_of_shards(export: Export) -> None:
+    present = identity_of(export)
+    if present is not None and "samples" not in present:
+        raise ValueError(
+            f"{export.path}: samples are appended to a directory of shards with a jinx.json, which this is not, or not "
+            "whole: see `jinx verify` and `jinx merge`"
+        )
+
+
 def _refuse_remote(export: Export) -> None:
     if export.kind == "view":
         raise ValueError(f"{export.path}: a view is saved on a disk, next to its base; export with kind: jinx")
-    if not export.overwrite and identity_of(export) is not None:
+    if export.append:
+        _refuse_no_directory_of_shards(export)
+    elif not export.overwrite and identity_of(export) is not None:
         raise FileExistsError(f"{export.path} exists; {_ADVICE}, or replace it with overwrite=True (--overwrite)")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jinx
 from jinx.errors import JinxError
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.store.mirror import is_remote, object_store, patiently
 
 Identity = dict[str, Any]
@@ -52,7 +52,7 @@ def manifest_identity(manifest: bytes) -> Identity:
 
 def is_directory(export: Export) -> bool:
     """Whether an output is a directory of shards, to which more can be appended."""
-    return export.kind == "jinx" and not export.path.endswith(".jinx")
+    return export.is_directory
 
 
 def _remote_identity(export: Export) -> Identity | None:

@@ -19,7 +19,7 @@ from jinx_pipeline.operators.api.sample_source import ID, ROW, STATS, without_pr
 from jinx_pipeline.plan.output_meta import MEMBER
 from jinx_pipeline.plan.source import OpenSource
 from jinx_pipeline.publish.typed_vectors import with_typed_vectors
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.worker.own_values import copy_rows, has_column
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from jinx_pipeline.plan.source import Source
 from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.publish.shards import write_empty, write_shard
 from jinx_pipeline.publish.upload import upload_output, upload_shards
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.runlog.run_log import START_OVER
 from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.store.mirror import is_remote, push_part, readable

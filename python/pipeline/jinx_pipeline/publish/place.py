@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from jinx import _core
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.store.sync import sync_folder
 
 _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})

@@ -17,7 +17,7 @@ from jinx_pipeline.publish.identity import identity_of, is_directory
 from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.publish.remote_output import RemoteDirectory, RemoteFile
 from jinx_pipeline.publish.staged_output import LostOutputError, StagedDirectory, StagedFile, StagedOutput
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Built, Published, Publishing
 from jinx_pipeline.store.mirror import is_remote
@@ -72,8 +72,8 @@ class Publication:
         if recorded is None:
             return None
         present = identity_of(self.export)
-        if present == recorded.output:
-            return recorded
+        if present == recorded.output or (self.export.append and present is not None):
+            return recorded  # an output to which this run appends may have more samples of others since
         if present is not None and not self.export.overwrite:
             raise FileExistsError(f"{self.export.path} is not the output that this run has written; {_ADVICE}")
         if self.ledger.has_lost_parts(self._rows_node.id, range(recorded.end_block)):
@@ -137,7 +137,7 @@ class Publication:
             _core.clean(str(Path(self.export.path).absolute().parent))
         samples, size = output.facts()
         facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
-        record = Published(*facts, samples, size, built.output, self.number)
+        record = Published(*facts, samples, size, built.output, self.number, begun.others)
         self.ledger.record(record)
         return record
 
@@ -152,11 +152,31 @@ class Publication:
             before = self.ledger.published.get(self.number)
             # Without `overwrite`, only the output that is at the path now may be replaced, not one that appears later.
             replaces = None if before is None else identity_of(self.export)
+            if self.ledger.was_discarded(self._rows_node.id, self.number):
+                self.first_block = 0  # rows of the output have changed
+                self._refuse_changes_of_appended()
             is_append = before is not None and self.first_block > 0
+            others = 0
+            if self.export.append:
+                replaces = identity_of(self.export)
+                is_append = replaces is not None
+                others = 0 if replaces is None else replaces["samples"] - self._own_samples(before)
             blocks_of_it = (self.first_block, blocks, self.rows)
-            begun = Publishing(self.generation, *blocks_of_it, is_append, replaces, self.number)
+            begun = Publishing(self.generation, *blocks_of_it, is_append, replaces, self.number, others)
             self.ledger.record(begun)
         return begun
+
+    def _refuse_changes_of_appended(self) -> None:
+        if self.export.append:
+            raise ValueError(
+                f"{self.export.path}: samples that this run has appended would change with the new ones, and only new "
+                "samples can be appended; write them to another output"
+            )
+
+    @staticmethod
+    def _own_samples(before: Published | None) -> int:
+        """How many samples of an output this run has written."""
+        return 0 if before is None else before.samples - before.others
 
     def _is_built(self, begun: Publishing) -> bool:
         built = self.ledger.built.get(self.number)

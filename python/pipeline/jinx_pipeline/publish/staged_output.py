@@ -18,7 +18,7 @@ from jinx_pipeline.publish.identity import Identity, identity_of
 from jinx_pipeline.publish.pack_work import ExportWork, PackWork
 from jinx_pipeline.publish.place import hidden_directory, put_in_place
 from jinx_pipeline.publish.shards import assemble, can_rename, groups_of, is_assembled, link_dataset, place_of
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.runlog.ledger import Ledger, Piece
 from jinx_pipeline.runlog.records import Publishing
 from jinx_pipeline.runlog.work_dir import published, remove_part, remove_parts

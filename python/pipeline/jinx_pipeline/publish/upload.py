@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinx
 from jinx import _core
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.runlog.work_dir import published
 from jinx_pipeline.store.mirror import object_store, part_files, patiently
 

@@ -14,7 +14,7 @@ from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.publish.outputs import write_output
 from jinx_pipeline.publish.place import put_in_place
 from jinx_pipeline.publish.shards import assemble, groups_of, write_empty, write_shard
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.recipe.output_kind import kind_of
 
 _ray_data: Any = require("ray.data", extra="ray", what="jinx_pipeline.ray_data")

@@ -18,8 +18,9 @@ from jinx_pipeline.operators.join.stream_join import StreamJoin
 from jinx_pipeline.operators.table.table_select import TableSelect
 from jinx_pipeline.operators.table.table_upsert import TableUpsert, is_table
 from jinx_pipeline.recipe.errors import Place
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.recipe.graph import Flow, GraphNode, Port, RecipeGraph
-from jinx_pipeline.recipe.model import Export, LateQuery, Output, SourceSpec, Step, StepPort
+from jinx_pipeline.recipe.model import LateQuery, Output, SourceSpec, Step, StepPort
 from jinx_pipeline.recipe.yaml_text import Located
 
 _SIDES: Final = ("left", "right")

@@ -9,20 +9,18 @@ from functools import reduce
 from hashlib import sha256
 from itertools import accumulate, pairwise
 from math import isfinite
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 from jinx._sizes import parse_size
 from jinx_pipeline.database.address import address_of
 from jinx_pipeline.database.columns import columns_of
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.operators.api.operator import Operator
-from jinx_pipeline.operators.api.parameters import fitted
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.recipe.errors import Place
+from jinx_pipeline.recipe.export import Export, fit_fields
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
-
-ExportKind = Literal["jinx", "view", "jsonl", "parquet", "mds", "webdataset"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class TableQuery:
     columns: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        _fit_fields(self)
+        fit_fields(self)
         columns_of(self.columns)
         if not self.columns:
             raise ValueError("columns is empty; declare the columns of the query")
@@ -80,7 +78,7 @@ class SourceSpec:
     query: TableQuery | None = None
 
     def __post_init__(self) -> None:
-        _fit_fields(self)
+        fit_fields(self)
         if not (isfinite(self.weight) and self.weight >= 0):
             raise ValueError(f"weight is a number of at least 0, not {self.weight}")
         if self.max_samples is not None and self.max_samples < 1:
@@ -182,42 +180,6 @@ def with_requests(
 
 
 @dataclass(frozen=True)
-class Export:
-    """The output of a recipe.
-
-    Attributes:
-        path: The path.
-        kind: The format; `view` is a saved view over the input, which copies no samples.
-        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: the output of a block, or of several
-            blocks up to 16 MB. Not allowed for a single file.
-        keep_stats: Whether the statistics of filters stay under `__dj__stats__`.
-        overwrite: Replace an existing output.
-        typed_stats: In a view, store each statistic that is a number or a bool as a column `__dj__stats__.NAME` of its
-            own, an array of 8 bytes or 1 byte a sample, in place of a member of `__dj__stats__`. Columns, filters and
-            orders name both alike, but samples then have no dict `__dj__stats__`, for which other programs look.
-    """
-
-    path: str
-    kind: ExportKind = "jinx"
-    shard_size: int | str | None = None
-    keep_stats: bool = True
-    overwrite: bool = False
-    typed_stats: bool = False
-
-    def __post_init__(self) -> None:
-        _fit_fields(self)
-        if self.typed_stats and (self.kind != "view" or not self.keep_stats):
-            raise ValueError(f"{self.path}: typed_stats is for the statistics of a view: kind: view and keep_stats")
-        if self.shard_size is None:
-            return
-        if self.kind == "view" or (self.kind == "jinx" and self.path.endswith(".jinx")):
-            raise ValueError(
-                f"{self.path}: shard_size is for a directory of shards, and this is one file; leave it out"
-            )
-        parse_size(self.shard_size)
-
-
-@dataclass(frozen=True)
 class Output:
     """An output of a graph.
 
@@ -286,7 +248,7 @@ class Options:
     ray_resources: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
-        _fit_fields(self)
+        fit_fields(self)
         for name, minimum in _MINIMUMS.items():
             value = getattr(self, name)
             if value is not None and value < minimum:
@@ -297,19 +259,6 @@ class Options:
             raise ValueError(f"seed is at most 2**64 - 1, not {self.seed}")
         if self.memory is not None:
             parse_size(self.memory)
-
-
-def _fit_fields(instance: Any) -> None:
-    """Convert the fields of a dataclass instance to their types.
-
-    Raises:
-        TypeError: A value does not have the type of its field.
-    """
-    for name, kind in get_type_hints(type(instance)).items():
-        try:
-            object.__setattr__(instance, name, fitted(getattr(instance, name), kind))
-        except TypeError as error:
-            raise TypeError(f"{name} {error}") from None
 
 
 _MINIMUMS = {
@@ -416,8 +365,8 @@ class Recipe:
                 }
                 for step in self.steps
             ],
-            "export": None if export is None else {**asdict(export), "overwrite": None},
-            "outputs": [{**asdict(other), "overwrite": None} for other in self.exports[1:]],
+            "export": None if export is None else export.described,
+            "outputs": [other.described for other in self.exports[1:]],
             **({"validators": _json([one.to_data() for one in self.validators])} if self.validators else {}),
             "edges": self._edges,
             "only_rows": None if self.only_rows is None else list(self.only_rows),

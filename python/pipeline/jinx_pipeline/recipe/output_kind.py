@@ -4,7 +4,7 @@ import os
 from typing import get_args
 
 from jinx._suggest import hint
-from jinx_pipeline.recipe.model import ExportKind
+from jinx_pipeline.recipe.export import ExportKind
 
 _SUFFIXES: dict[ExportKind, str] = {"jsonl": ".jsonl", "parquet": ".parquet", "webdataset": ".tar", "mds": ""}
 _WRITTEN = {"", ".jinx", *_SUFFIXES.values()}

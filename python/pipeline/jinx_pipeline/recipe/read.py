@@ -13,8 +13,9 @@ from jinx._suggest import hint
 from jinx_pipeline.operators.api.registry import UnknownOperatorError
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.recipe.errors import Place, RecipeError
+from jinx_pipeline.recipe.export import Export, ExportKind
 from jinx_pipeline.recipe.lower_graph import Lowered, NodeReaders, lowered
-from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step, TableQuery
+from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step, TableQuery
 from jinx_pipeline.recipe.output_kind import kind_of, refuse_other_name
 from jinx_pipeline.recipe.read_graph import read_graph
 from jinx_pipeline.recipe.read_models import read_models

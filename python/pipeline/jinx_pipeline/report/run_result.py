@@ -93,7 +93,7 @@ def result_of(
     """
     work_dir = ledger.directory.work_dir
     outputs = [
-        OutputResult(export.path, record.samples, record.bytes)
+        OutputResult(export.path, record.samples - record.others, record.bytes)
         for export, record in zip(recipe.exports, done, strict=True)
     ]
     rows = SourceRows(inputs)

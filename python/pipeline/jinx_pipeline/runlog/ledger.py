@@ -1,15 +1,19 @@
 """The ledger of a run: its committed work and decisions, read from the run log and written to it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Self, cast
+
+from msgspec import Struct
 
 from jinx_pipeline.model.receipt import BadRow, PortPart, Receipt
 from jinx_pipeline.runlog.records import (
     AnyRecord,
+    AppliedRecord,
     Built,
     Committed,
+    CommittedOutput,
     Decided,
+    Discarded,
     Forgotten,
     Grown,
     Partitions,
@@ -22,8 +26,7 @@ from jinx_pipeline.runlog.work_dir import SIGNATURES, remove_parts
 from jinx_pipeline.schedule.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True, gc=False):
     """The committed output of some rows of a block; the whole receipt stays in the log.
 
     Attributes:
@@ -98,6 +101,9 @@ class Ledger:
         self.publishing: dict[int, Publishing] = {}
         self.built: dict[int, Built] = {}
         self.published: dict[int, Published] = {}
+        # The offsets of the latest such records, to tell which came first.
+        self._published_at: dict[int, int] = {}
+        self._discarded_at: dict[str, int] = {}
         self.next_attempt = 0
         self.bad_count = 0
         self._log = RunLog(directory.log, self._apply)
@@ -150,8 +156,20 @@ class Ledger:
         self.sync()
 
     def decided(self, node: str) -> Decided | None:
-        """The decision of the global operator of a node; None if it is not made yet."""
-        return self._decided.get(node)
+        """The decision of the global operator of a node; None if it is not made yet for the input as it is now."""
+        decided = self._decided.get(node)
+        return decided if decided is not None and decided.growth == len(self.grown) else None
+
+    def decided_before(self, node: str) -> Decided | None:
+        """The decision of a node before the input has grown, if that is the latest one."""
+        return self._decided.get(node) if self.decided(node) is None else None
+
+    def stem_of(self, node: str) -> str:
+        """The beginning of the names of files with the decision of a node: other names whenever the input has grown.
+
+        Other nodes of a cluster may have copies of files with the earlier names.
+        """
+        return f"{node}-{len(self.grown)}" if self.grown else node
 
     def decisions(self) -> list[Decided]:
         """All decisions."""
@@ -190,6 +208,19 @@ class Ledger:
         """Drop the pieces of a block that is incomplete or not needed, also for later processes."""
         self._append(Forgotten(node, block))
 
+    def discard(self, nodes: Iterable[str]) -> None:
+        """Drop all that nodes have committed and decided, because the rows before them have changed.
+
+        Raises:
+            OSError: The record cannot be written.
+            LostEpochError: Another process has taken over the run.
+        """
+        self.record(Discarded(list(nodes)))
+
+    def was_discarded(self, node: str, number: int) -> bool:
+        """Whether the work of a node was dropped after an output was published."""
+        return self._discarded_at.get(node, -1) > self._published_at.get(number, -1)
+
     def receipts(self) -> Iterator[Receipt]:
         """The receipts of all pieces, read from the log: node by node, with the blocks in order."""
         return self._receipts(self.all_pieces())
@@ -209,14 +240,13 @@ class Ledger:
 
     def sweep(self) -> None:
         """Remove the files of attempts that were not committed."""
-        committed: set[str] = set()
+        left = set(self.directory.part_names())
         for piece in self.all_pieces():
             for name in piece.part_names():
-                committed |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
+                left.difference_update((name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"))
             if piece.media is not None and not self.published:
-                committed.add(piece.media)
-        parts = self.directory.parts
-        remove_parts([parts / name for name in self.directory.part_names() if name not in committed])
+                left.discard(piece.media)
+        remove_parts([self.directory.parts / name for name in sorted(left)])
 
     def close(self) -> None:
         """Close the log, after all records are on disk."""
@@ -250,18 +280,14 @@ class Ledger:
     def _append(self, record: AnyRecord) -> None:
         self._apply(record, self._log.append(record))
 
-    def _apply(self, record: AnyRecord, place: int) -> None:
+    def _apply(self, record: AnyRecord | AppliedRecord, place: int) -> None:
         match record:
-            case Committed(node, block, first, rows, attempt, receipt):
-                self.next_attempt = max(self.next_attempt, attempt + 1)
-                self.bad_count += len(receipt.bad)
-                output = (receipt.part, receipt.rows_out, receipt.bytes_out)
-                ports = receipt.ports or _NO_PORTS
-                piece = Piece(first, rows, attempt, *output, len(receipt.bad), place, ports, receipt.media, receipt.end)
-                self._pieces.setdefault(node, {}).setdefault(block, []).append(piece)
+            case Committed() | CommittedOutput():
+                self._apply_committed(record, place)
             case Forgotten(node, block):
-                forgotten = self._pieces.get(node, {}).pop(block, [])
-                self.bad_count -= sum(piece.bad_rows for piece in forgotten)
+                self._drop(self._pieces.get(node, {}).pop(block, []))
+            case Discarded(nodes):
+                self._apply_discarded(nodes, place)
             case Decided(node):
                 self._decided[node] = record
             case Partitions(node):
@@ -272,7 +298,38 @@ class Ledger:
                 self.built[record.number] = record
             case Published():
                 self.published[record.number] = record
+                self._published_at[record.number] = place
             case Grown():
                 self.grown.append(record)
             case _:
                 raise TypeError(f"a {type(record).__name__} is not a record of the ledger")
+
+    def _apply_committed(self, record: Committed | CommittedOutput, place: int) -> None:
+        receipt = record.receipt
+        self.next_attempt = max(self.next_attempt, record.attempt + 1)
+        self.bad_count += len(receipt.bad)
+        piece = Piece(
+            record.first,
+            record.rows,
+            record.attempt,
+            receipt.part,
+            receipt.rows_out,
+            receipt.bytes_out,
+            len(receipt.bad),
+            place,
+            receipt.ports or _NO_PORTS,
+            receipt.media,
+            receipt.end,
+        )
+        self._pieces.setdefault(record.node, {}).setdefault(record.block, []).append(piece)
+
+    def _apply_discarded(self, nodes: Iterable[str], place: int) -> None:
+        for node in nodes:
+            for pieces in self._pieces.pop(node, {}).values():
+                self._drop(pieces)
+            self._decided.pop(node, None)
+            self._partitions.pop(node, None)
+            self._discarded_at[node] = place
+
+    def _drop(self, pieces: Iterable[Piece]) -> None:
+        self.bad_count -= sum(piece.bad_rows for piece in pieces)

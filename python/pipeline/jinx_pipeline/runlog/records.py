@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from jinx_pipeline.model.receipt import Receipt
+from jinx_pipeline.model.receipt import PortPart, Receipt
 
 # Increased when the records, or the plan in the header, change.
-VERSION = 3
+VERSION = 4
 
 
 class Record(Struct, kw_only=True, tag_field="kind", tag=str.lower):
@@ -70,6 +70,52 @@ class Committed(Record, kw_only=False):
     receipt: Receipt
 
 
+class FoundRow(Struct, gc=False):
+    """A row that was left out, of which the log says more."""
+
+
+class ReceiptOutput(Struct, gc=False):
+    """What a ledger needs of a receipt; the rest, such as the figures of operators, is by far the most of a log.
+
+    Attributes:
+        part: As in `Receipt`, like all others.
+        rows_out: Rows of the part.
+        bytes_out: Its size.
+        bad: The rows that were left out.
+        ports: The output of other ports.
+        media: The file with the states of media files.
+        end: A digest of the end of the part.
+    """
+
+    part: str | None
+    rows_out: int
+    bytes_out: int = 0
+    bad: list[FoundRow] = []
+    ports: dict[str, PortPart] = {}
+    media: str | None = None
+    end: str | None = None
+
+
+class CommittedOutput(Record, kw_only=False, tag="committed"):
+    """A `Committed` as a ledger reads it: without most of the receipt.
+
+    Attributes:
+        node: As in `Committed`, like all others.
+        block: The block of the node.
+        first: The first row of the task.
+        rows: How many rows it had.
+        attempt: The number of the attempt.
+        receipt: The output in the receipt.
+    """
+
+    node: str
+    block: int
+    first: int
+    rows: int
+    attempt: int
+    receipt: ReceiptOutput
+
+
 class Forgotten(Record, kw_only=False):
     """The committed work of a block no longer counts.
 
@@ -80,6 +126,16 @@ class Forgotten(Record, kw_only=False):
 
     node: str
     block: int
+
+
+class Discarded(Record, kw_only=False):
+    """The committed work, decisions and partitions of nodes no longer count, because rows before them have changed.
+
+    Attributes:
+        nodes: The nodes.
+    """
+
+    nodes: list[str]
 
 
 class Partitions(Record, kw_only=False):
@@ -109,6 +165,9 @@ class Decided(Record, kw_only=False):
         cpu_seconds: CPU time of the decision.
         counts: Other counts of the operator, such as samples without a key.
         pairs: The first duplicates, each with the row that it repeats.
+        growth: How many times the input had grown.
+        ends: The length of the decision each time that the input had grown and rows were only added at its end; the
+            blocks after the decision begin again at each of them.
     """
 
     node: str
@@ -120,6 +179,8 @@ class Decided(Record, kw_only=False):
     cpu_seconds: float
     counts: dict[str, int]
     pairs: list[tuple[int, int]]
+    growth: int = 0
+    ends: list[int] = []
 
 
 class Publishing(Record, kw_only=False):
@@ -133,6 +194,7 @@ class Publishing(Record, kw_only=False):
         append: Whether the blocks are appended to the output.
         replaces: The identity of the output that may be replaced; None if there is none.
         number: The number of the output.
+        others: Samples that others had written to the output, if this run appends to it.
     """
 
     generation: int
@@ -142,6 +204,7 @@ class Publishing(Record, kw_only=False):
     append: bool
     replaces: dict[str, Any] | None
     number: int = 0
+    others: int = 0
 
 
 class Built(Record, kw_only=False):
@@ -170,6 +233,7 @@ class Published(Record, kw_only=False):
         bytes: The size of the output in bytes.
         output: The identity of the output.
         number: The number of the output.
+        others: As in `Publishing`.
     """
 
     generation: int
@@ -180,6 +244,7 @@ class Published(Record, kw_only=False):
     bytes: int
     output: dict[str, Any] | None
     number: int = 0
+    others: int = 0
 
 
 class Grown(Record, kw_only=False):
@@ -202,4 +267,20 @@ class Grown(Record, kw_only=False):
     meta: dict[str, Any]
 
 
-AnyRecord = Header | Epoch | Committed | Forgotten | Partitions | Decided | Publishing | Built | Published | Grown
+AnyRecord = (
+    Header | Epoch | Committed | Forgotten | Discarded | Partitions | Decided | Publishing | Built | Published | Grown
+)
+# Records as they are applied to a ledger.
+AppliedRecord = (
+    Header
+    | Epoch
+    | CommittedOutput
+    | Forgotten
+    | Discarded
+    | Partitions
+    | Decided
+    | Publishing
+    | Built
+    | Published
+    | Grown
+)

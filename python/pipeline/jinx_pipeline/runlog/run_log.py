@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import msgspec
 
-from jinx_pipeline.runlog.records import VERSION, AnyRecord, Epoch, Header
+from jinx_pipeline.runlog.records import VERSION, AnyRecord, AppliedRecord, Epoch, Header
 from jinx_pipeline.store.store import Log
 
 START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
@@ -45,7 +45,7 @@ class RunLog:
         OSError: The log cannot be read.
     """
 
-    def __init__(self, log: Log, apply: Callable[[AnyRecord, int], None]) -> None:
+    def __init__(self, log: Log, apply: Callable[[AppliedRecord, int], None]) -> None:
         self._log = log
         self.header = read_header(log)
         self.epoch = 0
@@ -172,7 +172,7 @@ class RunLog:
             elif record.epoch == self.epoch and not isinstance(record, Header):
                 self._apply(record, place)
 
-    def _lines_from(self, start: int) -> Iterator[tuple[AnyRecord, int, int]]:
+    def _lines_from(self, start: int) -> Iterator[tuple[AppliedRecord, int, int]]:
         """The records from an offset on, and the offsets where their lines begin and end."""
         self._is_torn = False
         place = start
@@ -181,7 +181,7 @@ class RunLog:
                 self._is_torn = True
                 return
             try:
-                record = _decoded(line)
+                record = _applied(line)
             except ValueError:
                 if b"\0" in line:
                     self._is_torn = True
@@ -248,9 +248,22 @@ def _decoded(line: bytes) -> AnyRecord:
         return msgspec.convert(json.loads(line), AnyRecord)
 
 
+def _applied(line: bytes) -> AppliedRecord:
+    """The record of a line, as it is applied to a ledger.
+
+    Raises:
+        ValueError: The line is damaged.
+    """
+    try:
+        return _APPLIED_DECODER.decode(line)
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(line), AppliedRecord)
+
+
 def _plan_digest(plan: dict[str, Any]) -> str:
     return sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()[:32]
 
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
+_APPLIED_DECODER: msgspec.json.Decoder[AppliedRecord] = msgspec.json.Decoder(AppliedRecord)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinx_pipeline.publish.place import remove_hidden
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.runlog.run_directory import RUNS
 from jinx_pipeline.runlog.work_dir import publish_text
 from jinx_pipeline.service.run_progress import RunProgress

@@ -200,8 +200,9 @@ class _Placing:
             return self._write(section, at)
         if not isinstance(section, dict):
             return section
-        if section.get("overwrite"):
-            self.problems.append((at.inside("overwrite").path, "outputs are never replaced here; choose another path"))
+        for option in ("overwrite", "append"):
+            if section.get(option):
+                self.problems.append((at.inside(option).path, "outputs are never replaced here; choose another path"))
         return {**section, "path": self._write(section.get("path"), at.inside("path"))}
 
     def _read(self, name: Any, at: Place) -> Any:
@@ -232,7 +233,7 @@ def _problems_of(recipe: Recipe, roots: Roots, allowed: Collection[str]) -> Prob
         problems.append(("dataset", "media may not lie outside of the roots"))
     if recipe.options.custom_operators or recipe.options.engine != "local" or recipe.options.work_dir:
         problems.append(("", "code, clusters and working directories cannot be set here"))
-    if any(export.overwrite or not roots.holds(export.path) for export in recipe.exports):
+    if any(export.overwrite or export.append or not roots.holds(export.path) for export in recipe.exports):
         problems.append(("export", "the output lies outside of the directories for outputs"))
     if not recipe.exports:
         problems.append(("export", "the recipe has no export; write for instance export: {path: OUT/good.jinx}"))

@@ -1,14 +1,21 @@
 """A log in an object store: a sequence of objects, each with the lines of one `sync`."""
 
+import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Final
 
+from jinx._malloc import give_freed_memory_back
 from jinx_pipeline.store.mirror import object_store, patiently
 
-_THREADS: Final = 64
+_THREADS: Final = 16
+# The objects of a log are read at the same time up to this many bytes, which bounds the memory of a driver.
+_AHEAD_BYTES: Final = 16_000_000
+# Lines are read from the copy in pieces of this size.
+_CHUNK_BYTES: Final = 1 << 20
 # How long a read size of the log is used; `sync` always notices the lines of other processes.
 _SIZE_SECONDS: Final = 10.0
 
@@ -43,12 +50,13 @@ class ObjectLog:
         self._refresh()
         if not self._objects:
             raise FileNotFoundError(f"{self.name}: there is no such log")
-        file = self._file()
+        rest = b""
         while start < self._end:
-            file.seek(start)
-            line = file.readline()
-            start += len(line)
-            yield line
+            data = os.pread(self._file().fileno(), min(_CHUNK_BYTES, self._end - start), start)
+            start += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                yield line + b"\n"
 
     def lines_at(self, places: Iterable[int]) -> Iterator[bytes]:
         """See `Log.lines_at`."""
@@ -100,16 +108,32 @@ class ObjectLog:
     def _refresh(self) -> None:
         """Read the objects that were added since the last call."""
         if not self._objects:
-            listed = len(patiently(lambda: object_store().list(self.name)))
-            with ThreadPoolExecutor(_THREADS) as threads:
-                for data in threads.map(self._get, range(listed)):
-                    if data is None:
-                        raise OSError(f"{self._url(self._objects)} is gone")
-                    self._keep(data)
+            listed = patiently(lambda: object_store().list(self.name))
+            for data in self._read_ahead([info.size for info in listed]):
+                if data is None:
+                    raise OSError(f"{self._url(self._objects)} is gone")
+                self._keep(data)
+            # The threads of the reads have kept as much as the records of the log will take.
+            give_freed_memory_back()
         # A listing may be old.
         while (data := self._get(self._objects)) is not None:
             self._keep(data)
         self._seen_at = time.monotonic()
+
+    def _read_ahead(self, sizes: Sequence[int]) -> Iterator[bytes | None]:
+        """The first objects with these sizes, several of which are read at the same time."""
+        reads: deque[Future[bytes | None]] = deque()
+        first = ahead = 0
+        with ThreadPoolExecutor(_THREADS) as threads:
+            for number, size in enumerate(sizes):
+                while reads and ahead + size > _AHEAD_BYTES:
+                    yield reads.popleft().result()
+                    ahead -= sizes[first]
+                    first += 1
+                reads.append(threads.submit(self._get, number))
+                ahead += size
+            while reads:
+                yield reads.popleft().result()
 
     def _get(self, number: int) -> bytes | None:
         try:
@@ -130,6 +154,7 @@ class ObjectLog:
         file = self._file()
         file.seek(self._end)
         file.write(data)
+        file.flush()
         self._end += len(data)
         self._objects += 1
 

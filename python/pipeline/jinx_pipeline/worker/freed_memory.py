@@ -1,7 +1,5 @@
 """Keeps freed memory for the next batch: returning pages and requesting new ones takes longer than reading a blob."""
 
-import ctypes
-
 from jinx._malloc import set_malloc_options
 
 _SETTINGS = {
@@ -15,10 +13,3 @@ _SETTINGS = {
 def keep_freed_memory() -> None:
     """Let this process keep some of the memory that it frees."""
     set_malloc_options(_SETTINGS)
-
-
-def give_freed_memory_back() -> None:
-    """Return the kept memory to the system, so that further growth shows in the size of this process."""
-    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if malloc_trim is not None:
-        malloc_trim(0)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from jinx._malloc import give_freed_memory_back
 from jinx_pipeline.model.receipt import Receipt
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -17,7 +18,6 @@ from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, findings_fr
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.schedule.task import Task
-from jinx_pipeline.worker.freed_memory import give_freed_memory_back
 from jinx_pipeline.worker.operator_chain import resident_bytes
 from jinx_pipeline.worker.periodic_call import calling_every
 from jinx_pipeline.worker.work import WorkerState
