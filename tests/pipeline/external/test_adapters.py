@@ -15,7 +15,7 @@ import jinx_pipeline as jp
 from jinx_pipeline.external.errors import AdapterError, ExternalError
 
 ADAPTER = """
-import os, sys
+import os, sys, time
 from pathlib import Path
 
 
@@ -30,6 +30,8 @@ def load(options, device):
         for text in columns["text"]:
             if text == "raise":
                 raise ValueError("a bad text")
+            if text == "hang":
+                time.sleep(1000)
             if text == "die":
                 os._exit(7)
         lengths = [len(text) + options["more"] for text in columns["text"]]
@@ -87,9 +89,27 @@ def test_another_interpreter_answers(adapter, env, tmp_path, capfd):
 
 
 def test_rows_that_break_it_are_the_only_ones_lost(adapter, env, tmp_path):
-    (tmp_path / "in.jsonl").write_text(
-        "".join(json.dumps({"text": text}) + "\n" for text in ["a", "raise", "bb", "die", "ccc"] * 3)
-    )
+    texts = ["a", "raise", "bb", "die", "ccc"]
+    result, rows = run_over(texts * 3, adapter, env, tmp_path)
+    assert [(row["text"], row["length"]) for row in rows] == [("a", 2), ("bb", 3), ("ccc", 4)] * 3
+    assert len(result.bad_rows) == 6
+
+
+@pytest.mark.timeout(240)
+def test_a_row_that_hangs_is_left_out(adapter, env, tmp_path):
+    result, rows = run_over(["a", "hang", "bb"], adapter, env, tmp_path, row_seconds=3)
+    assert [row["text"] for row in rows] == ["a", "bb"]
+    assert "exceeded its time limit" in result.bad_rows[0].error
+    until = time.monotonic() + 30
+    processes = [int(line) for line in (tmp_path / "log").read_text().split()]
+    while any(map(is_running, processes)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(is_running, processes))
+
+
+def run_over(texts, adapter, env, tmp_path, **options):
+    """The result of a run with the adapter, and the rows of its output."""
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     step = {
         "file": str(adapter),
         "env": str(env),
@@ -102,12 +122,11 @@ def test_rows_that_break_it_are_the_only_ones_lost(adapter, env, tmp_path):
         "process": [{"external_operator_mapper": step}],
         "export": {"path": str(tmp_path / "out.jsonl")},
         "workers": 1,
+        **options,
     }
     (tmp_path / "recipe.yaml").write_text(json.dumps(recipe))
     result = jp.Run(jp.read_recipe(tmp_path / "recipe.yaml"))()
-    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [(row["text"], row["length"]) for row in rows] == [("a", 2), ("bb", 3), ("ccc", 4)] * 3
-    assert len(result.bad_rows) == 6
+    return result, [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
 
 
 def test_errors_say_what_happened(adapter, env, tmp_path):

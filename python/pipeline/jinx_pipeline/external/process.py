@@ -45,6 +45,15 @@ class Adapter:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
+    def start(self) -> None:
+        """Start the process and load the adapter, unless it runs.
+
+        Raises:
+            ExternalError: It cannot be loaded.
+        """
+        with self._lock:
+            self._process = self._process or self._started()
+
     def __call__(self, batch: pa.Table) -> pa.Table:
         """The answer to a batch.
 

@@ -126,7 +126,10 @@ class ExternalOperatorMapper(Mapper):
             raise AdapterError(f"an adapter cannot be given values of several types: {error}") from None
         facts = {"file": str(self.file), "function": self.function, "env": self.env, "output": self.output}
         facts |= {"requirements": self.requirements, "options": self.options}
-        found = ctx.model(json.dumps(facts, sort_keys=True), load_adapter)(table)
+        adapter = ctx.model(json.dumps(facts, sort_keys=True), load_adapter)
+        adapter.start()
+        ctx.begins(len(table))  # the time limit of rows holds for the adapter, and not for loading it
+        found = adapter(table)
         return {name: found.column(name).to_pylist() for name in self.output}
 
     def _served(self, columns: Mapping[str, list[Any]], count: int, ctx: Context) -> dict[str, list[Any]]:
