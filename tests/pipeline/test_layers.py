@@ -17,6 +17,8 @@ BELOW_OPERATORS = {
     "model",
     "models",
     "llm",
+    "external",
+    "serving",
     "store",
     "kernels",
     "database",

@@ -19,6 +19,8 @@ COMMANDS = {
     "mcp": ("jinx_pipeline.cli.mcp", "Speak the Model Context Protocol, for agents."),
     "compare": ("jinx_pipeline.cli.compare", "Compare recipes by what a model learns from their outputs."),
     "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
+    "batch": ("jinx_pipeline.cli.batch", "Ask language models by files of the Batch API."),
+    "bench-model": ("jinx_pipeline.cli.bench_model", "Measure how busy the models of a recipe are."),
     "convert-schema": ("jinx_pipeline.cli.convert_schema", "Convert samples from one schema to another."),
 }
 

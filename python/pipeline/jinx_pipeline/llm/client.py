@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from jinx_pipeline.llm.batch_files import BatchAnswer, PendingError, waiting_in
 from jinx_pipeline.llm.pace import Pace
 from jinx_pipeline.llm.post import FailedError, RefusedError, post, run
 from jinx_pipeline.llm.service import BudgetError, Service
@@ -115,7 +116,9 @@ class Client:
             elif (failed := self._failed.get(key)) is not None and failed[0] > time.monotonic():
                 replies[key] = AnswerError(str(failed[1]))
         unanswered = {key: request for key, request in keyed.items() if key not in replies}
-        if unanswered:
+        if unanswered and service.settings.batch is not None:
+            replies |= _waiting(service, unanswered)
+        elif unanswered:
             work = _Round(self, service, self._pace(service))
             try:
                 replies |= run(work.ask_all(unanswered))
@@ -143,6 +146,13 @@ class Client:
             self._files.put(key, answer, tokens, service.settings.cost(tokens), facts)
         return _reply(answer, facts, was_kept=False, tokens=tokens)
 
+    def take(self, answer: BatchAnswer, service: Service) -> bool:
+        """Keep an answer of a batch, unless it is kept already; returns whether it was new."""
+        if answer.body is None or self._kept(answer.key) is not None:
+            return False
+        self.keep(answer.key, answer.body, Request({"messages": []}, {"batch": True}), service)
+        return True
+
     def fail(self, key: bytes, error: AnswerError) -> AnswerError:
         """Remember that a request has failed."""
         if len(self._failed) >= _MAX_FAILED:
@@ -157,6 +167,19 @@ class Client:
         if is_due:
             self._files.refresh()
         return self._files.spent
+
+
+def _waiting(service: Service, requests: Mapping[bytes, Request]) -> "dict[bytes, Reply | AnswerError]":
+    """Note requests for the Batch API, which are not sent now.
+
+    Raises:
+        PendingError: They are not collected now.
+    """
+    folder = Path(str(service.settings.batch)).absolute()
+    if not service.settings.collect:
+        raise PendingError(f"{folder} has no answer to some requests; run the command batch with this recipe")
+    waiting_in(folder).add({key: request.data for key, request in requests.items()}, service.url)
+    return {key: AnswerError("the request waits for its answer") for key in requests}
 
 
 class _Round:

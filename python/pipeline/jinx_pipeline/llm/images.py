@@ -5,6 +5,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from jinx_pipeline.sample.media import Media
 
 _TYPES: Final = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
@@ -27,6 +29,23 @@ def data_url(medium: "Media", max_side: int, max_bytes: int) -> str:
     data, image = medium.bytes, medium.image()
     if image.format in _TYPES and len(data) <= max_bytes and max(image.size) <= max_side:
         return _url(_TYPES[image.format], data)
+    try:
+        return picture_url(image, max_side, max_bytes)
+    except ValueError:
+        raise ValueError(f"{medium!r} does not fit in {max_bytes:,} bytes") from None
+
+
+def picture_url(image: "Image", max_side: int, max_bytes: int) -> str:
+    """A picture as the data URL of a JPEG, made smaller where it must be.
+
+    Args:
+        image: The picture, which is not changed.
+        max_side: The longest side in pixels.
+        max_bytes: The size limit of the encoded image.
+
+    Raises:
+        ValueError: It cannot be made small enough.
+    """
     small: Any = image.convert("RGB")  # a copy, unlike `image` itself, which others share
     if small is image:
         small = image.copy()
@@ -39,7 +58,7 @@ def data_url(medium: "Media", max_side: int, max_bytes: int) -> str:
             if out.tell() <= max_bytes:
                 return _url("image/jpeg", out.getvalue())
         side //= 2
-    raise ValueError(f"{medium!r} does not fit in {max_bytes:,} bytes")
+    raise ValueError(f"the picture does not fit in {max_bytes:,} bytes")
 
 
 def _url(kind: str, data: bytes) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 from urllib.parse import parse_qsl, urlsplit
 
+from jinx_pipeline.llm.batch_files import KEPT
 from jinx_pipeline.operators.api.answer_files import Spent
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.response_cache import NoServiceError
@@ -37,6 +38,9 @@ class Settings:
         max_money: A budget: the most money, by `prices`.
         prices: The prices of a million tokens of prompts and of a million tokens of answers.
         answers: The directory of answers, to share it between recipes; None: `answers/` of the working directory.
+        batch: A directory for files of the Batch API: nothing is sent, and a run stops if an answer is missing. The
+            command `batch` writes the requests and takes the answers.
+        collect: Whether requests without an answer are only written down; the command `batch` sets it.
     """
 
     key_variable: str | None = None
@@ -49,12 +53,21 @@ class Settings:
     max_money: Annotated[float, Range(0)] | None = None
     prices: Annotated[list[float], NotEmpty()] | None = None
     answers: str | None = None
+    batch: str | None = None
+    collect: bool = False
 
     def __post_init__(self) -> None:
         if self.prices is not None and len(self.prices) != 2:  # noqa: PLR2004 - two prices, as the message says
             raise ValueError("prices is a list of two numbers: of a million tokens of prompts, and of answers")
         if self.max_money is not None and self.prices is None:
             raise ValueError("max_money needs prices")
+        if self.batch is not None and self.has_budget:
+            raise ValueError("a batch has no budget: its requests are sent by hand")
+
+    @property
+    def directory(self) -> str | None:
+        """The directory of answers; None for that of the run."""
+        return self.answers if self.answers or self.batch is None else f"{self.batch}/{KEPT}"
 
     @property
     def has_budget(self) -> bool:

@@ -32,23 +32,27 @@ class Diffusion:
     model: Model
 
 
-def refuse_other_pipelines(operator: Operator, **models: Model) -> None:
+def refuse_other_pipelines(
+    operator: Operator, *, classes: tuple[str, ...] = _CLASSES, makes: str = "images from images", **models: Model
+) -> None:
     """Refuse models that are no pipelines of diffusers.
 
     Args:
         operator: The operator.
+        classes: The beginnings of the names of classes that it can use.
+        makes: What they make, for messages.
         **models: The models by their parameters.
 
     Raises:
         ParameterError: A directory is not a pipeline.
     """
     for parameter, model in models.items():
-        problem = _problem(model)
+        problem = _problem(model, classes, makes)
         if problem is not None:
             raise ParameterError(operator.name, parameter, f"{parameter}: {model.path} {problem}")
 
 
-def _problem(model: Model) -> str | None:
+def _problem(model: Model, classes: tuple[str, ...], makes: str) -> str | None:
     directory = model.directory
     if directory is None:
         return None
@@ -59,15 +63,29 @@ def _problem(model: Model) -> str | None:
     except (OSError, ValueError) as error:
         return f"has a model_index.json that cannot be read: {error}"
     name = str(index.get("_class_name")) if isinstance(index, dict) else "unknown"
-    if not name.startswith(_CLASSES):
-        return f"is not a pipeline that makes images from images: its class is {name}"
+    if not name.startswith(classes):
+        return f"is not a pipeline that makes {makes}: its class is {name}"
     if not model.allow_pickle and not any(directory.rglob("*.safetensors")):
         return "has no weights as safetensors; others are pickles, which may run code (allow_pickle: true loads them)"
     return None
 
 
 def load_diffusion(model: Model, device: str) -> Diffusion:
-    """A pipeline, for `Context.model`.
+    """A pipeline that makes images from images, for `Context.model`.
+
+    Raises:
+        ModelFilesError: The files are not those of such a pipeline.
+    """
+    return loaded_pipeline(model, device, "AutoPipelineForImage2Image")
+
+
+def loaded_pipeline(model: Model, device: str, kind: str) -> Diffusion:
+    """A pipeline.
+
+    Args:
+        model: The model.
+        device: The device, if the model names none.
+        kind: The class of diffusers that loads it.
 
     Raises:
         ModelFilesError: The files are not those of such a pipeline.
@@ -77,7 +95,7 @@ def load_diffusion(model: Model, device: str) -> Diffusion:
     place = device if model.device == "auto" else model.device
     dtype = torch.float32 if model.dtype == "auto" else getattr(torch, model.dtype)
     try:
-        pipeline = diffusers.AutoPipelineForImage2Image.from_pretrained(
+        pipeline = getattr(diffusers, kind).from_pretrained(
             str(model.directory or model.path),
             local_files_only=True,
             use_safetensors=None if model.allow_pickle else True,

@@ -1,12 +1,32 @@
 """Feeds a model: inputs are prepared ahead in threads, and run in batches of similar size that fit into memory."""
 
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar
+
+
+class FeedTimes:
+    """Where the time of feeding goes, added up over all models; only `bench-model` reads it.
+
+    Attributes:
+        waiting: Seconds in which the model waited for inputs that were being prepared.
+        running: Seconds in which it ran, or its results were read.
+        inputs: The inputs that it has seen.
+        batches: The batches that they made.
+    """
+
+    def __init__(self) -> None:
+        self.waiting = self.running = 0.0
+        self.inputs = self.batches = 0
+
+
+TIMES: Final = FeedTimes()
+"""Of this process."""
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -77,20 +97,29 @@ def feed(
             collected = _Window[R](limits)
             inputs: list[tuple[int, int, P]] = []
             for number, prepared in window:
+                started = time.perf_counter()
                 try:
                     made = prepared.result()
                 except Exception as error:  # noqa: BLE001 - raised below
                     errors.append((number, error))
                     continue
+                finally:
+                    TIMES.waiting += time.perf_counter() - started
                 collected.expect(number, len(made))
                 inputs += [(number, place, one) for place, one in enumerate(made)]
             # The largest first, so that memory runs out at the beginning. The order of equal ones stays.
             inputs.sort(key=lambda entry: -size(entry[2]))
             while inputs:
                 count = _count(inputs, size, limits)
+                started = time.perf_counter()
                 collected.run(inputs[:count], run, size)
+                TIMES.running += time.perf_counter() - started
+                TIMES.inputs, TIMES.batches = TIMES.inputs + count, TIMES.batches + 1
                 del inputs[:count]
-            yield from collected.finish()
+            started = time.perf_counter()
+            found = list(collected.finish())
+            TIMES.running += time.perf_counter() - started
+            yield from found
             errors += collected.errors
     if errors:
         raise min(errors, key=lambda pair: pair[0])[1]

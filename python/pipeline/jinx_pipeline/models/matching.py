@@ -35,14 +35,28 @@ def matching(
         pictures: How to make pictures of a medium.
         ctx: The context of the operator.
     """
-    if not pairs:
+    return matching_pictures(model, [(text, medium, pictures) for text, medium in pairs], ctx)
+
+
+def matching_pictures(
+    model: Model, wanted: Sequence[tuple[str, Media, Pictures]], ctx: Context
+) -> "list[npt.NDArray[np.float32]]":
+    """Like `matching`, for texts and media whose pictures are made in different ways, such as parts of images.
+
+    Args:
+        model: The model.
+        wanted: Texts and media, each with the way to make pictures of it.
+        ctx: The context of the operator.
+    """
+    if not wanted:
         return []
     loaded = ctx.model(model, load_matching)
     limit = loaded.network.config.text_config.max_position_embeddings
-    tokens = loaded.tokenizer([text for text, _ in pairs], truncation=True, max_length=limit)["input_ids"]
+    tokens = loaded.tokenizer([text for text, _, _ in wanted], truncation=True, max_length=limit)["input_ids"]
 
     def prepare(number: int) -> list[tuple[list[int], Any]]:
-        return [(tokens[number], loaded.pixels(picture)) for picture in pictures.make(pairs[number][1])]
+        _, medium, pictures = wanted[number]
+        return [(tokens[number], loaded.pixels(picture)) for picture in pictures.make(medium)]
 
     def run(batch: list[tuple[list[int], Any]]) -> "Results[np.float32]":
         import torch
@@ -53,8 +67,8 @@ def matching(
             found = scores.float().softmax(dim=-1)[:, 1]
         return lambda: found.cpu().numpy()
 
-    rows: list[Any] = [None] * len(pairs)
-    numbers = range(len(pairs))
+    rows: list[Any] = [None] * len(wanted)
+    numbers = range(len(wanted))
     for number, scores in feed(numbers, prepare, run, limits=loaded.picture_limits, threads=ctx.threads or 1):
         rows[number] = scores
     return rows

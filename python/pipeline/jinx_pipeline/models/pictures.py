@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     Rows = npt.NDArray[np.float32]
+    Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,31 @@ def images_of(*, horizontal_flip: bool = False, vertical_flip: bool = False) -> 
 
 def _image(medium: Media, *, horizontal: bool, vertical: bool) -> "Iterator[Image]":
     yield flipped(medium.image(), horizontal=horizontal, vertical=vertical)
+
+
+def parts_of(boxes: "Sequence[Box]", size: tuple[int, int] | None = None) -> Pictures:
+    """The parts of an image in boxes are its pictures.
+
+    Args:
+        boxes: Left, top, right and bottom in pixels; a part has at least one pixel.
+        size: The width and height to which the image is scaled first; None: it keeps its size.
+    """
+    return Pictures(partial(_parts, boxes=boxes, size=size), ("parts", tuple(map(tuple, boxes)), size))
+
+
+def _parts(medium: Media, *, boxes: "Sequence[Box]", size: tuple[int, int] | None) -> "Iterator[Image]":
+    image = flipped(medium.image(), horizontal=False, vertical=False)
+    if size is not None and image.size != size:
+        image = image.resize(size)
+    for box in boxes:
+        yield image.crop(inside(box, image.size))
+
+
+def inside(box: "Box", size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """A box in whole pixels inside a picture, at least one pixel wide and high."""
+    width, height = size
+    left, top = (min(max(int(start), 0), length - 1) for start, length in zip(box[:2], size, strict=True))
+    return left, top, min(max(int(box[2]), left + 1), width), min(max(int(box[3]), top + 1), height)
 
 
 def flipped(image: "Image", *, horizontal: bool, vertical: bool) -> "Image":

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jinx._suggest import hint
+from jinx_pipeline.operators.api.arguments import group_in
 from jinx_pipeline.operators.api.model import Model, takes_model
 from jinx_pipeline.operators.api.operator import Operator
 from jinx_pipeline.operators.api.parameters import ParameterError, hints_of
@@ -64,16 +65,26 @@ def with_models(cls: type[Operator], values: Mapping[str, Any], models: Mapping[
     Raises:
         ParameterError: A mapping is not a model.
     """
+    return _with_models(cls.name, cls, values, models)
+
+
+def _with_models(
+    operator: str, cls: type[Any], values: Mapping[str, Any], models: Mapping[str, Model]
+) -> dict[str, Any]:
     hints = hints_of(cls)
     replaced = dict(values)
     for parameter, value in values.items():
-        if not takes_model(hints.get(parameter)):
+        hint = hints.get(parameter)
+        group = group_in(hint)
+        if group is not None and isinstance(value, Mapping):
+            replaced[parameter] = _with_models(operator, group, value, models)  # pyright: ignore[reportUnknownArgumentType]
+        if not takes_model(hint):
             continue
         if isinstance(value, str):
             replaced[parameter] = models.get(value, value)
         elif isinstance(value, Mapping):
             try:
-                replaced[parameter] = Model.of(value)
+                replaced[parameter] = Model.of(value)  # pyright: ignore[reportUnknownArgumentType]
             except (TypeError, ValueError) as error:
-                raise ParameterError(cls.name, parameter, f"the parameter {parameter!r}: {error}") from None
+                raise ParameterError(operator, parameter, f"the parameter {parameter!r}: {error}") from None
     return replaced

@@ -29,7 +29,7 @@ _ONLY_FOR: Final[dict[str, frozenset[str]]] = {
     "max_items": LOCAL_KINDS,
     "max_tokens": LOCAL_KINDS,
     "max_pixels": LOCAL_KINDS,
-    "url": frozenset({"openai"}),
+    "url": frozenset({"openai", "serve"}),
     "model": frozenset({"openai"}),
     "key_variable": frozenset({"openai"}),
     "concurrency": frozenset({"openai", "serve"}),
@@ -53,7 +53,8 @@ class Model:
     Operators that name equal models share one copy in each worker.
 
     Attributes:
-        kind: The library that loads it; `openai`: a service with OpenAI's API; `serve`: an application of Ray Serve.
+        kind: The library that loads it; `openai`: a service with OpenAI's API; `serve`: an application of Ray Serve, or
+            another service with answers in JSON.
         path: The directory of the model, or its name in the local cache of Hugging Face; the name of an application.
         url: The URL of a service.
         model: The name of the model at a service.
@@ -107,7 +108,9 @@ class Model:
             raise ValueError("a model of the kind openai has a url and a model, not a path")
         if self.kind == "openai" and not self.model:
             raise ValueError("model is missing: the name of the model at the service")
-        if self.kind != "openai" and not self.path:
+        if self.kind == "serve" and bool(self.path) == bool(self.url):
+            raise ValueError("a model of the kind serve has a path, the name of an application, or a url")
+        if self.kind in LOCAL_KINDS and not self.path:
             raise ValueError("path is missing")
         if self.memory is not None:
             parse_size(self.memory)

@@ -214,8 +214,9 @@ class Asking(Operator):
         """The text of each answer, and the reason why it ends."""
         if not messages:
             return []
-        ctx.refuse_offline(service.url)
-        client = client_for(ctx, service.settings.answers)
+        if service.settings.batch is None:
+            ctx.refuse_offline(service.url)
+        client = client_for(ctx, service.settings.directory)
         facts = {"operator": self.name, "prompt": prompt.id, "version": prompt.version}
         ctx.begins(0)  # requests have their own time limits
         replies = client.ask_all(service, [Request(self._body(service, prompt, one), facts) for one in messages])

@@ -11,6 +11,7 @@ from jinx_pipeline.operators.api.metadata import META
 from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.llm.asking import Messages
 from jinx_pipeline.operators.llm.mapping import AskingAboutSamples
+from jinx_pipeline.sample.media import Media
 
 
 class AskingAboutImages(AskingAboutSamples):
@@ -44,10 +45,14 @@ class AskingAboutImages(AskingAboutSamples):
                 "text": text,
                 META: facts,
                 "tokens": batch.roles.image_token * len(media),
-                "urls": [data_url(medium, self.max_image_side, self.max_image_bytes) for medium in media],
+                "urls": [self.url_of(medium) for medium in media],
             }
             for text, media, facts in rows
         ]
+
+    def url_of(self, medium: Media) -> str:
+        """An image as a data URL within the limits."""
+        return data_url(medium, self.max_image_side, self.max_image_bytes)
 
     def data(self, sample: Mapping[str, Any]) -> Mapping[str, str] | None:
         return {"text": sample["text"]} if sample["urls"] else None

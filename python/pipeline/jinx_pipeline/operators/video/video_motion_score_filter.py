@@ -9,7 +9,7 @@ import numpy as np
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.filter import Stats
-from jinx_pipeline.operators.api.media_filter import MediaFilter
+from jinx_pipeline.operators.api.media_filter import ListFilter
 from jinx_pipeline.operators.api.parameters import ParameterError, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.container import facts_of, opened
@@ -19,8 +19,9 @@ from jinx_pipeline.sample.media import Media, media_values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from PIL.Image import Image
 
-    Plane = npt.NDArray[np.uint8]
+    Picture = npt.NDArray[np.uint8]
 
 _DEFAULT_RATE = 25.0
 # Farneback's parameters: scale and number of the pyramid's levels, window, iterations, neighbourhood, its sigma, flags.
@@ -28,7 +29,7 @@ _FARNEBACK = (0.5, 3, 15, 3, 5, 1.2, 0)
 
 
 @register("video_motion_score_filter", modality="video")
-class VideoMotionScoreFilter(MediaFilter):
+class VideoMotionScoreFilter(ListFilter):
     """Keeps samples whose videos have a motion score in a range: pixels that the picture moves between two frames.
 
     The score is the mean length of the optical flow (Farneback's method) over all pixels and all pairs of neighbouring
@@ -63,7 +64,6 @@ class VideoMotionScoreFilter(MediaFilter):
     divisible: Annotated[int, Range(1)] = 1
     relative: bool = False
 
-    role = "videos"
     batch_size = 4
     stats = {"video_motion_score": "list<float64>"}
     bounds = {"video_motion_score": ("min_score", "max_score")}
@@ -79,15 +79,16 @@ class VideoMotionScoreFilter(MediaFilter):
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         if self.frame_field is None:
-            return super().compute_stats(batch, ctx)
-        rows = ctx.each(batch.column(self.frame_field))
+            rows = ctx.each(batch.media("videos"))
+            return {"video_motion_score": [[self._video_score(medium, ctx) for medium in media] for media in rows]}
+        columns = ctx.each(batch.column(self.frame_field))
         return {
             "video_motion_score": [
-                [self._score(self._planes_of(frames, batch)) for frames in videos or []] for videos in rows
+                [self._score(self._pictures_of(frames, batch), ctx) for frames in videos or []] for videos in columns
             ]
         }
 
-    def measure_medium(self, medium: Media) -> dict[str, float]:
+    def _video_score(self, medium: Media, ctx: Context) -> float:
         facts = facts_of(medium, self.name)
         rate = float(facts.rate or _DEFAULT_RATE)
         step = max(round(rate / min(self.sampling_fps, rate)), 1)
@@ -96,34 +97,55 @@ class VideoMotionScoreFilter(MediaFilter):
         # Half a frame earlier, so that rounded times do not miss their frame.
         times = [max(0.0, (number - 0.5) / rate) for number in range(0, max(count, 1), step)]
         with opened(medium, self.name) as container:
-            cv2 = require("cv2", extra="opencv", what=self.name)
-            pictures = (frame.to_ndarray(format="bgr24") for frame, _ in frames_at(container, times))
-            planes = (cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY) for picture in pictures)
-            return {"video_motion_score": self._score(planes)}
+            pictures = (self.picture_of_frame(frame) for frame, _ in frames_at(container, times))
+            return self._score(pictures, ctx)
 
-    def _planes_of(self, frames: Sequence[Any], batch: Batch) -> Iterator["Plane"]:
+    def picture_of_frame(self, frame: Any) -> "Picture":
+        """What is compared of a frame of PyAV, uint8 of shape (height, width) or (height, width, channels)."""
+        cv2 = require("cv2", extra="opencv", what=self.name)
+        return cv2.cvtColor(frame.to_ndarray(format="bgr24"), cv2.COLOR_BGR2GRAY)
+
+    def picture_of_image(self, image: "Image") -> "Picture":
+        """What is compared of an image."""
+        return np.asarray(image.convert("L"))
+
+    def motions(self, pairs: "Iterator[tuple[Picture, Picture]]", ctx: Context) -> Iterator[float]:
+        """The mean length of the optical flow between each two pictures, in pixels."""
+        del ctx
+        cv2 = require("cv2", extra="opencv", what=self.name)
+        for before, after in pairs:
+            flow = cv2.calcOpticalFlowFarneback(before, after, None, *_FARNEBACK)
+            yield float(np.mean(cv2.magnitude(flow[..., 0], flow[..., 1])))
+
+    def _pictures_of(self, frames: Sequence[Any], batch: Batch) -> "Iterator[Picture]":
         step = 1 if self.original_fps is None else max(round(self.original_fps / self.sampling_fps), 1)
         for value in media_values(list(frames), "images")[::step]:
-            yield np.asarray(Media(value, batch.roles).image().convert("L"))
+            yield self.picture_of_image(Media(value, batch.roles).image())
 
-    def _score(self, planes: Iterable["Plane"]) -> float:
+    def _score(self, pictures: "Iterable[Picture]", ctx: Context) -> float:
+        shape: list[tuple[int, int]] = []
+        scores = list(self.motions(self._pairs(pictures, shape), ctx))
+        if not scores:
+            return -1.0
+        return float(np.mean(scores)) / (float(np.hypot(*shape[0])) if self.relative else 1.0)
+
+    def _pairs(
+        self, pictures: "Iterable[Picture]", shape: list[tuple[int, int]]
+    ) -> "Iterator[tuple[Picture, Picture]]":
+        """Each two neighbouring pictures in one size, which is put into `shape`."""
         cv2 = require("cv2", extra="opencv", what=self.name)
         cv2.setNumThreads(1)
-        scores: list[float] = []
-        before: Plane | None = None
-        height = width = 0
-        for plane in planes:
-            if before is None:  # a video may change its size
-                height, width = scaled_size(plane.shape, self.size, self.max_size, self.divisible)
-            scaled = plane
-            if plane.shape != (height, width):
-                scaled = cv2.resize(plane, (width, height), interpolation=cv2.INTER_AREA)
+        before: Picture | None = None
+        for picture in pictures:
+            if not shape:  # a video may change its size
+                shape.append(scaled_size(picture.shape, self.size, self.max_size, self.divisible))
+            height, width = shape[0]
+            scaled = picture
+            if picture.shape[:2] != (height, width):
+                scaled = cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
             if before is not None:
-                flow = cv2.calcOpticalFlowFarneback(before, scaled, None, *_FARNEBACK)
-                length = float(np.mean(cv2.magnitude(flow[..., 0], flow[..., 1])))
-                scores.append(length / float(np.hypot(height, width)) if self.relative else length)
+                yield before, scaled
             before = scaled
-        return float(np.mean(scores)) if scores else -1.0
 
 
 def scaled_size(

@@ -1,0 +1,102 @@
+"""A recipe whose requests to language models are sent as files of the Batch API: collects them, and takes answers."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.llm.batch_files import ANSWERS, WAITING, answers_in, gathered
+from jinx_pipeline.llm.client import client_of
+from jinx_pipeline.llm.service import Service, Settings
+from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.recipe.errors import Place, RecipeError
+from jinx_pipeline.recipe.model import Export, Recipe, Step
+from jinx_pipeline.run import Run
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """What a batch has, and what it waits for.
+
+    Attributes:
+        folder: Its directory.
+        taken: New answers.
+        problems: Why lines of answers were not taken, at most ten.
+        refused: The number of such lines.
+        requests: Requests that wait, in files of the directory.
+        samples: Samples that wait for the answers.
+    """
+
+    folder: Path
+    taken: int
+    problems: list[str]
+    refused: int
+    requests: int
+    samples: int
+
+
+def collect(recipe: Recipe) -> list[BatchState]:
+    """Take the answers that have come, and write the requests that still wait, for each directory of a recipe.
+
+    Nothing is sent, and the output of the recipe is not made.
+
+    Raises:
+        RecipeError: No operator has `batch` in its `model_params`.
+    """
+    settings = {
+        folder: given for step in recipe.steps if (given := _settings(step.operator)) and (folder := given.batch)
+    }
+    if not settings:
+        problem = "no operator has batch in its model_params: the directory for files of the Batch API"
+        raise RecipeError([(Place(), problem)])
+    taken = {folder: _take(given) for folder, given in settings.items()}
+    for folder in settings:
+        shutil.rmtree(Path(folder) / WAITING, ignore_errors=True)
+    samples = _run(recipe)
+    states: list[BatchState] = []
+    for folder, (count, problems) in taken.items():
+        requests = gathered(Path(folder))
+        shutil.rmtree(Path(folder) / WAITING, ignore_errors=True)
+        states.append(BatchState(Path(folder), count, problems[:10], len(problems), requests, samples))
+    return states
+
+
+def _settings(operator: Operator) -> Settings | None:
+    """How an operator asks a service; None if it asks none."""
+    given = operator.parameters.get("model_params")
+    return Settings(**given) if operator.sends_requests and isinstance(given, Mapping) else None
+
+
+def _take(settings: Settings) -> tuple[int, list[str]]:
+    """Keep the answers in the files of a directory; returns their number, and why lines were not taken."""
+    client = client_of(Path(str(settings.directory)).absolute())
+    service = Service("", "", settings)
+    client.spent(is_due=True)
+    taken, problems = 0, list[str]()
+    for answer in answers_in(sorted((Path(str(settings.batch)) / ANSWERS).glob("*.jsonl"))):
+        if answer.problem:
+            problems.append(answer.problem)
+        taken += client.take(answer, service)
+    return taken, problems
+
+
+def _run(recipe: Recipe) -> int:
+    """Run a recipe without its output, and write down what would be asked; returns the samples that wait."""
+    with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
+        work_dir = str(Path(folder) / "work")
+        options = replace(recipe.options, work_dir=work_dir, stop_after_bad=None, max_bad_rows=1 << 60)
+        exports = [Export(str(Path(folder) / f"out-{number}.jinx")) for number in range(len(recipe.all_outputs))]
+        steps = tuple(_collecting(step) for step in recipe.steps)
+        return len(Run(replace(recipe, steps=steps, options=options).with_exports(exports))().bad_rows)
+
+
+def _collecting(step: Step) -> Step:
+    """A step that writes down what it would ask."""
+    settings = _settings(step.operator)
+    if settings is None or settings.batch is None:
+        return step
+    parameters: dict[str, Any] = {**step.operator.parameters}
+    parameters["model_params"] = {**parameters["model_params"], "collect": True}
+    return replace(step, operator=type(step.operator)(**parameters))

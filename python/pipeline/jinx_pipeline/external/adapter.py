@@ -1,0 +1,97 @@
+"""Runs an adapter in its own environment: batches come on standard input, and answers go to standard output.
+
+This file runs in the environment of the adapter, which has pyarrow and need not have jinx. A message is its kind (one
+byte), its length (eight bytes, little-endian) and its content. See `docs/how-to/external.md` for what an adapter is.
+
+python adapter.py FILE FUNCTION
+"""
+
+import json
+import os
+import struct
+import sys
+import threading
+import time
+import traceback
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+BATCH, ANSWER, ROW_ERROR, FATAL, READY, LOAD = b"B", b"A", b"E", b"F", b"R", b"L"
+_HEAD = struct.Struct("<cQ")
+
+
+def main() -> None:
+    """Answer until the parent closes the pipe."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the adapter prints must not be in the answers
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    try:
+        import pyarrow as pa
+
+        facts = json.loads(read(requests)[1])
+        call = _loaded(sys.argv[1], sys.argv[2])(facts["options"], facts["device"])
+        schema: Any = pa.ipc.read_schema(pa.BufferReader(bytes.fromhex(facts["schema"])))
+    except BaseException as error:  # noqa: BLE001 - the parent is told
+        write(answers, FATAL, _told(error))
+        return
+    write(answers, READY, b"")
+    while True:
+        kind, content = read(requests)
+        if not kind:
+            return
+        try:
+            columns = call(pa.ipc.open_stream(content).read_all().to_pydict())
+            found = pa.table({name: pa.array(columns[name], schema.field(name).type) for name in schema.names}, schema)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, schema) as stream:
+                stream.write_table(found)
+            write(answers, ANSWER, sink.getvalue())
+        except Exception as error:  # noqa: BLE001 - the parent is told
+            write(answers, ROW_ERROR, _told(error))
+
+
+def read(file: BinaryIO | IO[bytes]) -> tuple[bytes, bytes]:
+    """The kind and content of a message; both empty at the end."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return b"", b""
+    kind, length = _HEAD.unpack(head)
+    content = file.read(length)
+    return (kind, content) if len(content) == length else (b"", b"")
+
+
+def write(file: BinaryIO | IO[bytes], kind: bytes, content: Any) -> None:
+    """Send a message."""
+    file.write(_HEAD.pack(kind, len(content)))
+    file.write(content)
+    file.flush()
+
+
+def _loaded(path: str, name: str) -> Any:
+    """The function of a file, whose directory is where it imports from."""
+    spec: Any = spec_from_file_location("jinx_adapter", path)
+    module = module_from_spec(spec)
+    sys.modules["jinx_adapter"] = module
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    spec.loader.exec_module(module)
+    if not hasattr(module, name):
+        raise AttributeError(f"{path} has no function {name!r}")
+    return getattr(module, name)
+
+
+def _told(error: BaseException) -> bytes:
+    traceback.print_exc()
+    return f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace")
+
+
+def _end_with(parent: int) -> None:
+    """End when the parent is gone, even if the adapter hangs."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
