@@ -8,8 +8,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use jinx_core::codec::{self, Codec, Compressor};
-use jinx_core::events::Payload;
 use jinx_core::json::scan::{Members, count_elements};
+use jinx_core::row_events::Payload;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;

@@ -3,7 +3,7 @@
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::Result;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

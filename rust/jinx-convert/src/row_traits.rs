@@ -2,7 +2,7 @@
 
 use crate::filters::select::Selection;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use std::sync::Arc;
 
 /// Some consecutive rows, to be emitted on any thread.

@@ -6,7 +6,7 @@ mod support;
 use arrow_schema::{DataType, SchemaRef};
 use jinx_convert::arrow::{Features, InferOptions, SchemaInference};
 use jinx_convert::outputs::{ParquetOptions, ParquetSink};
-use jinx_core::events::{Dtype, Number, Payload};
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use jinx_core::{Cause, Error};
 use support::{batch, parquet_batch, rows};

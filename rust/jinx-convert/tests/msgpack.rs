@@ -151,12 +151,12 @@ proptest! {
         prop_assert_eq!(&read_at_most(&exact.out, 1 << 24).unwrap()[0], &row);
         // The same from wrong hints.
         let mut again = RowWriter::default();
-        jinx_core::events::Sink::begin_dict(&mut again, 99).unwrap();
+        jinx_core::row_events::Sink::begin_dict(&mut again, 99).unwrap();
         for (name, value) in [("l", row.get("l").unwrap()), ("d", row.get("d").unwrap())] {
-            jinx_core::events::Sink::key(&mut again, name).unwrap();
+            jinx_core::row_events::Sink::key(&mut again, name).unwrap();
             value.emit(&mut again).unwrap();
         }
-        jinx_core::events::Sink::end_dict(&mut again).unwrap();
+        jinx_core::row_events::Sink::end_dict(&mut again).unwrap();
         prop_assert!(again.out == exact.out);
     }
 }

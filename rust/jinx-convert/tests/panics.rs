@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use jinx_convert::RowSource;
 use jinx_convert::inputs::{Input, TarSamples};
-use jinx_core::events::Payload;
+use jinx_core::row_events::Payload;
 use jinx_core::value::Value;
 use jinx_core::{Cause, Error};
 use jinx_format::verify::verify;

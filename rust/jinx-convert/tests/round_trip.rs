@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, IntervalUnit, Schema};
 use jinx_convert::arrow::{BatchBuilder, Features, RowEmitter, decode_schema, encode_schema};
 use jinx_core::Cause;
-use jinx_core::events::Payload;
+use jinx_core::row_events::Payload;
 use jinx_core::value::Value;
 use std::sync::Arc;
 use support::{assert_same, batch, full_batch, rows};
@@ -56,7 +56,7 @@ fn forms_are_those_of_the_format() {
 #[test]
 fn media_share_the_memory_of_the_batch() {
     struct Addresses(Vec<*const u8>);
-    impl jinx_core::events::Sink for Addresses {
+    impl jinx_core::row_events::Sink for Addresses {
         fn null(&mut self) -> jinx_core::Result<()> {
             Ok(())
         }
@@ -75,14 +75,14 @@ fn media_share_the_memory_of_the_batch() {
         fn str(&mut self, _: &str) -> jinx_core::Result<()> {
             Ok(())
         }
-        fn blob(&mut self, _: Payload, blob: jinx_core::events::Blob<'_>) -> jinx_core::Result<()> {
+        fn blob(&mut self, _: Payload, blob: jinx_core::row_events::Blob<'_>) -> jinx_core::Result<()> {
             self.0.push(blob.into_bytes().as_ptr());
             Ok(())
         }
         fn scalar(
             &mut self,
-            _: jinx_core::events::Dtype,
-            _: jinx_core::events::Number,
+            _: jinx_core::row_events::Dtype,
+            _: jinx_core::row_events::Number,
         ) -> jinx_core::Result<()> {
             Ok(())
         }

@@ -6,7 +6,7 @@
 
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
+use crate::row_events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 /// The kind of a value, as the first hashed byte.

@@ -5,7 +5,7 @@
 
 use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
-use crate::events::Payload;
+use crate::row_events::Payload;
 
 /// The number of bytes that hold the length of the header.
 pub const PREFIX_BYTES: usize = 12;

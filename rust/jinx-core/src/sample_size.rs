@@ -2,7 +2,7 @@
 
 use crate::checked_math::to_u64;
 use crate::error::Result;
-use crate::events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
+use crate::row_events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
 
 /// Smaller binary values stay in the row, as base64.
 const INLINE: u64 = 64;

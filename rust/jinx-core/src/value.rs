@@ -1,8 +1,8 @@
 //! A row as a tree, for the places that must look at a whole value: schema inference, tables, tests.
 
 use crate::error::{Error, Result};
-use crate::events::{Blob, Dtype, Number, Payload, Sink};
 use crate::io::SourceRange;
+use crate::row_events::{Blob, Dtype, Number, Payload, Sink};
 use bytes::Bytes;
 
 #[derive(Debug, Clone, PartialEq)]

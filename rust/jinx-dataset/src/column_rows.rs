@@ -8,7 +8,7 @@ use crate::projection::Projection;
 use crate::rows::{ArrowTypes, Roots, Rows};
 use crate::shards::ShardRows;
 use jinx_core::checked_math::to_u64;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::value::Value;
 use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;

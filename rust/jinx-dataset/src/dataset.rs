@@ -5,7 +5,7 @@ use crate::files::Files;
 use crate::rows::Rows;
 use crate::view::{Positions, ViewRows};
 use jinx_core::checked_math::to_u64;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::{Error, Result};
 use std::sync::Arc;
 

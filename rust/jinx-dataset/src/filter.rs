@@ -119,9 +119,9 @@ impl<R: Rows + ?Sized> OneSample<'_, R> {
         let names = &self.filter.paths()[path];
         let Some(first) = names.first() else { return Ok(Value::Null) };
         let mut tree = TreeBuilder::without_bytes();
-        jinx_core::events::Sink::begin_dict(&mut tree, 1)?;
+        jinx_core::row_events::Sink::begin_dict(&mut tree, 1)?;
         self.rows.emit_members(self.position, &|name| name == first, &mut tree)?;
-        jinx_core::events::Sink::end_dict(&mut tree)?;
+        jinx_core::row_events::Sink::end_dict(&mut tree)?;
         let mut value = tree.take()?;
         for name in names {
             let Value::Dict(members) = value else { return Ok(Value::Null) };

@@ -6,7 +6,7 @@ use jinx_convert::arrow::infer::InferOptions;
 use jinx_convert::arrow::{SchemaInference, decode_schema, encode_schema};
 use jinx_core::Result;
 use jinx_core::checked_math::to_u64;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::value::TreeBuilder;
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 
 use jinx_core::codec::Codec;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::events::{Dtype, Payload};
 use jinx_core::limits::MAX_CHAIN_CODECS;
+use jinx_core::row_events::{Dtype, Payload};
 
 /// The kind of a stored value after it is fetched and decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@ mod sample;
 
 use jinx_core::Cause::{self, Corrupt, Limit, Truncated, Unsupported};
 use jinx_core::codec::{Codec, TextEncoding};
-use jinx_core::events::{Discard, Payload};
 use jinx_core::io::Access;
 use jinx_core::json::scan::{Elements, Members};
+use jinx_core::row_events::{Discard, Payload};
 use jinx_format::footer::{ArrayRef, Footer, IndexRef, footer_range};
 use jinx_format::key::{Chain, Form, FormatVersion, Kind, split};
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};

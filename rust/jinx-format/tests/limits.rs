@@ -1,11 +1,11 @@
 //! What a writer accepts its reader opens: at every limit, one below it, and one above.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::limits::{
     Limits, MAX_DEPTH, MAX_FOOTER_BYTES, MAX_INT_DIGITS, MAX_MANIFEST_BYTES, MAX_NAMED_BYTES, MAX_ROW_BYTES,
     MAX_SHARDS,
 };
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Cause, Error, Result};
 use jinx_format::manifest::{Manifest, ShardEntry};

@@ -92,7 +92,8 @@ fn lines_reach_the_disk_with_their_values() {
         (0..200_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
     let row = |i: i64| {
         let data = bytes::Bytes::from([&i.to_le_bytes(), image.as_slice()].concat());
-        let blob = Value::Blob { payload: jinx_core::events::Payload::Raw, data, media: false, path: None };
+        let blob =
+            Value::Blob { payload: jinx_core::row_events::Payload::Raw, data, media: false, path: None };
         Value::Dict(vec![("id".into(), Value::Int(i)), ("image".into(), blob)])
     };
     let mut writer = jinx_format::write::dataset::DatasetWriter::create(&path, options(true, None)).unwrap();

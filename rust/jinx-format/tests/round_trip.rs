@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
-use jinx_core::events::{Dtype, Number, Payload};
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;

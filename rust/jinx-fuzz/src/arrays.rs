@@ -4,8 +4,8 @@ use super::place::{Files, Place};
 use super::whole_files::read_all;
 use jinx_core::checked_math::to_u64;
 use jinx_core::codec::push_base64;
-use jinx_core::events::Payload;
 use jinx_core::npy;
+use jinx_core::row_events::Payload;
 use jinx_format::sidecar::Header;
 use twox_hash::XxHash3_64;
 

@@ -3,8 +3,8 @@
 use crate::encodings::names::Encoding;
 use crate::read::directory::{Directory, Hashes, Options, Unpack};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Discard;
 use jinx_core::problem::Problem;
+use jinx_core::row_events::Discard;
 use std::path::Path;
 
 /// After this many problems in one shard, its other samples are not checked.

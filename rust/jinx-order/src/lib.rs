@@ -7,7 +7,6 @@
 //! ```
 //! Samples are copied in their stored form. The output depends neither on the number of passes nor on that of threads.
 
-mod buckets;
 mod key_bytes;
 mod merge;
 mod number_sort;
@@ -18,6 +17,7 @@ mod position_list;
 mod random_reads;
 mod records;
 mod rewrite;
+mod rewrite_by_region;
 mod scatter;
 mod sort;
 mod stored_column;

@@ -1,9 +1,9 @@
 //! Writes samples in their new order, in one pass or in two.
 
-use crate::buckets::Buckets;
 use crate::order::Order;
 use crate::passes::Passes;
 use crate::position_list::PositionList;
+use crate::rewrite_by_region::Buckets;
 use crate::scatter::{Runs, file_bytes};
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};

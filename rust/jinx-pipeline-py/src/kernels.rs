@@ -7,13 +7,13 @@ use arrow_schema::{ArrowError, DataType};
 use jinx_core::{Error, Result};
 use jinx_kernels::characters::Class;
 use jinx_kernels::hash::Ignore;
-use jinx_kernels::lexicon::Lexicon;
+use jinx_kernels::listed_words::Lexicon;
 use jinx_kernels::minhash::{Scheme, Tokens};
 use jinx_kernels::patterns::{Part, Replacement};
 use jinx_kernels::translate::Table;
 use jinx_kernels::words::Split;
 use jinx_kernels::{
-    characters, clusters, emails_and_ips, hash, lexicon, links, ngrams, patterns, repetition, translate,
+    characters, clusters, emails_and_ips, hash, links, listed_words, ngrams, patterns, repetition, translate,
     words,
 };
 use jinx_pyo3::capsule::take_stream;
@@ -206,8 +206,8 @@ pub fn count_listed_words<'py>(
 ) -> PyResult<Bound<'py, PyByteArray>> {
     let split = split_named(split)?;
     let counts = on_texts(texts, |texts| {
-        let lexicon = Lexicon::new(list.iter().map(String::as_str), &groups, joiner);
-        lexicon::count(texts, &lexicon, split, threads)
+        let listed_words = Lexicon::new(list.iter().map(String::as_str), &groups, joiner);
+        listed_words::count(texts, &listed_words, split, threads)
     })?;
     Ok(array(py, counts.into_iter().map(u64::to_le_bytes)))
 }

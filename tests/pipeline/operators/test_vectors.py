@@ -5,8 +5,8 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx._vectors.directions import unit
-from jinx_pipeline.operators.vector.clusters import clusters
 from jinx_pipeline.operators.vector.semantic_deduplicator import first_similar
+from jinx_pipeline.operators.vector.spherical_kmeans import clusters
 from jinx_pipeline.operators.vector.stored_vectors import StoredVectors
 
 CENTRES = np.eye(5, 16)

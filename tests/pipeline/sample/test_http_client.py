@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from jinx_pipeline.sample.http_client import HttpError, TooLargeError, get, parsed_url, post
+from jinx_pipeline.sample.media_from_urls import UrlError, fetch
 from jinx_pipeline.sample.roles import Roles
-from jinx_pipeline.sample.urls import UrlError, fetch
 
 
 def reply_to(path: str) -> tuple[int, str | None, int]:

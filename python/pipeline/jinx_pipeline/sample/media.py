@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
 from jinx._dataset.stored_ranges import StoredRange
 from jinx_pipeline.sample.media_files import recorded
+from jinx_pipeline.sample.media_from_urls import fetch, is_url
 from jinx_pipeline.sample.paths import Steps, find
 from jinx_pipeline.sample.range_file import RangeFile
-from jinx_pipeline.sample.urls import fetch, is_url
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,8 +8,8 @@ from typing import Final
 
 from jinx_pipeline.sandbox.contestants import Contestant, Contestants
 from jinx_pipeline.sandbox.intervals import Verdict, interval, verdict
+from jinx_pipeline.sandbox.parameter_search import searched
 from jinx_pipeline.sandbox.spec import CONTROLS, Spec, Variant
-from jinx_pipeline.sandbox.thresholds import searched
 from jinx_pipeline.sandbox.trials import TrialError, Trials
 
 _LEAST_SAMPLES: Final = 1

@@ -17,8 +17,8 @@ use crate::arrow::npy::Npy;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, SchemaRef};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Payload;
 use jinx_core::limits::MAX_DEPTH;
+use jinx_core::row_events::Payload;
 use jinx_core::value::Value;
 
 /// A null in a column of fixed size takes as much room as a value. A schema may come from a file, so the room for nulls

@@ -1,6 +1,6 @@
 //! A value in a few words, for messages.
 
-use jinx_core::events::Payload;
+use jinx_core::row_events::Payload;
 use jinx_core::value::Value;
 
 pub(crate) fn describe(value: &Value) -> String {

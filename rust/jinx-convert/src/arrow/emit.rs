@@ -10,7 +10,7 @@ use arrow_array::{ArrowPrimitiveType, PrimitiveArray, RecordBatch};
 use arrow_buffer::{ArrowNativeType, ScalarBuffer, ToByteSlice};
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Blob, BlobData, Payload, Sink};
+use jinx_core::row_events::{Blob, BlobData, Payload, Sink};
 use std::fmt::{Display, Write};
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use crate::arrow::describe::describe;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Number;
+use jinx_core::row_events::Number;
 use jinx_core::value::Value;
 
 /// The field metadata that marks a string column whose values are JSON.

@@ -5,8 +5,8 @@ use arrow_array::types::Float16Type;
 use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Dtype, Number};
 use jinx_core::npy;
+use jinx_core::row_events::{Dtype, Number};
 use jinx_core::value::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! `{"type": "text", "text": "hi"}` comes back with `"image": None` and the other members of its neighbours.
 
 use jinx_core::error::Result;
-use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
+use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink};
 
 /// Passes on all but null members below the top level.
 pub(crate) struct DropNulls<S> {

@@ -15,7 +15,7 @@ use crate::outputs::media::MediaOut;
 use crate::row_traits::RowChunk;
 use crate::run_options::ConvertOptions;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use crate::suggest::near;
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Blob, Dtype, Number, Payload, Sink, StoredValue};
+use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink, StoredValue};
 use jinx_core::value_pool::Pooled;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions, R
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use crate::filters::condition::Condition;
 use crate::{RowChunk, RowSource, Selection};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
 use jinx_core::interrupt;
+use jinx_core::row_events::Sink;
 use std::sync::Arc;
 
 /// Leaves out rows of another source.

@@ -4,7 +4,7 @@ use crate::inputs::Opener;
 use crate::{RowChunk, RowSource, Selection};
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_mds::read::directory::{Directory, Hashes, Options};
 use jinx_mds::read::prefetch::ShardPrefetcher;
 use jinx_mds::read::shard::{Row, Shard};

@@ -5,8 +5,8 @@ use crate::msgpack::{self, Block, Rows};
 use crate::{RowChunk, RowSource};
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
 use jinx_core::limits::MAX_ROW_BYTES;
+use jinx_core::row_events::Sink;
 use std::path::Path;
 use std::sync::Arc;
 

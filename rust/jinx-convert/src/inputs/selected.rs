@@ -2,7 +2,7 @@
 
 use crate::{RowChunk, RowSource, Select, Selection};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Leaves out columns of another source's rows.

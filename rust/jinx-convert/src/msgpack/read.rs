@@ -4,11 +4,11 @@ use super::{BIG_INT, NP, NPY, PT, TIMESTAMP, timestamp};
 use crate::msgpack::head::{Head, head};
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Blob, Payload, Sink};
 use jinx_core::json::markers::{self, BYTES, DICT, HEADER, VERSION};
 use jinx_core::key_set::KeySet;
 use jinx_core::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use jinx_core::npy::check_import;
+use jinx_core::row_events::{Blob, Payload, Sink};
 use twox_hash::XxHash3_64;
 
 /// Emits the row that `bytes` consists of. With `always`, extension types have our meaning even in rows that do not

@@ -2,8 +2,8 @@
 
 use super::{BIG_INT, NP, NPY, PT};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::json::markers::{self, BYTES, DICT, HEADER, VERSION};
+use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink};
 use rmp::encode;
 
 /// Writes rows one after the other.

@@ -4,7 +4,7 @@ use crate::first_pass::Findings;
 use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Cause, Result};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_mds::encodings::encode::encode;
 use jinx_mds::write::infer::Inference;

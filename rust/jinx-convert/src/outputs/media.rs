@@ -3,8 +3,8 @@
 use crate::filters::forward::forward;
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::io::{FileOps, RealOps};
+use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink};
 use std::io::ErrorKind;
 use std::path::Path;
 use twox_hash::XxHash3_128;

@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
 use jinx_core::io::StreamOut;
+use jinx_core::row_events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use std::path::PathBuf;
 

@@ -5,9 +5,9 @@ use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::checked_math::to_u64;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Sink;
 use jinx_core::io::StreamOut;
 use jinx_core::json::write::{Binary, JsonText};
+use jinx_core::row_events::Sink;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

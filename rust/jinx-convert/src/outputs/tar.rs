@@ -11,10 +11,10 @@ use bytes::Bytes;
 use jinx_core::checked_math::to_u64;
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Payload, Sink};
 use jinx_core::io::StreamOut;
 use jinx_core::json::write::{Binary, JsonText};
 use jinx_core::npy;
+use jinx_core::row_events::{Payload, Sink};
 use jinx_core::value::{TreeBuilder, Value};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::{bad, emit, skip};
 use crate::error::{Error, Result};
-use crate::events::Sink;
+use crate::row_events::Sink;
 use jiter::{Jiter, Peek};
 use twox_hash::XxHash3_64;
 

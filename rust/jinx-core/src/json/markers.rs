@@ -8,11 +8,11 @@
 use crate::codec::TextEncoding;
 use crate::codec::is_strict_base64;
 use crate::error::{Cause, Error, Result};
-use crate::events::{Blob, Payload, Sink};
 use crate::json::emit_below;
 use crate::key_set::KeySet;
 use crate::limits::{MAX_DEPTH, MAX_VALUE_BYTES};
 use crate::npy::check_import;
+use crate::row_events::{Blob, Payload, Sink};
 use crate::value::{TreeBuilder, Value};
 use bytes::Bytes;
 

@@ -1,8 +1,8 @@
 //! JSON text as events.
 
 use crate::error::{Error, Result};
-use crate::events::Sink;
 use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
+use crate::row_events::Sink;
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
 pub mod blocks;

@@ -4,8 +4,8 @@
 use super::text::{push_json_float, push_json_str};
 use crate::codec;
 use crate::error::{Error, Result};
-use crate::events::{Blob, Dtype, Number, Payload, Sink};
 use crate::json::markers;
+use crate::row_events::{Blob, Dtype, Number, Payload, Sink};
 
 /// How binary values are written in JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

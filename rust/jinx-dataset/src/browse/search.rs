@@ -3,7 +3,7 @@
 use crate::dataset::Dataset;
 use crate::shards::ShardRows;
 use jinx_core::checked_math::to_u64;
-use jinx_core::events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
+use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink, UnreadValue};
 use jinx_core::{Error, Result};
 use jinx_format::expression::parallel::in_blocks;
 use jinx_format::fields::FieldInfo;

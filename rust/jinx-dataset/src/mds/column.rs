@@ -2,8 +2,8 @@
 
 use crate::column_data::ColumnData;
 use jinx_core::checked_math::to_u64;
-use jinx_core::events::{Number, Payload};
 use jinx_core::npy;
+use jinx_core::row_events::{Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, Media};

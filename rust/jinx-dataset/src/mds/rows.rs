@@ -8,7 +8,7 @@ use crate::mds::decoding::Walks;
 use crate::mds::sequential_read::MdsWalk;
 use crate::projection::Projection;
 use crate::rows::{Roots, Rows};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;

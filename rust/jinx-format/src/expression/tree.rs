@@ -3,7 +3,7 @@
 use crate::expression::numpy_scalar;
 use half::f16;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Dtype, Number, Payload};
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::borrow::Cow;
 use std::ops::Range;

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use jinx_core::checked_math::to_usize;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use jinx_core::io::Content;
+use jinx_core::row_events::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use std::borrow::Cow;
 
 /// Values from this size on are checked and then copied in blocks. Shorter ones are read once.

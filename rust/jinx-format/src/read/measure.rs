@@ -13,11 +13,11 @@ use crate::read::stored::{EncodedValue, Location, Pointer};
 use jinx_core::checked_math::{range_within, to_u64};
 use jinx_core::codec::{self, TextEncoding, base64_len};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::json::markers;
 use jinx_core::json::scan::count_elements;
 use jinx_core::json::text::unescape;
 use jinx_core::npy;
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use std::io::{Cursor, Read};
 

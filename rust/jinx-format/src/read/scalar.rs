@@ -4,7 +4,7 @@ use crate::key::FormatVersion;
 use crate::read::shard::Shard;
 use crate::read::stored::{EncodedValue, Location};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Dtype, Number, Sink};
+use jinx_core::row_events::{Dtype, Number, Sink};
 
 impl Shard {
     /// Emits a numpy scalar, or a Python float that JSON cannot express.

@@ -7,8 +7,8 @@ use jinx_core::checked_math::to_u64;
 use jinx_core::codec::is_strict_base64;
 use jinx_core::codec::{self, Codec, TextEncoding};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Payload;
 use jinx_core::io::UninitSlice;
+use jinx_core::row_events::Payload;
 use jiter::{Jiter, Peek};
 use std::borrow::Cow;
 

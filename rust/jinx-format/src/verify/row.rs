@@ -9,7 +9,6 @@ use crate::read::stored::{EncodedValue, Location};
 use jinx_core::Cause;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Discard, Payload};
 use jinx_core::json::markers::Markers;
 use jinx_core::json::scan::{Elements, Members};
 use jinx_core::json::text::unescape;
@@ -17,6 +16,7 @@ use jinx_core::json::{self, markers};
 use jinx_core::key_set::KeySet;
 use jinx_core::limits::MAX_DEPTH;
 use jinx_core::npy;
+use jinx_core::row_events::{Discard, Payload};
 
 /// One value of a row that the footer must list.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use crate::write::encode::RowEncoder;
 use crate::write::row_facts::kind_of;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::Result;
-use jinx_core::events::{Blob, Payload, Sink, StoredKind, StoredValue};
 use jinx_core::io::{Content, SourceRange};
+use jinx_core::row_events::{Blob, Payload, Sink, StoredKind, StoredValue};
 use twox_hash::XxHash3_64;
 
 /// The first bytes of a file, which tell whether it is compressed.

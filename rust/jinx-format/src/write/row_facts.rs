@@ -4,7 +4,7 @@ use crate::fields::{Fact, Measure, Path};
 use crate::key;
 use crate::write::encode::{OpenContainer, RowEncoder};
 use jinx_core::checked_math::to_u64;
-use jinx_core::events::Payload;
+use jinx_core::row_events::Payload;
 use std::sync::Arc;
 
 impl RowEncoder {

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use jinx_core::Result;
-use jinx_core::events::{Dtype, Number, Payload};
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::fields::MediaField;
 use jinx_format::read::open::resolve;

@@ -1,8 +1,8 @@
 //! Values as `spec/vectors` writes them: JSON with tags.
 
 use jinx_core::codec::TextEncoding;
-use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::npy;
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 
 pub fn text_of(value: &Value) -> &str {

@@ -6,9 +6,9 @@ use crate::encodings::ndarray;
 use crate::read::shard::Row;
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Blob, Dtype as Suffix, Number, Payload, Sink};
 use jinx_core::json;
 use jinx_core::limits::MAX_INT_DIGITS;
+use jinx_core::row_events::{Blob, Dtype as Suffix, Number, Payload, Sink};
 
 impl Row {
     /// Emits the columns that `is_projected` accepts as one dict.

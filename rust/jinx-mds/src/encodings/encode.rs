@@ -5,8 +5,8 @@ use crate::encodings::python_json::push_value;
 use crate::write::infer::scalar_type;
 use jinx_core::checked_math::to_usize;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Number, Payload};
 use jinx_core::npy;
+use jinx_core::row_events::{Number, Payload};
 use jinx_core::value::Value;
 
 /// The bytes of `value` under `encoding`, which [`crate::write::infer::Inference`] found.

@@ -2,8 +2,8 @@
 //! `repr` writes them, NaN and the infinities as words.
 
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Number;
 use jinx_core::json::text::push_json_float;
+use jinx_core::row_events::Number;
 use jinx_core::value::Value;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, Serializer};

@@ -2,8 +2,8 @@
 
 use crate::encodings::names::Dtype;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Dtype as Suffix, Payload};
 use jinx_core::npy;
+use jinx_core::row_events::{Dtype as Suffix, Payload};
 use jinx_core::value::Value;
 use std::collections::BTreeMap;
 

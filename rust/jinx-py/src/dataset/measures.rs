@@ -2,8 +2,8 @@
 
 use crate::errors::IntoPy;
 use jinx_core::checked_math::{to_u64, u64_at};
-use jinx_core::events::{Number, Sink};
 use jinx_core::fingerprint::{Fingerprint, Seen};
+use jinx_core::row_events::{Number, Sink};
 use jinx_core::sample_size::SizeOfSample;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};

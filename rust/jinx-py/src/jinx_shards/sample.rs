@@ -10,7 +10,7 @@ use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
 use crate::sample::stored_columns::StoredColumns;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::{Cause, Result};
 use jinx_dataset::shards::ShardRows;
 use jinx_dataset::shards::Shards;

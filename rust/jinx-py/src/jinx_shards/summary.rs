@@ -5,7 +5,7 @@ use crate::objects::build::plain_json;
 use crate::objects::short_text::{blob, short};
 use jinx_core::checked_math::to_u64;
 use jinx_core::codec::TextEncoding;
-use jinx_core::events::Payload;
+use jinx_core::row_events::Payload;
 use jinx_format::key::{Chain, Kind};
 use jinx_format::read::measure::value_length;
 use jinx_format::read::shard::Shard;

@@ -9,7 +9,7 @@ use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
 use crate::sample::stored_columns::StoredColumns;
 use jinx_core::Result;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_dataset::mds::{DecodeOptions, MdsRows};
 use jinx_mds::columns::Columns;
 use jinx_mds::encodings::names::Encoding;

@@ -3,8 +3,8 @@
 use crate::errors::{IntoPy, from_py};
 use crate::objects::parse::parse;
 use crate::objects::values;
-use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::json;
+use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};

@@ -3,10 +3,10 @@
 use crate::errors::from_py;
 use crate::sample::lazy_dict::LazyDict;
 use bytes::Bytes;
-use jinx_core::events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::io::{Source, SourceRange};
 use jinx_core::limits::MAX_DEPTH;
 use jinx_core::npy;
+use jinx_core::row_events::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::{Error, Result};
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -6,7 +6,7 @@ use crate::sample::decoders::Decoders;
 use crate::sample::extract;
 use crate::sample::pickle::PickledColumns;
 use crate::sample::stored::StoredSample;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::{Error, Result};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;

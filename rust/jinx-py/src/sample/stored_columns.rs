@@ -3,7 +3,7 @@
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
 use jinx_core::Result;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};

@@ -5,7 +5,7 @@ use crate::objects::build::PyBuilder;
 use crate::sample::decoders::Decoders;
 use crate::sample::stored_columns::StoredColumns;
 use jinx_core::Result;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_dataset::{ColumnRows, Rows};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};

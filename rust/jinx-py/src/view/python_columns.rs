@@ -6,7 +6,7 @@ use crate::sample::decoders::Decoders;
 use crate::sample::extract;
 use crate::sample::stored_columns::StoredColumns;
 use bytes::Bytes;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_dataset::{ArrowTypes, ColumnData, Files, Located, Projection, Roots, Rows};

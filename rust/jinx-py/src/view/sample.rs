@@ -5,7 +5,7 @@ use crate::sample::decoders::Decoders;
 use crate::sample::stored::StoredSample;
 use crate::sample::stored_columns::{StoredColumns, no_line};
 use jinx_core::Result;
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyListMethods, PyString};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::Field;
 use jinx_convert::arrow::stream::from_c_stream;
 use jinx_convert::arrow::{Features, RowEmitter, schema_text};
-use jinx_core::events::Sink;
+use jinx_core::row_events::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::write::encode::RowEncoder;

@@ -105,7 +105,7 @@ class Operator(ABC):
         return ()
 
     @property
-    def vectors(self) -> tuple[str, ...]:
+    def vector_columns(self) -> tuple[str, ...]:
         """The columns among `writes` that hold vectors of float32 of one length, which a view stores as arrays."""
         return ()
 

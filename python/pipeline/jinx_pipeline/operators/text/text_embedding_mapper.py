@@ -42,7 +42,7 @@ class TextEmbeddingMapper(PaddedTexts, Mapper):
         return (self.embedding_field,)
 
     @property
-    def vectors(self) -> tuple[str, ...]:
+    def vector_columns(self) -> tuple[str, ...]:
         return self.writes
 
     def resolve(self) -> None:

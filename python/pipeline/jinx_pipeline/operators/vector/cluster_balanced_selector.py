@@ -10,7 +10,7 @@ from jinx_pipeline.operators.api.operator_kinds import Selector
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
-from jinx_pipeline.operators.vector.clusters import clusters
+from jinx_pipeline.operators.vector.spherical_kmeans import clusters
 from jinx_pipeline.operators.vector.stored_vectors import StoredVectors, stored_of
 
 if TYPE_CHECKING:

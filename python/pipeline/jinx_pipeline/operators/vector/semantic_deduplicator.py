@@ -12,7 +12,7 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator_kinds import Deduplicator, Duplicates
 from jinx_pipeline.operators.api.parameters import NotEmpty, Range
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.vector.clusters import clusters, members_of
+from jinx_pipeline.operators.vector.spherical_kmeans import clusters, members_of
 from jinx_pipeline.operators.vector.stored_vectors import stored_signatures, vector_signatures
 
 if TYPE_CHECKING:

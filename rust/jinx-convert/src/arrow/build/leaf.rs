@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, FixedSizeBinaryArray, NullArray, OffsetSizeTrait};
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::DataType;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Payload;
+use jinx_core::row_events::Payload;
 use jinx_core::value::Value;
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, Fields};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Payload;
+use jinx_core::row_events::Payload;
 use jinx_core::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;

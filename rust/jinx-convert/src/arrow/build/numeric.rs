@@ -11,7 +11,7 @@ use arrow_array::types::{
 };
 use arrow_schema::DataType;
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Number;
+use jinx_core::row_events::Number;
 use jinx_core::value::Value;
 use std::str::FromStr;
 

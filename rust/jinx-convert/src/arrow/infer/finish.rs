@@ -7,7 +7,7 @@ use crate::arrow::json_string::JSON_KEY;
 use crate::arrow::npy::Element;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::Dtype;
+use jinx_core::row_events::Dtype;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use crate::arrow::features::MediaFeature;
 use crate::arrow::infer::finish::number;
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};
-use jinx_core::events::{Dtype, Number, Payload};
 use jinx_core::limits::MAX_DEPTH;
+use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::collections::HashMap;
 

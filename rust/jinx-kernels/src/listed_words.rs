@@ -32,35 +32,35 @@ impl Lexicon {
 ///
 /// # Errors
 /// The errors of `per_text::fill`.
-pub fn count(texts: &[&str], lexicon: &Lexicon, split: Split, threads: usize) -> Result<Vec<u64>> {
+pub fn count(texts: &[&str], listed_words: &Lexicon, split: Split, threads: usize) -> Result<Vec<u64>> {
     fill(texts, 2, 0, threads, String::new, |buffer, text, row| {
         if let [found, all] = row {
-            (*found, *all) = counted(text, lexicon, split, buffer);
+            (*found, *all) = counted(text, listed_words, split, buffer);
         }
     })
 }
 
-fn counted(text: &str, lexicon: &Lexicon, split: Split, buffer: &mut String) -> (u64, u64) {
+fn counted(text: &str, listed_words: &Lexicon, split: Split, buffer: &mut String) -> (u64, u64) {
     let (mut listed, mut all) = (0, 0_usize);
     let mut words: Vec<&str> = Vec::new();
     for_each_word(text, split, |word| {
         all += 1;
-        listed += u64::from(lexicon.hashes.contains(&hash_lowercase(word)));
-        if !lexicon.groups.is_empty() {
+        listed += u64::from(listed_words.hashes.contains(&hash_lowercase(word)));
+        if !listed_words.groups.is_empty() {
             words.push(word);
         }
     });
-    for &size in &lexicon.groups {
+    for &size in &listed_words.groups {
         for group in words.windows(size) {
             buffer.clear();
             for (at, word) in group.iter().enumerate() {
                 if at > 0 {
-                    buffer.push_str(&lexicon.joiner);
+                    buffer.push_str(&listed_words.joiner);
                 }
                 buffer.push_str(word);
             }
             all += 1;
-            listed += u64::from(lexicon.hashes.contains(&hash_lowercase(buffer)));
+            listed += u64::from(listed_words.hashes.contains(&hash_lowercase(buffer)));
         }
     }
     (listed, to_u64(all))
