@@ -20,7 +20,7 @@ def test_rows_that_cannot_be_read_are_counted_beside_those_that_can(tmp_path: Pa
 
 
 def test_the_command_says_how_many_rows_could_not_be_read(tmp_path: Path):
-    (tmp_path / "in.jsonl").write_text('{"text":"a"}\n{"id":2,"te\n')
+    (tmp_path / "in.jsonl").write_text('{"text":"long enough to be kept"}\n{"id":2,"te\n')
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(
         f"dataset: {tmp_path}/in.jsonl\nexport: {tmp_path}/out.jsonl\nworkers: 1\nprocess: [text_length_filter: {{}}]\n"
