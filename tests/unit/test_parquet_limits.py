@@ -45,7 +45,11 @@ def test_values_that_are_nested_too_deep_can_be_kept_as_json_text(tmp_path: Path
     jinx.convert(tmp_path / "in.jsonl", tmp_path / "out.parquet", mixed="json")
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 1
     jinx.convert(tmp_path / "out.parquet", tmp_path / "back.jinx")
-    assert [dict(row) for row in jinx.open(tmp_path / "back.jinx")] == rows
+    value: Any = jinx.open(tmp_path / "back.jinx")[0]["d"]
+    depth = 0
+    while isinstance(value, list):
+        value, depth = value[0], depth + 1
+    assert json.loads(value) == nested(90 - depth, "list")
 
 
 def test_a_table_of_another_library_that_is_nested_too_deep_is_refused(tmp_path: Path):
