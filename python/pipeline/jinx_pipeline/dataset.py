@@ -410,7 +410,7 @@ def _operator(item: Any) -> Operator:
 
 def _bad_rows_message(result: RunResult) -> str:
     count, first = len(result.bad_rows), result.bad_rows[0]
-    rows = f"{count:,} of {result.rows_in:,} rows are" if count > 1 else "a row is"
+    rows = f"{count:,} of {result.rows_in + result.rows_unreadable:,} rows are" if count > 1 else "a row is"
     error = " ".join(first.error.split())
     return (
         f"{rows} not in the output because something failed; the first: {first.place}: "

@@ -15,6 +15,10 @@ pub const MAX_ROW_BYTES: u64 = 256 << 20;
 pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 /// Nesting of lists and objects; JINX 1.0 round-trips 254.
 pub const MAX_DEPTH: usize = 256;
+/// Lists and dicts inside each other in a column of a table: readers of Arrow schemas stop above it.
+pub const MAX_TABLE_DEPTH: usize = 60;
+/// Levels of a Parquet schema, with its root and the values themselves: readers of pyarrow stop above it.
+pub const MAX_PARQUET_LEVELS: usize = 100;
 /// Digits of one integer, as CPython's own `int()` default.
 pub const MAX_INT_DIGITS: usize = 4300;
 /// Codecs in one suffix chain: only nested decompression bombs need more.

@@ -215,3 +215,42 @@ def test_a_worker_that_died_between_two_runs_is_replaced(cluster, data, tmp_path
     os.kill(pid, 9)
     assert flow.export(tmp_path / "two", workers=1, cluster=cluster).ok
     assert pids(tmp_path / "two") != {pid}
+
+
+def limit_files(sample):
+    """Set limits and handlers of the worker that no later run may inherit."""
+    import os
+    import resource
+    import signal
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 3600)
+    os.umask(0o077)
+    return sample
+
+
+def limits_of(sample):
+    import os
+    import resource
+    import signal
+
+    umask = os.umask(0o022)
+    os.umask(umask)
+    timer = signal.getitimer(signal.ITIMER_VIRTUAL)[0]
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    facts = [umask, timer, limit, signal.getsignal(signal.SIGTERM) == signal.SIG_IGN]
+    return {"n": sample["n"], "pid": os.getpid(), "facts": str(facts)}
+
+
+def test_limits_that_an_operator_sets_fail_its_own_run_by_name_and_no_later_run(cluster, data, tmp_path):
+    seen = jp.Dataset.load(data).process(limits_of)
+    seen.export(tmp_path / "before.jinx", workers=1, cluster=cluster)
+    with pytest.raises(
+        Exception, match=r"File too large.*an operator has changed RLIMIT_FSIZE, the handler of SIGTERM"
+    ):
+        jp.Dataset.load(data).process(limit_files).export(tmp_path / "limited.jinx", workers=1, cluster=cluster)
+    seen.export(tmp_path / "after.jinx", workers=1, cluster=cluster)
+    facts = [{row["facts"] for row in rows_of(tmp_path / name)} for name in ("before.jinx", "after.jinx")]
+    assert facts[0] == facts[1]
+    assert len(facts[0]) == 1

@@ -82,3 +82,20 @@ def test_kills_of_workers_and_drivers_change_no_byte(tmp_path):
         ended(start(tmp_path, out, dice.choice((1, 2, 4))))
         assert digest(tmp_path / out) == calm
     assert killed
+
+
+def test_a_column_that_is_new_in_appended_rows_has_its_place_whatever_the_blocks(tmp_path):
+    """The columns of a table are in the order in which samples first have them, resumed or not."""
+    lines = [json.dumps({"id": i, "text": "some text"}) for i in range(20)]
+    late = json.dumps({"id": 20, "text": "more text", "late": 1})
+    source = tmp_path / "in.jsonl"
+    flow = jp.Dataset.load(source).process([jp.create("text_length_filter", min_len=3)])
+    source.write_text("".join(f"{line}\n" for line in lines))
+    flow.export(tmp_path / "resumed.parquet", workers=1)
+    source.write_text("".join(f"{line}\n" for line in [*lines, late]))
+    assert flow.export(tmp_path / "resumed.parquet", workers=1).resumed
+    flow.export(tmp_path / "new.parquet", workers=1)
+    flow.export(tmp_path / "blocks.parquet", workers=1, block_rows=3)
+    new = (tmp_path / "new.parquet").read_bytes()
+    assert (tmp_path / "resumed.parquet").read_bytes() == new
+    assert (tmp_path / "blocks.parquet").read_bytes() == new

@@ -214,3 +214,35 @@ def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_pa
     receipt = work.run(Source((str(data),)), task, tmp_path / "part.jinx", WorkerState())
     assert (receipt.rows_out, done) == (5, ["_write_signatures", "write_view"])
     assert (tmp_path / "part.jinx.signatures").exists()
+
+
+DAMAGE = [b"zz" * 300, b"61f5575c13cve4ce", b"", b"../..", b"\xff\xfe"]
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=["long", "flipped", "empty", "outside", "binary"])
+def test_a_damaged_id_of_the_run_is_named_with_the_runs_that_there_are(tmp_path, damage):
+    data, out = write_input(tmp_path / "in.jinx", 5), tmp_path / "out.jinx"
+    Dataset.load(data).export(out, workers=1)
+    current = tmp_path / "out.jinx.work" / "CURRENT"
+    run = current.read_text()
+    current.write_bytes(damage)
+    with pytest.raises(ChangedError) as caught:
+        Dataset.load(data).export(out, workers=1)
+    message = str(caught.value)
+    assert "CURRENT is damaged" in message
+    assert f"the run there is {run.strip()}: write the id of yours into CURRENT" in message
+    assert "--restart --overwrite" in message
+    current.write_text(run)
+    assert Dataset.load(data).export(out, workers=1).resumed
+    current.write_bytes(damage)
+    assert not Dataset.load(data).export(out, workers=1, restart=True, overwrite=True).resumed
+
+
+def test_an_id_of_a_run_that_is_not_there_is_named_with_the_runs_that_there_are(tmp_path):
+    data, out = write_input(tmp_path / "in.jinx", 5), tmp_path / "out.jinx"
+    Dataset.load(data).export(out, workers=1)
+    current = tmp_path / "out.jinx.work" / "CURRENT"
+    run = current.read_text().strip()
+    current.write_text("0" * 16)
+    with pytest.raises(ChangedError, match=rf"{'0' * 16}/log.jsonl is gone; .*the run there is {run}"):
+        Dataset.load(data).export(out, workers=1)

@@ -145,6 +145,12 @@ def print_result(result: "RunResult", *, as_json: bool) -> int:
             f"in {natural_seconds(result.seconds)}{resumed}",
             err=True,
         )
+    if result.rows_unreadable:
+        click.echo(
+            f"{counted(result.rows_unreadable, 'row')} of the input could not be read, besides "
+            f"{counted(result.rows_in, 'sample')} that could",
+            err=True,
+        )
     print_kept_none(result)
     for bad in result.bad_rows[:3]:
         click.echo(f"  {bad.place}: {bad.operator or 'worker'}: {' '.join(bad.error.split())}", err=True)

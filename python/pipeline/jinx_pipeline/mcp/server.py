@@ -130,7 +130,8 @@ class _Tools:
         """Say how far a job is, and what it has written."""
         facts = msgspec.to_builtins(answers.job_answer(self._place, self._place.jobs.get(job)))
         result = facts.pop("result") or {}
-        written = {name: result[name] for name in ("rows_in", "rows_out", "seconds", "outputs") if name in result}
+        names = ("rows_in", "rows_unreadable", "rows_out", "seconds", "outputs")
+        written = {name: result[name] for name in names if name in result}
         return {**facts, "written": written, **untrusted([facts.pop("error")] if facts["error"] else [])}
 
     def explain_quarantine(self, job: str) -> Any:

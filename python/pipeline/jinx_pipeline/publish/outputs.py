@@ -143,6 +143,19 @@ def _value(name: str, sample: Mapping[str, Any]) -> Any:
     return sample.get(name)
 
 
+def _in_order_of_samples(dataset: "jinx.Dataset") -> "jinx.Dataset":
+    """The dataset with its columns in the order in which samples first have them.
+
+    The order of the parts depends on the blocks, which differ between a resumed run and a new one.
+    """
+    names, seen = set(dataset.column_names), dict[str, None]()
+    for sample in dataset:
+        seen.update(dict.fromkeys(sample))
+        if len(seen) == len(names):
+            break
+    return dataset.select_columns([*seen, *(name for name in dataset.column_names if name not in seen)])
+
+
 def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str, Any]) -> "jinx.WriteResult":
     options: dict[str, Any] = {"overwrite": True, "output_format": _FORMATS.get(export.kind, export.kind)}
     if export.shard_size is not None:
@@ -163,6 +176,8 @@ def _convert(export: Export, target: Path, source: OpenSource, meta: Mapping[str
                 _copy_all(writer, source)
                 writer.close()
             dataset = jinx.open(Path(folder) / "whole")
+        if export.kind == "parquet":
+            dataset = _in_order_of_samples(dataset)
         if COUNTED in meta and export.kind == "parquet" and len(dataset):
             # The plan says this, as for a view.
             dataset = with_lengths_text(dataset, json.dumps(meta[COUNTED]))

@@ -22,6 +22,12 @@ def metrics_text(result: RunResult) -> str:
     """The metrics of a finished run."""
     lines = [
         *metric("rows_read_total", "counter", "Rows of the sources.", [({}, result.rows_in)]),
+        *metric(
+            "rows_unreadable_total",
+            "counter",
+            "Rows of the sources that could not be read.",
+            [({}, result.rows_unreadable)],
+        ),
         *metric("rows_failed_total", "counter", "Rows that are in no output.", [({}, len(result.bad_rows))]),
         *metric("run_seconds", "gauge", "The duration of the last run.", [({}, result.seconds)]),
         *metric("ok", "gauge", "Whether no more rows failed than the recipe allows.", [({}, result.ok)]),

@@ -127,6 +127,7 @@ def run_page(recipe: Recipe, result: "RunResult") -> str:
     title = ", ".join(export.path for export in recipe.exports)
     facts = [
         (f"{result.rows_in:,}", "samples read"),
+        *([(f"{result.rows_unreadable:,}", "rows not readable")] if result.rows_unreadable else []),
         (f"{result.rows_out:,}", "samples written"),
         (f"{len(result.bad_rows):,}", "rows failed"),
         (f"{result.seconds:.1f} s", "this run"),

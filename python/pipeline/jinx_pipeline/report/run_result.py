@@ -40,7 +40,7 @@ class RunResult:
 
     Attributes:
         path: The output, the first one if there are several.
-        rows_in: Samples of the input.
+        rows_in: Samples that were read from the input.
         rows_out: Samples of all outputs.
         bytes: The size of all outputs in bytes.
         seconds: The duration of this run; a resumed run does not count the time before.
@@ -52,6 +52,8 @@ class RunResult:
         max_bad_rows: The option of the recipe.
         outputs: Each output.
         source_rows: The samples that were read from each source node of a graph.
+        rows_unreadable: Rows of the input that could not be read, such as damaged lines. They are among `bad_rows`, and
+            not among `rows_in`.
     """
 
     path: str
@@ -67,6 +69,7 @@ class RunResult:
     max_bad_rows: int = 0
     outputs: list[OutputResult] = field(default_factory=list[OutputResult])
     source_rows: list[int] = field(default_factory=list[int])
+    rows_unreadable: int = 0
 
     @property
     def ok(self) -> bool:
@@ -97,7 +100,8 @@ def result_of(
         for export, record in zip(recipe.exports, done, strict=True)
     ]
     rows = SourceRows(inputs)
-    bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
+    unreadable = list(rows.unreadable())
+    bad_rows = [*unreadable, *map(rows.named, ledger.bad_rows())]
     write_quarantine(work_dir / "quarantine.jsonl", bad_rows)
     traces = all_traces(ledger, recipe)
     if traces:
@@ -116,6 +120,7 @@ def result_of(
         max_bad_rows=recipe.options.max_bad_rows,
         outputs=outputs,
         source_rows=order_of_groups(recipe, [source.rows for source in inputs])[1],
+        rows_unreadable=len(unreadable),
     )
 
 

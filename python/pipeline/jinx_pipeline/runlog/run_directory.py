@@ -21,6 +21,8 @@ _LOG, _PARTS, _DECISIONS = "log.jsonl", "parts", "decisions"
 # A file that an earlier version kept in the working directory itself.
 OLD_LAYOUT = "plan.json"
 _ID = re.compile(r"[0-9a-f]{16}")
+# Of a message: characters of a damaged file, and ids of runs.
+_SHOWN, _LISTED = 20, 5
 
 
 def is_run_id(name: str) -> bool:
@@ -101,12 +103,12 @@ class RunDirectory:
         Raises:
             LostEpochError: The working directory has another run.
         """
-        if current_run(self.work_dir) != self.run:
+        if named_run(self.work_dir) != self.run:
             raise LostEpochError(f"{shown(self.work_dir)}: another process has started over; leave it to that one")
 
 
-def current_run(work_dir: Path) -> str | None:
-    """The id of the run of a working directory; None if there is no run.
+def named_run(work_dir: Path) -> str | None:
+    """What the working directory has as the id of its run, which may be damaged; None if there is no run.
 
     Raises:
         ValueError: An earlier version made the directory.
@@ -122,17 +124,48 @@ def current_run(work_dir: Path) -> str | None:
         return None
 
 
+def current_run(work_dir: Path) -> str | None:
+    """The id of the run of a working directory; None if there is no run.
+
+    Raises:
+        ValueError: An earlier version made the directory.
+        RunLogError: The file with the id is damaged.
+    """
+    run = named_run(work_dir)
+    if run is not None and not is_run_id(run):
+        held = f"it begins with {run[:_SHOWN]!r}" if run else "it is empty"
+        raise RunLogError(
+            f"{shown(work_dir / CURRENT)} is damaged: {held} instead of the id of a run; {_remedy(work_dir, run)}"
+        )
+    return run
+
+
 def current_directory(work_dir: Path, driver: str = "") -> RunDirectory | None:
     """The directory of the run of a working directory; None if there is no run.
 
     Raises:
         ValueError: An earlier version made the working directory.
-        RunLogError: The run is gone.
+        RunLogError: The run is gone, or the file with its id is damaged.
     """
     run = current_run(work_dir)
     if run is None:
         return None
     directory = RunDirectory(work_dir, run, driver)
     if _LOG not in directory.store.list():
-        raise RunLogError(f"{directory.log.name} is gone; restore it, or {START_OVER}")
+        others = _remedy(work_dir, run) if _runs(work_dir, run) else f"restore it, or {START_OVER}"
+        raise RunLogError(f"{directory.log.name} is gone; {others}")
     return directory
+
+
+def _runs(work_dir: Path, run: str) -> list[str]:
+    """The ids of the other runs of a working directory."""
+    return sorted(name for name in store_at(work_dir).list(RUNS) if name != run and is_run_id(name))
+
+
+def _remedy(work_dir: Path, run: str) -> str:
+    runs = _runs(work_dir, run)
+    if not runs:
+        return f"there is no run in {RUNS}/: {START_OVER}"
+    listed = ", ".join(runs[:_LISTED]) + (f" and {len(runs) - _LISTED} more" if len(runs) > _LISTED else "")
+    which = f"the run there is {listed}" if len(runs) == 1 else f"the runs there are {listed}"
+    return f"restore it ({which}: write the id of yours into {CURRENT}), or {START_OVER}"

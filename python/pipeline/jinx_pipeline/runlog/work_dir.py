@@ -26,8 +26,8 @@ from jinx_pipeline.runlog.run_directory import (
     RUNS,
     RunDirectory,
     current_directory,
-    current_run,
     is_run_id,
+    named_run,
 )
 from jinx_pipeline.store.file_lock import FileLock, LockedError
 from jinx_pipeline.store.lease import Lease, lock_at
@@ -75,7 +75,7 @@ class WorkDir:
         self._lock = _locked(self.path)
         self.driver = secrets.token_hex(3)
         try:
-            current_run(self.path)
+            named_run(self.path)
         except ValueError:
             self._lock.close()
             raise
@@ -83,7 +83,7 @@ class WorkDir:
     def _foreign(self) -> str | None:
         """A name that shows that the directory is not ours; None if it is, or it is empty."""
         names = self._store.list()
-        if OLD_LAYOUT in names or (CURRENT in names and is_run_id(current_run(self.path) or "")):
+        if OLD_LAYOUT in names or (CURRENT in names and is_run_id(named_run(self.path) or "")):
             return None
         unknown = [name for name in names if not _is_own_name(name)]
         unknown += [f"{RUNS}/{name}" for name in self._store.list(RUNS) if not is_run_id(name)] if RUNS in names else []
@@ -116,7 +116,7 @@ class WorkDir:
         """The directory of the current run; None if there is no run.
 
         Raises:
-            RunLogError: The log of the run is gone.
+            RunLogError: The log of the run is gone, or the file with the id of the run is damaged.
         """
         return current_directory(self.path, self.driver)
 
@@ -137,7 +137,7 @@ class WorkDir:
 
     def other_runs(self) -> list[RunDirectory]:
         """Runs that do not count, because they were abandoned or never began."""
-        current = current_run(self.path)
+        current = named_run(self.path)
         names = [name for name in self._store.list(RUNS) if name != current and is_run_id(name)]
         return [RunDirectory(self.path, name, self.driver) for name in names]
 

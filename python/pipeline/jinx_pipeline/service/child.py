@@ -81,6 +81,8 @@ def _result_lines(result: RunResult) -> Iterator[str]:
     for totals in result.operators:
         failed = f", {totals.bad_rows:,} failed" if totals.bad_rows else ""
         yield f"{totals.operator}: {totals.rows_in:,} in, {totals.rows_out:,} out{failed}"
+    if result.rows_unreadable:
+        yield f"{counted(result.rows_unreadable, 'row')} of the input could not be read"
     for output in result.outputs:
         yield f"{output.path}: {output.rows:,} of {counted(result.rows_in, 'sample')}, {natural_size(output.bytes)}"
 

@@ -1,6 +1,7 @@
 """Runs tasks in a worker of any engine; how answers reach the driver is up to the engine."""
 
 import gc
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,13 @@ from jinx_pipeline.schedule.task import Task
 from jinx_pipeline.store.mirror import forget, writable
 from jinx_pipeline.worker.freed_memory import keep_freed_memory
 from jinx_pipeline.worker.operator_chain import MachineError, ThrottledError, concerns_all_rows, may_concern_all_rows
+from jinx_pipeline.worker.process_state import AT_START, blamed
 from jinx_pipeline.worker.work import Work, WorkerState
 
 Answer = tuple[Any, ...]
+
+# The exit code of a worker that an operator changed for good.
+_CHANGED = 5
 
 
 class UnwantedTask(BaseException):
@@ -44,7 +49,10 @@ class TaskRunner:
         self._state = WorkerState(self._busy_with)
 
     def forget(self) -> None:
-        """Drop works and sources, because their run has ended."""
+        """Drop works and sources, and what operators changed in this process, because their run has ended."""
+        if not AT_START.restore():
+            # The limits that an operator set would fail the next run. The driver starts another process.
+            os._exit(_CHANGED)
         self._works.clear()
         forget()
         self._state = WorkerState(self._busy_with)
@@ -98,7 +106,7 @@ class TaskRunner:
         except Exception as error:  # noqa: BLE001 - the driver decides what a failure means
             if concerns_all_rows(error) or may_concern_all_rows(error):
                 return _fatal(attempt, error)
-            return "failed", attempt, message_of(error), self._operator
+            return "failed", attempt, blamed(message_of(error)), self._operator
 
     def _busy_with(self, name: str, rows: int) -> None:
         self._operator = name
@@ -113,4 +121,4 @@ class TaskRunner:
 
 def _fatal(attempt: int, error: BaseException, operator: str = "") -> Answer:
     needs_repair = getattr(error, "needs_repair", False)
-    return "fatal", attempt, message_of(error), trace_of(error), operator, needs_repair
+    return "fatal", attempt, blamed(message_of(error)), trace_of(error), operator, needs_repair

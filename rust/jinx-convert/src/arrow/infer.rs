@@ -9,7 +9,8 @@ use crate::arrow::features::MediaPath;
 use arrow_schema::SchemaRef;
 use jinx_core::error::{Error, Result};
 use jinx_core::value::Value;
-use kind::{InferredField, InferredType};
+use kind::InferredField;
+pub(crate) use kind::InferredType;
 
 /// What inference may do beyond exact promotion.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +47,8 @@ impl SchemaInference {
     /// Takes one row into account.
     ///
     /// # Errors
-    /// `Mismatch` with the path and the two kinds when they do not mix; `Limit` for too many member names.
+    /// `Mismatch` with the path and the two kinds when they do not mix; `Limit` for too many member names
+    /// or lists and dicts that readers of tables refuse; naming the column.
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         match row {
             Value::Dict(_) => self.root.observe(row, self.options.mixed_json),

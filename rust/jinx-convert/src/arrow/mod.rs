@@ -23,6 +23,7 @@ pub mod infer;
 mod iso_string;
 mod json_string;
 mod lengths;
+pub(crate) mod nesting;
 mod npy;
 pub(crate) mod parquet_types;
 pub(crate) mod project;

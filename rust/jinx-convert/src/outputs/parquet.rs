@@ -1,6 +1,7 @@
 //! Batches to a Parquet file that pyarrow and `datasets` read with the same types and features.
 
 use crate::arrow::failure::from_parquet;
+use crate::arrow::nesting::check_nesting;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use jinx_core::checked_math::to_u64;
@@ -89,11 +90,13 @@ pub struct ParquetSink<W: Write + Send> {
 
 impl<W: Write + Send> ParquetSink<W> {
     /// # Errors
-    /// `Unsupported` for a type that Parquet cannot store, naming the column; `Invalid` for a wrong level.
+    /// `Unsupported` for a type that Parquet cannot store and `Limit` for one that its readers refuse, naming the
+    /// column; `Invalid` for a wrong level.
     pub fn create(writer: W, schema: SchemaRef, options: ParquetOptions) -> Result<Self> {
         for field in schema.fields() {
             storable(field.data_type()).map_err(|error| error.in_column(field.name()))?;
         }
+        check_nesting(&schema)?;
         let properties = properties(&schema, options)?;
         let writer = ArrowWriter::try_new(writer, schema.clone(), Some(properties)).map_err(write_error)?;
         Ok(Self { writer, schema, row_group_bytes: options.row_group_bytes.max(1), rows: 0 })

@@ -3,7 +3,7 @@
 use crate::errors::{IntoPy, to_py};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use jinx_convert::arrow::stream::{take_failure, to_c_stream};
 use jinx_convert::arrow::{BatchBuilder, with_lengths};
 use jinx_core::checked_math::to_u64;
@@ -24,15 +24,32 @@ const BATCH_ROWS: usize = 1000;
 /// The schema for consumers of the samples; says how lengths were counted.
 ///
 /// # Errors
-/// `Invalid` if there are samples and none has a selected column.
+/// `Invalid` if there are samples and none has a selected column; `Unsupported` for a name that Arrow's C interface
+/// cannot pass on.
 fn schema_of_samples(view: &Dataset, mixed_json: bool) -> Result<SchemaRef> {
     let schema = view.schema(mixed_json)?;
+    schema.fields().iter().try_for_each(check_name)?;
     match &view.rows.projection().columns {
         Some(names) if schema.fields().is_empty() && !names.is_empty() && !view.is_empty() => {
             Err(Error::invalid(format!("none of the columns {names:?} occurs")))
         }
         _ => with_lengths(schema, || view.rows.meta()),
     }
+}
+
+/// Refuses names with NUL, which ends a string in C.
+fn check_name(field: &FieldRef) -> Result<()> {
+    let name = field.name();
+    if name.contains('\0') {
+        let what = "an Arrow column cannot have NUL in its name; rename or drop the column";
+        return Err(Error::unsupported(what).in_column(&name.escape_default().to_string()));
+    }
+    let inside = match field.data_type() {
+        DataType::Struct(members) => members.iter().try_for_each(check_name),
+        DataType::List(item) | DataType::LargeList(item) => check_name(item),
+        _ => Ok(()),
+    };
+    inside.map_err(|error| error.in_column(name))
 }
 
 struct BatchReader {

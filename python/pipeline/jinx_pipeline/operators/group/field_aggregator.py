@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
+from jinx_pipeline.operators.api.key_texts import is_missing
 from jinx_pipeline.operators.api.operator_kinds import Aggregator
 from jinx_pipeline.operators.api.parameters import NotEmpty, ParameterError
 from jinx_pipeline.operators.api.registry import register
@@ -19,8 +20,8 @@ class FieldAggregator(Aggregator):
         )
         # [{"n": 2, "total": 3, "all": "a\nb"}]
 
-    Missing values are left out; without values, the sum is 0, and the mean, minimum, maximum and first value are None.
-    `concat` joins strings with `separator`, and lists to one list.
+    Missing values are left out, and NaN is a missing value, as for sorts and joins; without values, the sum is 0, and
+    the mean, minimum, maximum and first value are None. `concat` joins strings with `separator`, and lists to one list.
 
     Attributes:
         columns: For each new column `"count"`, or an aggregation of a column or path: `"sum:PATH"`, `"mean:PATH"`,
@@ -28,6 +29,7 @@ class FieldAggregator(Aggregator):
         separator: Joins strings.
     """
 
+    version = 2
     columns: Annotated[dict[str, str], NotEmpty()]
     separator: str = "\n"
 
@@ -53,7 +55,7 @@ class FieldAggregator(Aggregator):
             if not path:
                 sample[name] = len(batch)
                 continue
-            values = [value for value in batch.column(path) if value is not None]
+            values = [value for value in batch.column(path) if not is_missing(value)]
             try:
                 sample[name] = self._joined(values) if how == "concat" else _HOW[how](values)
             except TypeError as error:

@@ -32,7 +32,7 @@ class KeyValueGrouper(Grouper, EqualValues):
         group_by_keys: Columns or paths.
     """
 
-    version = 2
+    version = 3
     takes_missing = True
     group_by_keys: Words
 

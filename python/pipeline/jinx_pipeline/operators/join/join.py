@@ -56,7 +56,7 @@ class Join(HashKeys, Partitioned, Edits):
     """
 
     kind = "join"
-    version = 2
+    version = 3
     path: str
     on: str | list[str] | dict[str, str]
     how: Literal["left", "inner"] = "left"

@@ -1,6 +1,5 @@
 """Selects samples by how frequent a value is: the operator `frequency_specified_field_selector`."""
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +8,7 @@ import pyarrow as pa
 from jinx_pipeline.exchange.chunks import all_positions, chosen
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.equal_values import EqualValues
+from jinx_pipeline.operators.api.key_texts import key_texts
 from jinx_pipeline.operators.api.keyed import Decision, Keys
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
@@ -19,7 +19,8 @@ class FrequencySpecifiedFieldSelector(EqualValues):
     """Keeps the samples with the most frequent values of a field, in the order of the dataset.
 
     If both `top_ratio` and `topk` are given, the smaller number of distinct values counts. Of equally frequent values,
-    those that come first are kept. A missing value counts as a value.
+    those that come first are kept. A missing value counts as a value. 1 and 1.0 are the same value; True and "1" are
+    different values.
 
         create("frequency_specified_field_selector", field_key="k", topk=1)([{"k": 1}, {"k": 2}, {"k": 2}])
         # [{"k": 2}, {"k": 2}]
@@ -31,6 +32,7 @@ class FrequencySpecifiedFieldSelector(EqualValues):
         reverse: True keeps the most frequent values, False the least frequent.
     """
 
+    version = 2
     kind = "selector"
     field_key: str = ""
     top_ratio: float | None = None
@@ -46,7 +48,7 @@ class FrequencySpecifiedFieldSelector(EqualValues):
 
     def value_texts(self, batch: Batch) -> list[str]:
         values = batch.column(self.field_key) if self.field_key else [None] * len(batch)
-        return [json.dumps(value, sort_keys=True, default=repr) for value in values]
+        return key_texts([values], len(batch))
 
     def decide(self, keys: Keys, looks: Sequence[pa.Table]) -> Decision:
         if not self.field_key:

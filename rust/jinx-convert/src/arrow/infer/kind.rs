@@ -4,9 +4,9 @@ use crate::arrow::describe::describe;
 use crate::arrow::exact_numbers::exact_f64;
 use crate::arrow::features::MediaFeature;
 use crate::arrow::infer::finish::number;
+use crate::arrow::nesting::{Nesting, in_nested, too_deep};
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};
-use jinx_core::limits::MAX_DEPTH;
 use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::collections::HashMap;
@@ -173,13 +173,10 @@ impl InferredField {
     }
 
     pub(crate) fn observe(&mut self, value: &Value, mixed_json: bool) -> Result<()> {
-        self.observe_at(value, mixed_json, 0)
+        self.observe_at(value, mixed_json, Nesting::ROW)
     }
 
-    fn observe_at(&mut self, value: &Value, mixed_json: bool, depth: usize) -> Result<()> {
-        if depth > MAX_DEPTH {
-            return Err(Error::limit(format!("values nested deeper than {MAX_DEPTH}")));
-        }
+    fn observe_at(&mut self, value: &Value, mixed_json: bool, place: Nesting) -> Result<()> {
         let matched = match (&mut self.kind, value) {
             (_, Value::Null) => true,
             (InferredType::Json, _) => crate::arrow::json_string::to_json(value).map(|_| true)?,
@@ -189,18 +186,25 @@ impl InferredField {
             }
             (InferredType::Media, Value::Dict(members)) => is_media_dict(members),
             (kind @ InferredType::Null, _) => {
-                *kind = first(value)?;
-                return match kind {
-                    InferredType::List(_) | InferredType::Dict(_) => {
-                        self.observe_at(value, mixed_json, depth)
-                    }
-                    _ => self.require_type(mixed_json),
-                };
+                let found = first(value)?;
+                if place.holds(&found) {
+                    *kind = found;
+                    return match kind {
+                        InferredType::List(_) | InferredType::Dict(_) => {
+                            self.observe_at(value, mixed_json, place)
+                        }
+                        _ => self.require_type(mixed_json),
+                    };
+                }
+                if !mixed_json {
+                    return Err(too_deep());
+                }
+                false
             }
             (InferredType::List(element), Value::List(items)) => {
                 for (at, item) in items.iter().enumerate() {
-                    let observed = element.observe_at(item, mixed_json, depth + 1);
-                    observed.map_err(|error| error.in_column(&format!("[{at}]")))?;
+                    let observed = element.observe_at(item, mixed_json, place.in_list());
+                    observed.map_err(|error| in_nested(error, place, &format!("[{at}]")))?;
                 }
                 true
             }
@@ -208,8 +212,8 @@ impl InferredField {
                 for (name, value) in members {
                     let observed = known
                         .observed(name)
-                        .and_then(|member| member.observe_at(value, mixed_json, depth + 1));
-                    observed.map_err(|error| error.in_column(name))?;
+                        .and_then(|member| member.observe_at(value, mixed_json, place.in_dict()));
+                    observed.map_err(|error| in_nested(error, place, name))?;
                 }
                 true
             }
@@ -218,7 +222,7 @@ impl InferredField {
         if matched {
             return self.require_type(mixed_json);
         }
-        if mixed_json && depth > 0 {
+        if mixed_json && !place.is_row() {
             crate::arrow::json_string::to_json(value)?;
             self.kind = InferredType::Json;
             return Ok(());

@@ -1,0 +1,88 @@
+"""What operators may change in the process of a worker that other code depends on: limits, signals, umask, timers."""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+if sys.platform != "win32":
+    import resource
+
+# What the files, pipes and memory of later work need.
+_LIMITS = ("RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_STACK", "RLIMIT_CPU", "RLIMIT_NPROC")
+
+
+@dataclass(frozen=True)
+class ProcessState:
+    """The state of this process at some time.
+
+    Attributes:
+        limits: The soft and hard limits, by name.
+        handlers: The handler of each signal.
+        umask: The bits that new files do not get.
+        recursion: The limit of Python's recursion.
+    """
+
+    limits: dict[str, tuple[int, int]]
+    handlers: dict[signal.Signals, Any]
+    umask: int
+    recursion: int
+
+    @classmethod
+    def now(cls) -> Self:
+        """The current state."""
+        umask = os.umask(0o077)
+        os.umask(umask)
+        names = [name for name in _LIMITS if hasattr(resource, name)] if sys.platform != "win32" else []
+        limits = {name: resource.getrlimit(getattr(resource, name)) for name in names}
+        handlers = {number: signal.getsignal(number) for number in signal.valid_signals() if number in _NAMED}
+        return cls(
+            limits,
+            {signal.Signals(number): handler for number, handler in handlers.items()},
+            umask,
+            sys.getrecursionlimit(),
+        )
+
+    def changes(self) -> list[str]:
+        """What is different now, in words."""
+        now = self.now()
+        changed = [name for name, limit in self.limits.items() if now.limits[name] != limit]
+        changed += [
+            f"the handler of {number.name}" for number, old in self.handlers.items() if now.handlers[number] != old
+        ]
+        changed += ["the umask"] if now.umask != self.umask else []
+        return changed + (["the recursion limit"] if now.recursion != self.recursion else [])
+
+    def restore(self) -> bool:
+        """Return to this state; returns whether that succeeded, which a lowered hard limit may prevent."""
+        if sys.platform != "win32":
+            for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+                signal.setitimer(timer, 0)
+            for name, limit in self.limits.items():
+                with suppress(ValueError, OSError):
+                    resource.setrlimit(getattr(resource, name), limit)
+        for number, handler in self.handlers.items():
+            # Handlers of native code are None; they cannot be set from Python.
+            if handler is not None and signal.getsignal(number) != handler:
+                with suppress(ValueError, OSError):
+                    signal.signal(number, handler)
+        os.umask(self.umask)
+        with suppress(RecursionError):
+            sys.setrecursionlimit(self.recursion)
+        return not self.changes()
+
+
+_NAMED = frozenset(signal.Signals) - {getattr(signal, name) for name in ("SIGKILL", "SIGSTOP") if hasattr(signal, name)}
+
+AT_START = ProcessState.now()
+"""The state of this process before it ran operators."""
+
+
+def blamed(message: str) -> str:
+    """The message of a failure, with the changes by operators that may be its cause."""
+    changes = AT_START.changes()
+    if not changes:
+        return message
+    return f"{message} (an operator has changed {', '.join(changes)} of its worker, which may be the cause)"
