@@ -213,3 +213,27 @@ def test_a_quoted_name_may_be_a_stored_column(tmp_path):
     ds = jinx.open(tmp_path / "a.jinx")
     assert 'd."a.b"' in [column.path for column in ds.info().indexed]
     assert ds['d."a.b"'].dtype == np.int64
+
+
+def test_pandas_gets_every_integer_as_it_is(tmp_path):
+    pd = pytest.importorskip("pandas")
+    large = 2**62 + 1
+    samples = [
+        {"one": large, "all": 2**64 - 1, "mixed": large, "beyond": 2**70 + 1, "small": 3, "whole": 2**53},
+        {"one": None, "all": None, "mixed": 0.5, "beyond": None, "small": None, "whole": 0.5},
+        {"one": -3, "all": 1, "mixed": None, "beyond": -1, "small": 5, "whole": None},
+    ]
+    jinx.convert(samples, tmp_path / "a.jsonl")
+    frame = jinx.open(tmp_path / "a.jsonl").to_pandas()
+    for name in samples[0]:
+        cells = [None if pd.isna(cell) else cell for cell in frame[name]]
+        assert cells == [sample[name] for sample in samples], name
+    types = {
+        "one": "Int64",
+        "all": "UInt64",
+        "mixed": "object",
+        "beyond": "object",
+        "small": "float64",
+        "whole": "float64",
+    }
+    assert frame.dtypes.astype(str).to_dict() == types
