@@ -185,7 +185,7 @@ def test_sizes_that_a_view_adds_as_a_list_are_planned(tmp_path):
 def test_what_keeps_a_dataset_from_being_planned_is_named(tmp_path):
     jinx.convert([{"num_tokens": [7] * n} for n in range(3)], tmp_path / "a.jinx")
     dataset = jinx.open(tmp_path / "a.jinx")
-    with pytest.raises(InvalidError, match=r"'num_tokens' is no number.*lengths='len\(num_tokens\)'"):
+    with pytest.raises(InvalidError, match=r"'num_tokens' is not in the index as numbers.*lengths='len\(num_tokens\)'"):
         jinx.pack(dataset, 8)
     assert jinx.pack(dataset, 8, lengths="len(num_tokens)").sizes["num_tokens"].tolist() == [0, 1, 2]
     with pytest.raises(InvalidError, match=r"calls no functions.* of map or with_transform"):

@@ -46,10 +46,10 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
     columns = to_columns(to_list(chosen), names)
     # If there are no columns, only the index tells the number of samples.
     frame = pandas.DataFrame(columns, index=pandas.RangeIndex(len(chosen)))
-    changed = {name: values for name, values in columns.items() if _changes_as_float(frame[name].dtype, values)}
-    return (
-        frame.assign(**{name: _exact_series(pandas, values) for name, values in changed.items()}) if changed else frame
-    )
+    for name, values in columns.items():
+        if _changes_as_float(frame[name].dtype, values):
+            frame[name] = _exact_series(pandas, values)
+    return frame
 
 
 def _changes_as_float(dtype: Any, values: list[Any]) -> bool:

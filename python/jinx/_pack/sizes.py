@@ -162,12 +162,13 @@ class _Indexed:
         stored = self._stored(path, by_length=by_length)
         if stored is None and self._is_own(path):
             return self._read(column, path, by_length=by_length)
-        if stored is None and name == TOKENS and not by_length and self._has_lists(path):
-            raise InvalidError(self._no_number(column, path))
         if stored is None:
+            has_lengths = name == TOKENS and not by_length and self._stored(path, by_length=True) is not None
+            by_its_length = f"; if it holds lists of tokens: lengths='len({path})'" if has_lengths else ""
             raise InvalidError(
                 f"{self._where}{column!r} is not in the index as numbers, and a plan reads no samples: write it with "
                 f"Writer(..., indexed=[{path!r}]), add it with `jinx annotate`, or give an array of lengths"
+                f"{by_its_length}"
             )
         return self._sizes(column, *stored)
 
@@ -197,11 +198,6 @@ class _Indexed:
         ):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             raise InvalidError(self._no_number(column, path))
         return checked(values, f"{self._where}{column}")
-
-    def _has_lists(self, path: str) -> bool:
-        """Whether the index has lengths of the values, and not the values, which are then no strings."""
-        is_in_index = from_index(self._dataset, parse_name(self._dataset, path), "value") is not None
-        return not is_in_index and self._stored(path, by_length=True) is not None
 
     def _no_number(self, column: str, path: str) -> str:
         return (
