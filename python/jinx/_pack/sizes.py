@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jinx._core import Reader, parse_path
 from jinx._dataset.columns import column as read_column
@@ -192,10 +192,8 @@ class _Indexed:
         return path in own or parse_path(path)[0] in own
 
     def _read(self, column: str, path: str, *, by_length: bool) -> "npt.NDArray[np.uint32]":
-        values = lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path)
-        if isinstance(values, list) and any(
-            hasattr(value, "__len__") and not isinstance(value, str) for value in values
-        ):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        values: Any = lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path)
+        if isinstance(values, list) and any(map(_is_several, cast("list[Any]", values))):
             raise InvalidError(self._no_number(column, path))
         return checked(values, f"{self._where}{column}")
 
@@ -233,6 +231,10 @@ class _Indexed:
             return self.required(name)
         except InvalidError:
             return None
+
+
+def _is_several(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str)
 
 
 def checked(values: Any, name: str) -> "npt.NDArray[np.uint32]":
