@@ -229,3 +229,17 @@ def test_pandas_gets_every_integer_as_it_is(tmp_path):
         cells = [None if pd.isna(cell) else cell for cell in frame[name]]
         assert cells == [sample[name] for sample in samples], name
     assert frame.dtypes.astype(str).tolist() == ["Int64", "UInt64", "object", "object", "float64", "float64"]
+
+
+def test_a_name_that_a_dict_has_twice_counts_once(tmp_path):
+    lines = ['{"id": 0, "m": {"c": 1, "c": 2}}', '{"id": 1, "m": {"c": 1, "\\u0063": 2, "d": 3}}', '{"id": 2, "m": {}}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    jinx.convert(tmp_path / "a.jsonl", tmp_path / "a.jinx")
+    for name in ("a.jsonl", "a.jinx"):
+        dataset = jinx.open(tmp_path / name)
+        assert [len(sample["m"]) for sample in dataset] == [1, 2, 0]
+        assert [sample.length("m") for sample in dataset] == [1, 2, 0]
+        assert dataset.lengths("m").tolist() == [1, 2, 0]
+        assert list(dataset.filter("len(m) == 1")["id"]) == [0]
+        assert list(dataset.sort("-len(m)")["id"]) == [1, 0, 2]
+        assert [sample["id"] for sample in jinx.stream(tmp_path / name, where="len(m) == 1")] == [0]

@@ -20,6 +20,8 @@ pub struct InferOptions {
     pub mixed_json: bool,
     /// Use 64-bit offsets for strings and bytes, for batches over 2 GiB.
     pub large: bool,
+    /// Leave out a column whose values have no common type instead of failing.
+    pub leave_out: bool,
 }
 
 /// Observes rows one by one; needs memory for the schema only.
@@ -49,6 +51,9 @@ impl SchemaInference {
     /// `Mismatch` with the path and the two kinds when they do not mix; `Limit` for too many member names.
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         match row {
+            Value::Dict(members) if self.options.leave_out => {
+                self.root.observe_columns(members, self.options.mixed_json)
+            }
             Value::Dict(_) => self.root.observe(row, self.options.mixed_json),
             other => Err(Error::mismatch(format!("{} is not a row; a row is a dict", describe(other)))),
         }
