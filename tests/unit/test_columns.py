@@ -213,3 +213,33 @@ def test_a_quoted_name_may_be_a_stored_column(tmp_path):
     ds = jinx.open(tmp_path / "a.jinx")
     assert 'd."a.b"' in [column.path for column in ds.info().indexed]
     assert ds['d."a.b"'].dtype == np.int64
+
+
+def test_pandas_gets_every_integer_as_it_is(tmp_path):
+    pd = pytest.importorskip("pandas")
+    large = 2**62 + 1
+    samples = [
+        {"one": large, "all": 2**64 - 1, "mixed": large, "beyond": 2**70 + 1, "small": 3, "whole": 2**53},
+        {"one": None, "all": None, "mixed": 0.5, "beyond": None, "small": None, "whole": 0.5},
+        {"one": -3, "all": 1, "mixed": None, "beyond": -1, "small": 5, "whole": None},
+    ]
+    jinx.convert(samples, tmp_path / "a.jsonl")
+    frame = jinx.open(tmp_path / "a.jsonl").to_pandas()
+    for name in samples[0]:
+        cells = [None if pd.isna(cell) else cell for cell in frame[name]]
+        assert cells == [sample[name] for sample in samples], name
+    assert frame.dtypes.astype(str).tolist() == ["Int64", "UInt64", "object", "object", "float64", "float64"]
+
+
+def test_a_name_that_a_dict_has_twice_counts_once(tmp_path):
+    lines = ['{"id": 0, "m": {"c": 1, "c": 2}}', '{"id": 1, "m": {"c": 1, "\\u0063": 2, "d": 3}}', '{"id": 2, "m": {}}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    jinx.convert(tmp_path / "a.jsonl", tmp_path / "a.jinx")
+    for name in ("a.jsonl", "a.jinx"):
+        dataset = jinx.open(tmp_path / name)
+        assert [len(sample["m"]) for sample in dataset] == [1, 2, 0]
+        assert [sample.length("m") for sample in dataset] == [1, 2, 0]
+        assert dataset.lengths("m").tolist() == [1, 2, 0]
+        assert list(dataset.filter("len(m) == 1")["id"]) == [0]
+        assert list(dataset.sort("-len(m)")["id"]) == [1, 0, 2]
+        assert [sample["id"] for sample in jinx.stream(tmp_path / name, where="len(m) == 1")] == [0]

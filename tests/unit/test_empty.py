@@ -317,3 +317,51 @@ def test_an_unknown_column_of_an_empty_dataset_is_named(pair, tmp_path):
         assert len(dataset.filter("id > 1")) == 0
     (tmp_path / "empty.jsonl").touch()
     assert len(jinx.open(tmp_path / "empty.jsonl").filter("anything > 1")) == 0
+
+
+MIXED = [{"id": 0, "x": "s"}, {"id": 1, "x": b"abc"}, {"id": 2, "x": 5}]
+
+
+@pytest.mark.parametrize("name", ["a.jinx", "a.jsonl"])
+def test_columns_without_a_type_are_left_out_of_an_empty_selection(tmp_path, name):
+    pa = pytest.importorskip("pyarrow")
+    jinx.convert(MIXED, tmp_path / name)
+    dataset = jinx.open(tmp_path / name)
+    dataset[:0].save(tmp_path / "view.jinx")
+    view = jinx.open(tmp_path / "view.jinx")
+    for none in (dataset[:0], view, dataset[:0].with_columns({"n": []}) + dataset[:0]):
+        table = none.to_arrow()
+        assert (len(table), table.schema.field("id").type) == (0, pa.int64())
+        assert "x" not in table.column_names
+    assert view.info().samples == 0
+    for number, write in enumerate(
+        [
+            lambda out: jinx.convert(view, out),
+            lambda out: jinx.sort(view, out, by="id"),
+            lambda out: jinx.shuffle(view, out, seed=1),
+            lambda out: jinx.select(view, out),
+            lambda out: jinx.dedup(view, out),
+            lambda out: jinx.concat([view, view], out),
+        ]
+    ):
+        out = tmp_path / f"{number}.jinx"
+        write(out)
+        assert len(jinx.open(out)) == 0
+        assert jinx.verify(out) == []
+    jinx.concat([view, dataset], tmp_path / "all.jinx")
+    assert jinx.open(tmp_path / "all.jinx").to_list() == dataset.to_list()
+    with pytest.raises(jinx.MismatchError, match="bytes"):
+        dataset.to_arrow()
+
+
+def test_a_view_in_shards_joins_an_empty_dataset(tmp_path):
+    jinx.convert([{"id": i} for i in range(4)], tmp_path / "a.jinx")
+    jinx.convert([], tmp_path / "none.jinx")
+    jinx.open(tmp_path / "a.jinx").save(tmp_path / "view")
+    view, none = jinx.open(tmp_path / "view"), jinx.open(tmp_path / "none.jinx")
+    for number, joined in enumerate((view + none, view[:0] + jinx.open(tmp_path / "a.jinx"))):
+        out = tmp_path / f"{number}.jinx"
+        joined.save(out)
+        assert list(jinx.open(out)["id"]) == [0, 1, 2, 3]
+    jinx.concat([tmp_path / "view", tmp_path / "none.jinx"], tmp_path / "joined.jinx", view=True)
+    assert list(jinx.open(tmp_path / "joined.jinx")["id"]) == [0, 1, 2, 3]

@@ -399,6 +399,17 @@ def test_keys_that_exceed_the_memory_are_sorted_in_files(tmp_path):
     assert list(jinx.open(tmp_path / "out.jinx")["n"]) == [row["n"] for row in expected]
 
 
+@pytest.mark.parametrize("order", [["shuffle"], ["sort", "--by", "n"]])
+def test_too_little_memory_is_refused(source, tmp_path, capfd, order):
+    out = tmp_path / "out.jinx"
+    name, *options = order
+    assert run([name, str(source), str(out), *options, "--memory", "8"]) == 2
+    assert "memory=8 is 8 bytes, and at least 16.0 kB are needed; did you mean 8GB?" in capfd.readouterr().err
+    with pytest.raises(ValueError, match=r"memory=1kB is 1,000 bytes, and at least 16\.0 kB are needed$"):
+        jinx.shuffle(source, out, memory="1kB")
+    assert not out.exists()
+
+
 def test_commands(source, tmp_path, capfd):
     out = str(tmp_path / "out.jinx")
     assert run(["shuffle", str(source), out, "--seed", "3", "--memory", "20kB", "--json"]) == 0

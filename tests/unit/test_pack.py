@@ -169,6 +169,29 @@ def test_a_length_of_a_column_may_be_packed(tmp_path):
         assert jinx.pack(ds, 8, lengths="len(ids)").sizes["num_tokens"].tolist() == [3, 4, 5]
 
 
+def test_sizes_that_a_view_adds_as_a_list_are_planned(tmp_path):
+    jinx.convert([{"id": i} for i in range(4)], tmp_path / "a.jinx")
+    added = jinx.open(tmp_path / "a.jinx").with_columns({"num_tokens": [3, 1, 2, 5], "ids": [[1], [1, 2], [], [3]]})
+    added.save(tmp_path / "view.jinx")
+    for view in (added, jinx.open(tmp_path / "view.jinx")):
+        assert jinx.pack(view, 8).sizes["num_tokens"].tolist() == [3, 1, 2, 5]
+        assert jinx.pack(view, 8, lengths="len(ids)").sizes["num_tokens"].tolist() == [1, 2, 0, 1]
+        with pytest.raises(InvalidError, match=r"'ids' is no number.*lengths='len\(ids\)'"):
+            jinx.pack(view, 8, lengths="ids")
+    with pytest.raises(InvalidError, match="num_tokens: sample 1 has no value"):
+        jinx.pack(added.with_columns({"num_tokens": [3, None, 2, 5]}), 8)
+
+
+def test_what_keeps_a_dataset_from_being_planned_is_named(tmp_path):
+    jinx.convert([{"num_tokens": [7] * n} for n in range(3)], tmp_path / "a.jinx")
+    dataset = jinx.open(tmp_path / "a.jinx")
+    with pytest.raises(InvalidError, match=r"'num_tokens' is not in the index as numbers.*lengths='len\(num_tokens\)'"):
+        jinx.pack(dataset, 8)
+    assert jinx.pack(dataset, 8, lengths="len(num_tokens)").sizes["num_tokens"].tolist() == [0, 1, 2]
+    with pytest.raises(InvalidError, match=r"calls no functions.* of map or with_transform"):
+        jinx.pack(dataset.map(dict), 8, lengths="len(num_tokens)")
+
+
 def test_what_cannot_be_planned_is_an_error_that_says_what_to_do(tmp_path):
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         writer.write_many({"num_tokens": n, "name": "a", "n": n or None} for n in range(3))

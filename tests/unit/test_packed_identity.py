@@ -229,6 +229,38 @@ def test_a_state_keeps_nothing_unknown(first, make):
             make(first).load_state_dict({**state, **changed})
 
 
+def test_a_plan_without_a_member_or_with_another_type_is_refused(first):
+    state = ElasticLoader(first, 4, seed=1).state_dict()
+    for name, told in (("weights", "weights is null"), ("mask", "mask is null")):
+        plan = {other: value for other, value in state["plan"].items() if other != name}
+        with pytest.raises(MismatchError, match=told):
+            ElasticLoader(first, 4, seed=1).load_state_dict({**state, "plan": plan})
+    with pytest.raises(MismatchError, match="seed is 1 and was true"):
+        ElasticLoader(first, 4, seed=1).load_state_dict({**state, "plan": {**state["plan"], "seed": True}})
+    ElasticLoader(first, 4, seed=1).load_state_dict(json.loads(json.dumps(state)))
+
+
+def test_a_state_of_another_balance_is_refused(first):
+    def loader(balance="auto"):
+        plan = {"max_length": 400, "oversize": "drop"}
+        return PackedDataLoader(first, plan, encode=encode, num_workers=0, balance=balance)
+
+    state = loader().state_dict()
+    for changed in ({}, loader(None).state_dict()["balance"]):
+        with pytest.raises(InvalidError, match=r"the saved loader had balance=\{\}, this one has \{"):
+            loader().load_state_dict({**state, "balance": changed})
+    with pytest.raises(InvalidError, match="the saved loader had balance="):
+        loader(None).load_state_dict(state)
+    with pytest.raises(InvalidError, match="give a finite number of 0 or more"):
+        loader({"num_tokens": -1})
+    loader().load_state_dict(state)
+
+
+def test_a_state_of_another_seed_is_for_a_loader_without_that_order(first):
+    state = Loader(first, 4, seed=1).state_dict()
+    Loader(first, 4, seed=2).load_state_dict(state)
+
+
 def test_a_state_that_is_no_json_is_refused(first):
     state = ElasticLoader(first, 4).state_dict()
     with pytest.raises(MismatchError, match=r"sizes is .* and was \"b'x'\""):
@@ -241,7 +273,10 @@ def test_a_state_that_is_no_json_is_refused(first):
         ({"batches": -1}, "batches is -1, not between 0 and 15"),
         ({"batches": 16}, "batches is 16, not between 0 and 15"),
         ({"batches": True}, "batches is True"),
-        ({"seed": "0"}, "seed is '0'"),
+        ({"seed": "0"}, "the saved loader had seed='0', this one has 0"),
+        ({"seed": 2}, "the saved loader had seed=2, this one has 0"),
+        ({"remainder": "drop"}, "the saved loader had remainder='drop', this one has None"),
+        ({"epoch": 10**30}, "epoch is 1000000000000000000000000000000, not between 0 and"),
         ({"generator": b""}, "one has none, or the other way round"),
         ({"batch_size": 5}, "the saved loader had batch_size=5, this one has 4"),
         ({"shuffle": False}, "the saved loader had shuffle=False"),

@@ -39,19 +39,7 @@ def schema_if_empty(dataset: Reader) -> str | None:
     names = column_names(dataset)
     if len(dataset) or not names:
         return None
-    try:
-        return dataset._schema_text()
-    except MismatchError:
-        typed = [name for name in names if _has_arrow_type(dataset, name)]
-        return dataset._derive(columns=typed)._schema_text() if typed else None
-
-
-def _has_arrow_type(dataset: Reader, name: str) -> bool:
-    try:
-        dataset._derive(columns=[name])._schema_text()
-    except MismatchError:
-        return False
-    return True
+    return dataset._schema_text()
 
 
 def column(dataset: Reader, name: str) -> Any:

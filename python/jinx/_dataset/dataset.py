@@ -378,7 +378,10 @@ class Dataset(Searching):
         return to_list(self)
 
     def to_pandas(self, columns: str | Iterable[str] | None = None) -> Any:
-        """A pandas DataFrame whose cells are the samples' values, unchanged.
+        """A pandas DataFrame whose cells are the samples' values; a number that a sample lacks is NaN.
+
+        Integers next to NaN or floats are floats, as in pandas, unless a float would change one of them: then the
+        column is a nullable `Int64` or `UInt64`, or objects.
 
         Raises:
             ImportError: pandas is not installed.

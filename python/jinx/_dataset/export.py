@@ -1,6 +1,7 @@
 """Batches, and exports to other libraries: Arrow, pandas, Hugging Face."""
 
 from collections.abc import Iterable, Iterator
+from numbers import Integral
 from typing import Any, Literal
 
 from jinx._core import Reader, take_stream_failure
@@ -42,8 +43,33 @@ def to_pandas(dataset: Reader, columns: Columns) -> Any:
     pandas = require("pandas", extra="pandas", what="to_pandas")
     chosen = _chosen(dataset, columns)
     names = column_names(chosen)
+    columns = to_columns(to_list(chosen), names)
     # If there are no columns, only the index tells the number of samples.
-    return pandas.DataFrame(to_columns(to_list(chosen), names), index=pandas.RangeIndex(len(chosen)))
+    frame = pandas.DataFrame(columns, index=pandas.RangeIndex(len(chosen)))
+    for name, values in columns.items():
+        if _changes_as_float(frame[name].dtype, values):
+            frame[name] = _exact_series(pandas, values)
+    return frame
+
+
+def _changes_as_float(dtype: Any, values: list[Any]) -> bool:
+    """Whether pandas made floats of integers that no float64 equals."""
+    return dtype == "float64" and any(isinstance(value, Integral) and float(value) != int(value) for value in values)
+
+
+def _exact_series(pandas: Any, values: list[Any]) -> Any:
+    """A nullable column of 64-bit integers; objects if the values include others."""
+    import numpy as np
+
+    integers = [value for value in values if value is not None]
+    if all(isinstance(value, Integral) for value in integers):
+        for dtype in (np.int64, np.uint64):
+            limits = np.iinfo(dtype)
+            if limits.min <= min(integers) and max(integers) <= limits.max:
+                mask = np.array([value is None for value in values])
+                cells = np.array([0 if value is None else int(value) for value in values], dtype=dtype)
+                return pandas.Series(pandas.arrays.IntegerArray(cells, mask))
+    return pandas.Series(values, dtype=object)
 
 
 def to_arrow(dataset: Reader, columns: Columns, mixed: Mixed) -> Any:

@@ -3,16 +3,31 @@
 import os
 
 from jinx._arguments import require_type
-from jinx._sizes import parse_size
+from jinx._sizes import counted, natural_size, parse_size
 
+# With less, the samples that are read at a time are so few that a small dataset takes minutes.
+LEAST_MEMORY = 16_000
 _SHARE = 4
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def memory_bound(memory: int | str | None) -> int:
-    """Bytes of `memory`, or a quarter of the memory of this machine or its container."""
+    """Bytes of `memory`, or a quarter of the memory of this machine or its container.
+
+    Raises:
+        ValueError: `memory` is not a size, or too small.
+    """
     require_type("memory", memory, int | str | None)
-    return parse_size(memory) if memory is not None else _available() // _SHARE
+    if memory is None:
+        return max(_available() // _SHARE, LEAST_MEMORY)
+    size = parse_size(memory)
+    if size < LEAST_MEMORY:
+        number = str(memory).strip()
+        meant = f"; did you mean {number}GB?" if number.isdecimal() else ""
+        raise ValueError(
+            f"memory={number} is {counted(size, 'byte')}, and at least {natural_size(LEAST_MEMORY)} are needed{meant}"
+        )
+    return size
 
 
 def _available() -> int:

@@ -41,7 +41,8 @@ def pack(
 
     Args:
         source: A dataset whose index holds `num_tokens` (and `num_images`, `num_patches`), as `jinx annotate` writes
-            it; an array of lengths; a dict of arrays by those names; or a list of these: a mixture.
+            it, or whose views add these columns; an array of lengths; a dict of arrays by those names; or a list of
+            these: a mixture.
         max_length: The tokens of a pack.
         max_images: The maximum number of images of a pack.
         max_patches: The maximum number of patches of a pack.

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from jinx import _core
 from jinx._pack.config import PackConfig
@@ -264,7 +264,12 @@ class Packs:
             MismatchError: The plans differ; the message names the differences.
         """
         own = self.identity
-        differing = [name for name in {**own, **identity} if own.get(name) != identity.get(name)]
+        # A missing member is not None, and True is not 1.
+        differing = [
+            name
+            for name in {**own, **identity}
+            if name not in own or name not in identity or not _is_same(own[name], identity[name])
+        ]
         if differing:
             differences = ", ".join(
                 f"{name} is {_short(own.get(name))} and was {_short(identity.get(name))}" for name in differing
@@ -311,6 +316,17 @@ def require_least(sizes: Sizes, least: Mapping[str, int]) -> None:
             raise InvalidError(f"only: {name!r} is not a size of the plan{hint(name, sizes.columns)}")
         if not 0 <= number < 2**64:
             raise InvalidError(f"only: {number} is not a number of {name} that a pack can hold")
+
+
+def _is_same(own: Any, saved: Any) -> bool:
+    """Whether two values are equal, and so are their types, except that JSON has no tuples."""
+    if isinstance(own, Mapping) and isinstance(saved, Mapping):
+        members, others = cast("Mapping[Any, Any]", own), cast("Mapping[Any, Any]", saved)
+        return members.keys() == others.keys() and all(_is_same(members[name], others[name]) for name in members)
+    if isinstance(own, list | tuple) and isinstance(saved, list | tuple):
+        items, others = cast("Sequence[Any]", own), cast("Sequence[Any]", saved)
+        return len(items) == len(others) and all(map(_is_same, items, others))
+    return isinstance(own, bool) == isinstance(saved, bool) and own == saved
 
 
 def _short(value: Any) -> str:

@@ -149,6 +149,11 @@ class PackSchedule:
             f"rank {self.rank})"
         )
 
+    @property
+    def balance(self) -> dict[str, float]:
+        """The sizes that make up the cost of a pack, and their factors; empty if packs are not balanced."""
+        return dict(self._factors)
+
     def state(self, micro_steps: int) -> dict[str, Any]:
         """The position in the schedule, for JSON: a few integers, `balance`, and the identity of the plan.
 
@@ -244,14 +249,16 @@ def required_state(state: Any) -> dict[str, Any]:
             raise InvalidError(f"this is not the state of a schedule: {name} is {saved[name]!r}, not an integer")
     balance, plan = saved["balance"], saved["plan"]
     if not isinstance(balance, Mapping) or not all(_is_factor(*factor) for factor in balance.items()):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        raise InvalidError("this is not the state of a schedule: balance is not a dict of names and numbers")
+        raise InvalidError(
+            "this is not the state of a schedule: balance is not a dict of names and numbers of 0 or more"
+        )
     if not isinstance(plan, Mapping):
         raise InvalidError("this is not the state of a schedule: plan is not a dict")
     return saved
 
 
 def _is_factor(name: Any, factor: Any) -> bool:
-    return isinstance(name, str) and type(factor) in {int, float} and math.isfinite(factor)
+    return isinstance(name, str) and type(factor) in {int, float} and math.isfinite(factor) and factor >= 0
 
 
 def _at_least_one(number: int, name: str) -> int:
@@ -279,8 +286,8 @@ def _factors(plan: "Packs", balance: Balance) -> tuple[tuple[str, float], ...]:
     given = {balance: 1.0} if isinstance(balance, str) else balance
     factors = tuple((name, float(factor)) for name, factor in given.items())
     for name, factor in factors:
-        if not math.isfinite(factor):
-            raise InvalidError(f"balance: the factor of {name!r} is {factor}; give a finite number")
+        if not math.isfinite(factor) or factor < 0:
+            raise InvalidError(f"balance: the factor of {name!r} is {factor}; give a finite number of 0 or more")
     _require_sizes(plan, factors)
     return factors
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jinx._core import Reader, parse_path
 from jinx._dataset.columns import column as read_column
@@ -147,6 +147,11 @@ class _Indexed:
     def required(self, name: str) -> "npt.NDArray[np.uint32]":
         if not len(self._dataset):  # the dataset may not even know its columns
             return checked([], name)
+        if self._dataset._transforms:
+            raise InvalidError(
+                f"{self._where}a plan calls no functions, and this dataset has some of map or with_transform: make the "
+                "plan of the dataset without them, which also fits the dataset with them, or give an array of lengths"
+            )
         column, path, by_length = self._place(name)
         names = column_names(self._dataset)
         if names and path not in names and "." not in path:
@@ -155,10 +160,15 @@ class _Indexed:
                 "images and patches"
             )
         stored = self._stored(path, by_length=by_length)
+        if stored is None and self._is_own(path):
+            return self._read(column, path, by_length=by_length)
         if stored is None:
+            has_lengths = name == TOKENS and not by_length and self._stored(path, by_length=True) is not None
+            by_its_length = f"; if it holds lists of tokens: lengths='len({path})'" if has_lengths else ""
             raise InvalidError(
                 f"{self._where}{column!r} is not in the index as numbers, and a plan reads no samples: write it with "
                 f"Writer(..., indexed=[{path!r}]), add it with `jinx annotate`, or give an array of lengths"
+                f"{by_its_length}"
             )
         return self._sizes(column, *stored)
 
@@ -174,9 +184,24 @@ class _Indexed:
         stored = self._stored(path, by_length=by_length)
         if stored is not None:
             return self._sizes(column, *stored)
-        if top not in self._dataset._roots()[2]:
-            return None
-        return checked(lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path), column)
+        return self._read(column, path, by_length=by_length) if self._is_own(path) else None
+
+    def _is_own(self, path: str) -> bool:
+        """Whether views add the column, whose values are then read without the samples of files."""
+        own = self._dataset._roots()[2]
+        return path in own or parse_path(path)[0] in own
+
+    def _read(self, column: str, path: str, *, by_length: bool) -> "npt.NDArray[np.uint32]":
+        values: Any = lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path)
+        if isinstance(values, list) and any(map(_is_several, cast("list[Any]", values))):
+            raise InvalidError(self._no_number(column, path))
+        return checked(values, f"{self._where}{column}")
+
+    def _no_number(self, column: str, path: str) -> str:
+        return (
+            f"{self._where}{column!r} is no number, but has a length in each sample: lengths='len({path})' takes that "
+            "as the number of tokens"
+        )
 
     def _place(self, name: str) -> tuple[str, str, bool]:
         """The column of a size, its path, and whether the size is the length of the value."""
@@ -206,6 +231,10 @@ class _Indexed:
             return self.required(name)
         except InvalidError:
             return None
+
+
+def _is_several(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str)
 
 
 def checked(values: Any, name: str) -> "npt.NDArray[np.uint32]":

@@ -23,10 +23,11 @@ from jinx.torch._loader_plan import required
 
 __all__ = ["Loader"]
 
-_VERSION = 3
-# The maximum of seeds, epochs and numbers of batches.
-_LARGEST = 2**128
-_MEMBERS = {"version", "epoch", "batches", "batch_size", "shuffle", "sampler", "seed", "generator", "dataset"}
+_VERSION = 4
+# The maximum of epochs and of numbers of batches.
+_LARGEST = 2**64 - 1
+_OF_LOADER = ("batch_size", "shuffle", "sampler", "remainder", "seed")
+_MEMBERS = {"version", "epoch", "batches", "generator", "dataset", *_OF_LOADER}
 
 
 class Loader:
@@ -140,6 +141,8 @@ class Loader:
         Another epoch begins with its first batch, whatever was delivered of the current one.
         """
         number = whole_number("epoch", epoch, least=0)
+        if number > _LARGEST:
+            raise ValueError(f"epoch={number} is over {_LARGEST}")
         if number != self.epoch:
             self.epoch = number
             self._delivered = self._resume_after = 0
@@ -185,10 +188,7 @@ class Loader:
             "version": _VERSION,
             "epoch": self.epoch,
             "batches": self._delivered or self._resume_after,
-            "batch_size": self.batch_size,
-            "shuffle": self.shuffle,
-            "sampler": self._sampler_kind,
-            "seed": self.seed,
+            **self._arguments,
             "generator": generator,
             "dataset": self._identity,
         }
@@ -201,7 +201,6 @@ class Loader:
             MismatchError: The state belongs to another dataset, another order of its samples, or other added columns.
         """
         self._require_state(state)
-        self.seed = state["seed"]
         self.set_epoch(state["epoch"])
         self._delivered = 0
         self._resume_after = state["batches"]
@@ -212,8 +211,12 @@ class Loader:
         return identity_with_columns(self.dataset)
 
     @property
-    def _sampler_kind(self) -> str | None:
-        return "batch_sampler" if self.batch_sampler is not None else None if self.sampler is None else "sampler"
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments that decide which samples are in which batch."""
+        sampler = "batch_sampler" if self.batch_sampler is not None else None if self.sampler is None else "sampler"
+        remainder = "drop" if self.drops_remainder else None
+        values = (self.batch_size, self.shuffle, sampler, remainder, self.seed)
+        return dict(zip(_OF_LOADER, values, strict=True))
 
     def _require_state(self, state: Any) -> None:
         """Refuse a state that is not from `state_dict` of a `Loader` with the same arguments."""
@@ -224,11 +227,12 @@ class Loader:
                 "resume with the version of jinx that saved it, or begin the epoch again"
             )
         require_identity(saved["dataset"], self._identity, "this state")
-        of_loader = {"batch_size": self.batch_size, "shuffle": self.shuffle, "sampler": self._sampler_kind}
-        for name, current in of_loader.items():
-            if saved[name] != current:
+        is_ordered_by_seed = self.shuffle and self.generator is None
+        for name, current in self._arguments.items():
+            differs = type(saved[name]) is not type(current) or saved[name] != current
+            if differs and (name != "seed" or is_ordered_by_seed):
                 raise InvalidError(f"the saved loader had {name}={saved[name]!r}, this one has {current!r}")
-        for name, limit in (("epoch", _LARGEST), ("batches", self._most_batches()), ("seed", _LARGEST)):
+        for name, limit in (("epoch", _LARGEST), ("batches", self._most_batches())):
             if type(saved[name]) is not int or not 0 <= saved[name] <= limit:
                 raise InvalidError(f"this state is damaged: {name} is {saved[name]!r}, not between 0 and {limit:,}")
         self._require_generator(saved["generator"])

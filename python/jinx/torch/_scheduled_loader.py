@@ -21,6 +21,7 @@ from jinx._dataset.added_identity import identity_with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.identity import require_identity
 from jinx._pack.plan import PackPlan
+from jinx._pack.schedule import required_state as required_position
 from jinx.errors import InvalidError
 from jinx.torch._background_iterator import ahead
 from jinx.torch._distributed import rank_and_world
@@ -127,12 +128,19 @@ class ScheduledLoader(Generic[R]):
 
         Raises:
             MismatchError: The state has another dataset or plan; the message names the differences.
-            InvalidError: The value is not the state of such a loader.
+            InvalidError: The value is not the state of such a loader, or of one with another `balance`.
         """
         saved = required_state(state)
         require_identity(saved["dataset"], self._identity, "this state")
         plan = self._planned(saved["epoch"])
-        self._begin(plan, {name: value for name, value in saved.items() if name not in _MEMBERS})
+        position = required_position({name: value for name, value in saved.items() if name not in _MEMBERS})
+        plan.require(position["plan"])
+        if position["balance"] != self._whole.balance:
+            raise InvalidError(
+                f"the saved loader had balance={position['balance']!r}, this one has {self._whole.balance!r}; make it "
+                "with the same arguments"
+            )
+        self._begin(plan, position)
 
     @cached_property
     def _identity(self) -> dict[str, Any]:

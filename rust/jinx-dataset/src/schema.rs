@@ -15,15 +15,17 @@ impl Dataset {
     /// mixed types count as JSON.
     ///
     /// # Errors
-    /// Read errors; `Mismatch` for a column of mixed types.
+    /// Read errors; `Mismatch` for a column of mixed types, if there are samples.
     pub fn schema(&self, mixed_json: bool) -> Result<SchemaRef> {
         let types = self.rows.arrow_types()?;
         if let Some(text) = types.schema {
             return self.projected(&decode_schema(&text)?);
         }
+        // Without samples, the schema has the types of all rows. Values that nobody selected refuse nothing: a column
+        // without a common type is left out.
+        let leave_out = self.is_empty();
         let mut inference =
-            SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false });
-        // Without samples, the schema has the types of all rows.
+            SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false, leave_out });
         let whole = Self::of(Arc::clone(&self.rows));
         let seen = if self.is_empty() { &whole } else { self };
         let is_open = |name: &str| types.typed.iter().all(|field| field.name() != name);

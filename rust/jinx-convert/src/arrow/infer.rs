@@ -21,6 +21,8 @@ pub struct InferOptions {
     pub mixed_json: bool,
     /// Use 64-bit offsets for strings and bytes, for batches over 2 GiB.
     pub large: bool,
+    /// Leave out a column whose values have no common type instead of failing.
+    pub leave_out: bool,
 }
 
 /// Observes rows one by one; needs memory for the schema only.
@@ -51,6 +53,9 @@ impl SchemaInference {
     /// or lists and dicts that readers of tables refuse; naming the column.
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         match row {
+            Value::Dict(members) if self.options.leave_out => {
+                self.root.observe_columns(members, self.options.mixed_json)
+            }
             Value::Dict(_) => self.root.observe(row, self.options.mixed_json),
             other => Err(Error::mismatch(format!("{} is not a row; a row is a dict", describe(other)))),
         }

@@ -1,6 +1,9 @@
 //! Duplicate names in one object, found by their hashes.
 
+use super::scan::Members;
+use super::text::unescape;
 use super::{bad, emit, skip};
+use crate::checked_math::to_u64;
 use crate::error::{Error, Result};
 use crate::row_events::Sink;
 use jiter::{Jiter, Peek};
@@ -45,6 +48,26 @@ pub fn has_duplicates(text: &[u8], depth: usize) -> Result<bool> {
     let mut finder = Finder { jiter, names: Vec::new(), found: false };
     finder.value(peek, depth)?;
     Ok(finder.found)
+}
+
+/// The number of members of the dict that `text` consists of, in which a later member replaces an earlier one of its name.
+///
+/// # Errors
+/// `Corrupt` where the text is not a JSON object.
+pub fn count_names(text: &[u8]) -> Result<u64> {
+    let mut members = Members::uncounted(text);
+    let mut names = Vec::new();
+    while let Some(member) = members.next_member()? {
+        let raw = text.get(member.key_range()).unwrap_or_default();
+        // Only an escape gives a name another text.
+        names.push(match memchr::memchr(b'\\', raw) {
+            None => XxHash3_64::oneshot(raw),
+            Some(_) => XxHash3_64::oneshot(unescape(raw)?.as_bytes()),
+        });
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(to_u64(names.len()))
 }
 
 struct Finder<'t> {
@@ -111,5 +134,18 @@ mod tests {
             assert_eq!(has_duplicates(text.as_bytes(), 0).unwrap(), expected, "{text}");
         }
         assert!(has_duplicates(b"{\"a\":", 0).is_err());
+    }
+
+    #[test]
+    fn a_name_that_appears_twice_counts_once() {
+        for (text, expected) in [
+            ("{}", 0),
+            (r#"{"a":{"b":1,"b":2}}"#, 1),
+            (r#"{ "a" : 1, "b":[1,2] , "a":3 }"#, 2),
+            (r#"{"a":1,"\u0061":3,"\\":4,"A":5}"#, 3),
+        ] {
+            assert_eq!(count_names(text.as_bytes()).unwrap(), expected, "{text}");
+        }
+        assert!(count_names(b"[1]").is_err());
     }
 }

@@ -13,7 +13,7 @@ pub mod swar;
 pub mod text;
 pub mod write;
 
-pub use duplicate_keys::{check_unique, emit_unique, has_duplicates};
+pub use duplicate_keys::{check_unique, count_names, emit_unique, has_duplicates};
 
 /// Emits the value that `text` consists of; `depth` counts the containers around it.
 ///

@@ -80,6 +80,10 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let rows = if names.is_empty() { shards.len().min(SCANNED_FOR_NAMES) } else { 0 };
     for position in 0..rows {
         let (shard, i) = shards.locate(position)?;
+        // The footer of a view names its own columns, and without any it has no rows.
+        if shard.footer().view.is_some() {
+            continue;
+        }
         let line = shard.line(i)?;
         let mut scan = || -> Result<()> {
             let (mut members, _) = shard.members(&line)?;

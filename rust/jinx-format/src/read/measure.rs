@@ -13,9 +13,9 @@ use crate::read::stored::{EncodedValue, Location, Pointer};
 use jinx_core::checked_math::{range_within, to_u64};
 use jinx_core::codec::{self, TextEncoding, base64_len};
 use jinx_core::error::{Error, Result};
-use jinx_core::json::markers;
 use jinx_core::json::scan::count_elements;
 use jinx_core::json::text::unescape;
+use jinx_core::json::{count_names, markers};
 use jinx_core::npy;
 use jinx_core::row_events::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
@@ -106,7 +106,8 @@ pub fn value_length(
     let Some(chain) = chain else {
         return match Form::of(first(text)) {
             Form::Dict if node.is_some_and(|node| node.media) => media_length(shard, text, node),
-            Form::List | Form::Dict => count_elements(text.trim_ascii()),
+            Form::List => count_elements(text.trim_ascii()),
+            Form::Dict => count_names(text.trim_ascii()),
             Form::Str => count_characters(text.trim_ascii()),
             _ => Err(Error::mismatch("numbers, bools and null have no length")),
         };
@@ -155,7 +156,7 @@ fn media_length(shard: &Shard, text: &[u8], node: Option<&FieldNode>) -> Result<
     let values = shard.find_paths(text, &PathTree::new([(0, &["bytes"][..])]))?;
     match values.first().copied().flatten() {
         Some(FoundValue { chain: Some(chain), text, .. }) => value_length(shard, Some(chain), text, node),
-        _ => count_elements(text.trim_ascii()),
+        _ => count_names(text.trim_ascii()),
     }
 }
 

@@ -21,14 +21,15 @@ pub(crate) fn schema(root: &InferredField, options: &InferOptions) -> Result<Sch
     };
     let mut features = Map::new();
     let mut any_media = false;
-    let fields = members
-        .iter()
-        .map(|(name, node)| {
-            let field = field(name, node, options)?;
-            features.insert(name.clone(), feature(node, field.data_type(), &mut any_media));
-            Ok(field)
-        })
-        .collect::<Result<Vec<Field>>>()?;
+    let mut fields = Vec::new();
+    for (name, node) in members.iter().filter(|(_, node)| !node.is_left_out) {
+        let field = match field(name, node, options) {
+            Err(_) if options.leave_out => continue,
+            field => field?,
+        };
+        features.insert(name.clone(), feature(node, field.data_type(), &mut any_media));
+        fields.push(field);
+    }
     let mut metadata = HashMap::new();
     if any_media {
         metadata.insert(METADATA_KEY.to_owned(), json!({"info": {"features": features}}).to_string());

@@ -21,6 +21,8 @@ pub(crate) struct InferredField {
     pub(crate) media: Option<MediaFeature>,
     /// Whether any row had it; a field that was only announced is not a column.
     seen: bool,
+    /// Whether its values have no common type, and it is to be left out.
+    pub(crate) is_left_out: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -174,6 +176,17 @@ impl InferredField {
 
     pub(crate) fn observe(&mut self, value: &Value, mixed_json: bool) -> Result<()> {
         self.observe_at(value, mixed_json, Nesting::ROW)
+    }
+
+    /// Like [`Self::observe`] for a row, but columns without a common type are marked instead of failing.
+    pub(crate) fn observe_columns(&mut self, row: &[(String, Value)], mixed_json: bool) -> Result<()> {
+        let InferredType::Dict(columns) = &mut self.kind else { return Ok(()) };
+        for (name, value) in row {
+            let column = columns.observed(name)?;
+            column.is_left_out =
+                column.is_left_out || column.observe_at(value, mixed_json, Nesting::ROW.in_dict()).is_err();
+        }
+        Ok(())
     }
 
     fn observe_at(&mut self, value: &Value, mixed_json: bool, place: Nesting) -> Result<()> {
