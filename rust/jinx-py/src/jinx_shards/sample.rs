@@ -205,7 +205,8 @@ impl StoredColumns for JinxSample {
         let Some(value) = value else { return Ok(None) };
         let node = shard.tree().member(name);
         let is_media = node.is_some_and(|node| node.media);
-        if value.chain.is_none() && !is_media && matches!(value.text.first(), Some(b'[' | b'{')) {
+        // A dict may have a name twice, which the scan of the row counts twice.
+        if value.chain.is_none() && !is_media && value.text.first() == Some(&b'[') {
             return Ok(Some(u64::from(value.elements)));
         }
         match value_length(shard, value.chain, value.text, node) {
