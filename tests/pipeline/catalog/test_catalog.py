@@ -7,6 +7,8 @@ from jinx_pipeline.catalog.facts import described
 from jinx_pipeline.catalog.schema import parameter_schema
 from jinx_pipeline.catalog.search import search_operators
 from jinx_pipeline.catalog.trust import file_parameters, why_trusted
+from jinx_pipeline.operators.api.arguments import group_in
+from jinx_pipeline.operators.api.parameters import hints_of
 from jinx_pipeline.operators.api.registry import names, operator_class
 from pipeline_requests import REQUESTS
 
@@ -61,5 +63,9 @@ def test_parameters_that_name_files_are_known():
     assert file_parameters(operator_class("stopwords_filter")) == {"stopwords_dir": "read"}
     assert file_parameters(operator_class("image_blur_mapper")) == {"save_dir": "written"}
     for name in names():
+        cls = operator_class(name)
+        # A group's files are models, which the service finds among the files that the operator needs.
+        groups = {parameter for parameter, hint in hints_of(cls).items() if group_in(hint)}
         typed = {facts["name"] for facts in described(name)["parameters"] if "path" in facts["type"]}
-        assert typed <= set(file_parameters(operator_class(name))), name
+        assert typed - groups <= set(file_parameters(cls)), name
+        assert not any(file_parameters(group_in(hints_of(cls)[parameter])) for parameter in groups), name

@@ -93,6 +93,10 @@ def test_a_recipe_with_mistakes_is_refused_with_their_places(serve):
         ({"image_blur_mapper": {"save_dir": "/tmp/x"}}, "writes files"),
         ({"stopwords_filter": {"stopwords_dir": "/etc"}}, "begins with the name of a root"),
         ({"decontaminate_deduplicator": {"evaluation_paths": ["data/../../etc/passwd"]}}, "not a path"),
+        (
+            {"imgdiff_difference_area_generator_mapper": {"image_segment_mapper_args": {"model_path": "/etc"}}},
+            "image_segment_mapper_args.model_path lies outside of the roots",
+        ),
     ],
 )
 def test_operators_that_reach_further_are_refused(serve, step, message):

@@ -7,7 +7,7 @@ recipe can hold a path.
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from jinx_pipeline.catalog.trust import file_parameters, why_trusted
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, operator_class
@@ -257,5 +257,13 @@ def _problems_of_step(step: Step, roots: Roots, allowed: Collection[str]) -> Pro
 
 
 def _is_given(operator: Any, parameter: str) -> bool:
-    """Whether a parameter differs from its default, which names a file of the package."""
-    return getattr(operator, parameter, None) != getattr(type(operator), parameter, None)
+    """Whether a parameter differs from its default, which names a file of the package; `group.member` in a group."""
+    name, *members = parameter.split(".")
+    value = getattr(operator, name, None)
+    if not members:
+        return value != getattr(type(operator), name, None)
+    for member in members:
+        if not isinstance(value, Mapping) or member not in value:
+            return False
+        value = cast("Mapping[str, Any]", value)[member]
+    return True
