@@ -169,6 +169,14 @@ def test_a_length_of_a_column_may_be_packed(tmp_path):
         assert jinx.pack(ds, 8, lengths="len(ids)").sizes["num_tokens"].tolist() == [3, 4, 5]
 
 
+def test_a_plan_calls_no_function_that_gives_a_column(tmp_path):
+    jinx.convert([{"id": i} for i in range(3)], tmp_path / "a.jinx")
+    view = jinx.open(tmp_path / "a.jinx").with_columns({"num_tokens": lambda _: 1 // 0})
+    for dataset in (view, view[::2], view + view):
+        with pytest.raises(InvalidError, match="not in the index"):
+            jinx.pack(dataset, 8)
+
+
 def test_sizes_that_a_view_adds_as_a_list_are_planned(tmp_path):
     jinx.convert([{"id": i} for i in range(4)], tmp_path / "a.jinx")
     added = jinx.open(tmp_path / "a.jinx").with_columns({"num_tokens": [3, 1, 2, 5], "ids": [[1], [1, 2], [], [3]]})

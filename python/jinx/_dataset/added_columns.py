@@ -182,6 +182,17 @@ class FunctionColumn:
         return "function"
 
 
+def is_function(dataset: Any, name: str) -> bool:
+    """Whether a function gives the values of a column of a view, or of a part of it."""
+    definition = dataset._definition
+    if definition is None or hasattr(definition, "files"):  # a saved view has values
+        return False
+    own = dict(definition.own)
+    if name in own:
+        return isinstance(own[name], FunctionColumn)
+    return any(is_function(part, name) for part in definition.parts)
+
+
 @dataclass(frozen=True, eq=False)
 class JoinedColumn:
     """A column of another dataset, at the positions that a key gives; -1 for None."""

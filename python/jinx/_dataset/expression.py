@@ -34,10 +34,10 @@ def matching(dataset: D, expression: str, limit: int | None = None) -> D:
     except ValueError as error:
         raise InvalidError(str(error)) from None
     written = _core.expression_paths(expression)
-    paths = [_resolved(dataset, text) for text in written]
-    if not dataset._base_len():  # no sample says more about its columns than their names
+    if not dataset._base_len():  # the columns of an empty dataset are not all known
         return dataset
     stats = dataset._path_stats()
+    paths = [_resolved(dataset, text) for text in written]
     kinds = [_kinds(path, stats) for path in paths]
     chosen, not_found = dataset._filter(expression, paths, kinds, limit)
     for path, is_missing in zip(paths, not_found, strict=True):

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from jinx._core import Reader, parse_path
+from jinx._dataset.added_columns import is_function
 from jinx._dataset.columns import column as read_column
 from jinx._dataset.columns import column_names, from_index, parse_name
 from jinx._dataset.columns import lengths as lengths_of
@@ -187,9 +188,10 @@ class _Indexed:
         return self._read(column, path, by_length=by_length) if self._is_own(path) else None
 
     def _is_own(self, path: str) -> bool:
-        """Whether views add the column, whose values are then read without the samples of files."""
+        """Whether views add the column as values, which are read without the samples of files; functions need those."""
         own = self._dataset._roots()[2]
-        return path in own or parse_path(path)[0] in own
+        name = path if path in own else parse_path(path)[0]
+        return name in own and not is_function(self._dataset, name)
 
     def _read(self, column: str, path: str, *, by_length: bool) -> "npt.NDArray[np.uint32]":
         values: Any = lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path)

@@ -19,13 +19,15 @@ from jinx._dataset.selection import at, sort
 from jinx._view.charts import Charts
 from jinx._view.kept import Keeping, Kept
 from jinx._view.query import Brush, Query, SortKey
-from jinx.errors import InvalidError
+from jinx.errors import InvalidError, LimitError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jinx._view.kept import Samples
 
+# Numbers of samples take 4 bytes.
+_MOST_SAMPLES = 1 << 32
 # Memory for selections and orders that may be asked for again: an order of all samples takes 4 bytes a sample, and a
 # selection one bit.
 _KEPT_BYTES = 5
@@ -100,6 +102,8 @@ class Selections:
     """
 
     def __init__(self, dataset: Reader, charts: Charts) -> None:
+        if len(dataset) > _MOST_SAMPLES:
+            raise LimitError(f"the viewer shows at most {_MOST_SAMPLES:,} samples, and these are {len(dataset):,}")
         self._dataset = dataset
         self._charts = charts
         self._lock = threading.RLock()

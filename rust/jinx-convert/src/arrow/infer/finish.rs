@@ -6,7 +6,7 @@ use crate::arrow::infer::kind::{InferredField, InferredType, Range};
 use crate::arrow::json_string::JSON_KEY;
 use crate::arrow::npy::Element;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
-use jinx_core::error::{Error, Result};
+use jinx_core::error::{Cause, Error, Result};
 use jinx_core::row_events::Dtype;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub(crate) fn schema(root: &InferredField, options: &InferOptions) -> Result<Sch
     let mut fields = Vec::new();
     for (name, node) in members.iter().filter(|(_, node)| !node.is_left_out) {
         let field = match field(name, node, options) {
-            Err(_) if options.leave_out => continue,
+            Err(error) if options.leave_out && lacks_type(&error) => continue,
             field => field?,
         };
         features.insert(name.clone(), feature(node, field.data_type(), &mut any_media));
@@ -35,6 +35,11 @@ pub(crate) fn schema(root: &InferredField, options: &InferOptions) -> Result<Sch
         metadata.insert(METADATA_KEY.to_owned(), json!({"info": {"features": features}}).to_string());
     }
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+}
+
+/// Whether values have no common type, and are not damaged.
+pub(crate) fn lacks_type(error: &Error) -> bool {
+    matches!(error.cause(), Cause::Mismatch | Cause::Unsupported | Cause::Limit)
 }
 
 fn field(name: &str, node: &InferredField, options: &InferOptions) -> Result<Field> {

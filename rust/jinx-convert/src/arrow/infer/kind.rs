@@ -3,7 +3,7 @@
 use crate::arrow::describe::describe;
 use crate::arrow::exact_numbers::exact_f64;
 use crate::arrow::features::MediaFeature;
-use crate::arrow::infer::finish::number;
+use crate::arrow::infer::finish::{lacks_type, number};
 use crate::arrow::nesting::{Nesting, in_nested, too_deep};
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};
@@ -183,8 +183,13 @@ impl InferredField {
         let InferredType::Dict(columns) = &mut self.kind else { return Ok(()) };
         for (name, value) in row {
             let column = columns.observed(name)?;
-            column.is_left_out =
-                column.is_left_out || column.observe_at(value, mixed_json, Nesting::ROW.in_dict()).is_err();
+            if column.is_left_out {
+                continue;
+            }
+            match column.observe_at(value, mixed_json, Nesting::ROW.in_dict()) {
+                Err(error) if lacks_type(&error) => column.is_left_out = true,
+                observed => observed.map_err(|error| error.in_column(name))?,
+            }
         }
         Ok(())
     }
