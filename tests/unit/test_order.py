@@ -404,9 +404,9 @@ def test_too_little_memory_is_refused(source, tmp_path, capfd, order):
     out = tmp_path / "out.jinx"
     name, *options = order
     assert run([name, str(source), str(out), *options, "--memory", "8"]) == 2
-    assert "memory=8 is 8 bytes, and at least 16.0 kB are needed; did you mean 8GB?" in capfd.readouterr().err
-    with pytest.raises(ValueError, match=r"memory=1kB is 1,000 bytes, and at least 16\.0 kB are needed$"):
-        jinx.shuffle(source, out, memory="1kB")
+    assert "memory=8 is 8 bytes, and at least 1.0 kB are needed; did you mean 8GB?" in capfd.readouterr().err
+    with pytest.raises(ValueError, match=r"memory=999B is 999 bytes, and at least 1\.0 kB are needed$"):
+        jinx.shuffle(source, out, memory="999B")
     assert not out.exists()
 
 

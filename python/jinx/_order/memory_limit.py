@@ -6,7 +6,7 @@ from jinx._arguments import require_type
 from jinx._sizes import counted, natural_size, parse_size
 
 # With less, the samples that are read at a time are so few that a small dataset takes minutes.
-LEAST_MEMORY = 16_000
+LEAST_MEMORY = 1_000
 _SHARE = 4
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 

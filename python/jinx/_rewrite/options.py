@@ -48,7 +48,7 @@ class OrderOptions(OutputOptions, total=False):
             "Memory to use, such as 4GB; a quarter of all if not given. It does not bound a view, which takes some 40 "
             "bytes a sample.",
             metavar="SIZE",
-            more="At least 16 kB. All is that of the machine or of its container. Data that do not fit are written "
+            more="At least 1 kB. All is that of the machine or of its container. Data that do not fit are written "
             "twice: to temporary files next to the output, then in their order.",
         ),
     ]
