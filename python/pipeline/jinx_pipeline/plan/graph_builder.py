@@ -87,8 +87,7 @@ class _Builder:
         read = [*_all_inputs(recipe), *(reader.after for reader in (*recipe.steps, *recipe.all_outputs))]
         self._readers = Counter(_plain(port) for ports in read for port in ports)
         self._ends: dict[StepPort, _Chain | Stream] = {}
-        # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source. All
-        # sources of a recipe number their blocks together.
+        # For each node: the source or decision whose blocks it has, and whether its rows are rows of a source.
         self._origins: dict[str, str] = {}
         self._domains: dict[str, str] = {}
         self._has_base: dict[str, bool] = {}
