@@ -60,7 +60,10 @@ def test_what_changes_no_result_does_not_count():
         ({"clip": {"path": "/x", "dtyp": "auto"}}, "no 'dtyp'; did you mean 'dtype'"),
         ({"clip": {"path": "/x", "dtype": "int3"}}, "dtype is 'auto' or 'float32'"),
         ({"clip": {"path": "/x", "per_gpu": 0}}, "per_gpu is int of at least 1"),
-        ({"clip": {"path": "/x", "url": "http://h"}}, "url is for models of the kind openai or serve, not transformers"),
+        (
+            {"clip": {"path": "/x", "url": "http://h"}},
+            "url is for models of the kind openai or serve, not transformers",
+        ),
         ({"llm": {"kind": "openai", "url": "http://h"}}, "model is missing"),
         ({"llm": {"kind": "openai", "model": "m", "path": "/x"}}, "not a path"),
         ({"llm": {"kind": "open"}}, "kind is 'transformers' or"),
