@@ -50,15 +50,10 @@ def manifest_identity(manifest: bytes) -> Identity:
     return {"samples": sum(shard["samples"] for shard in listed), "shards": len(listed), "digest": _digest(shards)}
 
 
-def is_directory(export: Export) -> bool:
-    """Whether an output is a directory of shards, to which more can be appended."""
-    return export.is_directory
-
-
 def _remote_identity(export: Export) -> Identity | None:
     """The identity of an output at a URL, in one request."""
     try:
-        if is_directory(export):
+        if export.is_directory:
             return manifest_identity(patiently(lambda: object_store().get(f"{export.path}/jinx.json").data))
         main = f"{export.path}/index.json" if export.kind == "mds" else export.path
         info = patiently(lambda: object_store().head(main))

@@ -13,7 +13,7 @@ from typing import Any
 
 from jinx import _core
 from jinx_pipeline.plan.graph import WRITERS, Kind, PlanGraph, PlanNode
-from jinx_pipeline.publish.identity import identity_of, is_directory
+from jinx_pipeline.publish.identity import identity_of
 from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.publish.remote_output import RemoteDirectory, RemoteFile
 from jinx_pipeline.publish.staged_output import LostOutputError, StagedDirectory, StagedFile, StagedOutput
@@ -141,11 +141,6 @@ class Publication:
         self.ledger.record(record)
         return record
 
-    @property
-    def is_directory(self) -> bool:
-        """Whether the output is a directory of shards, to which more can be appended."""
-        return is_directory(self.export)
-
     def _ensure_begun(self, blocks: int) -> Publishing:
         begun = self._pending()
         if begun is None:
@@ -188,7 +183,7 @@ class Publication:
             nodes = [node for node in self.graph.nodes if node.output == self.number and node.kind in WRITERS]
             graph = PlanGraph(tuple(nodes)).of_generations(generations)
             writers: dict[Kind, PlanNode] = {kind: graph.of_kind(kind)[0] for kind in WRITERS}
-            local, remote = (StagedDirectory, RemoteDirectory) if self.is_directory else (StagedFile, RemoteFile)
+            local, remote = (StagedDirectory, RemoteDirectory) if self.export.is_directory else (StagedFile, RemoteFile)
             kind = remote if is_remote(self.export.path) else local
             rows = self._rows_node
             self._staged = kind(

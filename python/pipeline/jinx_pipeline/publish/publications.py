@@ -49,7 +49,7 @@ class Publications:
                 continue
             if before.rows == publication.rows:
                 self._present[number] = before
-            elif publication.is_directory:
+            elif publication.export.is_directory:
                 publication.first_block = before.end_block
 
     @property

@@ -67,8 +67,7 @@ class JinxDatasink(_ray_data.Datasink):
         for number, name in write_result.write_returns:
             parts.setdefault(number, name)
         written = [self._parts / name for _, name in sorted(parts.items()) if name is not None]
-        is_directory = self._export.kind == "jinx" and self._out.suffix != ".jinx"
-        staged = self._directory_of(written) if is_directory else self._file_of(written)
+        staged = self._directory_of(written) if self._export.is_directory else self._file_of(written)
         put_in_place(self._export, staged, replaces=self._export.overwrite)
         shutil.rmtree(self._parts, ignore_errors=True)
 
