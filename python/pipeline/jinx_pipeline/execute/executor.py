@@ -372,10 +372,8 @@ class Executor:
     def _begin_decision(self, node: PlanNode) -> None:
         place, rows = node.operators[0], node.after[0].node
         manifest, looks = self._manifest_of(node, [Stream(rows)]), self._parts_for("look", place)
-        source = self._decisions.after(node.id, place, manifest, self._keys.pop(place, None), looks)
+        source, ends = self._decisions.after(node.id, place, manifest, self._keys.pop(place, None), looks)
         self._key_tasks.pop(place, None)
-        decided = self._ledger.decided(node.id)
-        ends = [] if decided is None else decided.ends
         self._begin_blocks(node, source, _blocks_of(source, ends, self._job.plan.rows_per_block))
 
     def _discard_after(self, node_id: str) -> None:
@@ -396,7 +394,7 @@ class Executor:
             specs = [SourceSpec(str(stream), weight) for stream, weight in zip(streams, weights, strict=True)]
             order = mixture_order(specs, rows, self._job.recipe.options.seed)
             if order is not None:
-                path = self._ledger.directory.decisions / f"{self._ledger.stem_of(node.id)}.npy"
+                path = self._ledger.decision_path(node.id, "npy")
                 count = publish_order(path, [order])
                 source = replace(source, order=str(path))
         self._begin_blocks(node, source, cut(count, self._job.plan.rows_per_block))
@@ -414,7 +412,7 @@ class Executor:
     def _manifest_of(self, node: PlanNode, streams: Sequence[Stream]) -> Source:
         """All rows of finished streams, one after another, as one source."""
         directory = self._ledger.directory
-        manifest = directory.decisions / f"{self._ledger.stem_of(node.id)}.parts.npy"
+        manifest = self._ledger.decision_path(node.id, "parts.npy")
         parts = [(directory.parts / str(part.part), part.rows) for stream in streams for part in self._parts_of(stream)]
         with published(manifest) as file:
             write_manifest(file, manifest.parent, parts)

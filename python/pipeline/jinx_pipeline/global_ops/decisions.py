@@ -75,8 +75,10 @@ class Decisions:
                 settled = Partitions(node, 1, 0)
         return settled
 
-    def after(self, node: str, place: int, rows: Source, keys: Keys | None, looks: Sequence[Path]) -> Source:
-        """The rows after a decision, or groups of them.
+    def after(
+        self, node: str, place: int, rows: Source, keys: Keys | None, looks: Sequence[Path]
+    ) -> tuple[Source, list[int]]:
+        """The rows after a decision, or groups of them; and the `ends` of the decision.
 
         Args:
             node: The node that decides.
@@ -93,12 +95,13 @@ class Decisions:
             decided = self._decide(node, place, rows, keys, looks)
         else:
             self._verify(decided)
-        order, bounds = (self._folder / f"{self.ledger.stem_of(node)}{ending}" for ending in (".npy", ".bounds.npy"))
-        return replace(rows, order=str(order), bounds=str(bounds) if bounds.name in decided.files else None)
+        order, bounds = (self.ledger.decision_path(node, ending) for ending in (_ORDER, _BOUNDS))
+        has_groups = bounds.name in decided.files
+        return replace(rows, order=str(order), bounds=str(bounds) if has_groups else None), decided.ends
 
     def edits_path(self, node: str) -> Path:
         """The file in which a decision stores the data for its edits of samples."""
-        return self._folder / f"{self.ledger.stem_of(node)}.keys.npy"
+        return self.ledger.decision_path(node, _KEYS)
 
     def _verify(self, decided: Decided) -> None:
         """Refuse files that differ from the recorded decision of an earlier process."""
@@ -115,15 +118,14 @@ class Decisions:
         started, cpu = time.perf_counter(), time.process_time()
         decision = self._decision(node, place, source, keys, looks)
         files: dict[str, str] = {}
-        stem = self.ledger.stem_of(node)
-        length = rows_out = self._publish(f"{stem}.npy", decision.order, files)
+        length = rows_out = self._publish(node, _ORDER, decision.order, files)
         if decision.bounds is not None:
-            rows_out = max(self._publish(f"{stem}.bounds.npy", decision.bounds, files) - 1, 0)
+            rows_out = max(self._publish(node, _BOUNDS, decision.bounds, files) - 1, 0)
         is_edited = decision.keys is not None
         if isinstance(decision.keys, Chunks):
-            self._publish(self.edits_path(node).name, decision.keys, files)
+            self._publish(node, _KEYS, decision.keys, files)
         elif decision.keys is not None:
-            self._publish(self.edits_path(node).name, [decision.keys], files, decision.keys.dtype)
+            self._publish(node, _KEYS, [decision.keys], files, decision.keys.dtype)
         rows = len(OpenSource(source))
         ends = self._ends(node, length, files)
         decided = Decided(
@@ -173,7 +175,7 @@ class Decisions:
             return False
         if _digest(earlier) != old[_ORDER]:
             return False
-        order = np.load(fetched(self._folder / _named(files, _ORDER)), mmap_mode="r")
+        order = np.load(fetched(self.ledger.decision_path(before.node, _ORDER)), mmap_mode="r")
         return len(earlier) <= len(order) and all(
             np.array_equal(earlier[first:stop], order[first:stop]) for first, stop in chunk_bounds(len(earlier))
         )
@@ -194,12 +196,17 @@ class Decisions:
         return decide(operator, source, self.recipe.roles, Context(seed=self.recipe.options.seed))
 
     def _publish(
-        self, name: str, chunks: "Iterable[npt.NDArray[Any]]", files: dict[str, str], dtype: Any = np.int64
+        self,
+        node: str,
+        ending: str,
+        chunks: "Iterable[npt.NDArray[Any]]",
+        files: dict[str, str],
+        dtype: Any = np.int64,
     ) -> int:
         """Write a file of a decision, and add its digest to `files`; returns how many numbers it has."""
-        path = self._folder / name
+        path = self.ledger.decision_path(node, ending)
         count = publish_order(path, chunks, dtype)
-        files[name] = _digest(np.load(path, mmap_mode="r"))
+        files[path.name] = _digest(np.load(path, mmap_mode="r"))
         return count
 
     def _pairs(self, decision: Decision) -> list[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """The ledger of a run: its committed work and decisions, read from the run log and written to it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Self, cast
 
 from msgspec import Struct
@@ -164,12 +165,13 @@ class Ledger:
         """The decision of a node before the input has grown, if that is the latest one."""
         return self._decided.get(node) if self.decided(node) is None else None
 
-    def stem_of(self, node: str) -> str:
-        """The beginning of the names of files with the decision of a node: other names whenever the input has grown.
+    def decision_path(self, node: str, ending: str) -> Path:
+        """A file of the decision of a node: another one whenever the input has grown.
 
-        Other nodes of a cluster may have copies of files with the earlier names.
+        Other nodes of a cluster may have copies of the earlier files.
         """
-        return f"{node}-{len(self.grown)}" if self.grown else node
+        stem = f"{node}-{len(self.grown)}" if self.grown else node
+        return self.directory.decisions / f"{stem}.{ending}"
 
     def decisions(self) -> list[Decided]:
         """All decisions."""
