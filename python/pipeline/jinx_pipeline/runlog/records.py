@@ -267,20 +267,7 @@ class Grown(Record, kw_only=False):
     meta: dict[str, Any]
 
 
-AnyRecord = (
-    Header | Epoch | Committed | Forgotten | Discarded | Partitions | Decided | Publishing | Built | Published | Grown
-)
+_Other = Header | Epoch | Forgotten | Discarded | Partitions | Decided | Publishing | Built | Published | Grown
+AnyRecord = Committed | _Other
 # Records as they are applied to a ledger.
-AppliedRecord = (
-    Header
-    | Epoch
-    | CommittedOutput
-    | Forgotten
-    | Discarded
-    | Partitions
-    | Decided
-    | Publishing
-    | Built
-    | Published
-    | Grown
-)
+AppliedRecord = CommittedOutput | _Other

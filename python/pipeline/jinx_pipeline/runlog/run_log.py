@@ -8,12 +8,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from itertools import accumulate, takewhile
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from jinx_pipeline.runlog.records import VERSION, AnyRecord, AppliedRecord, Epoch, Header
 from jinx_pipeline.store.store import Log
+
+T = TypeVar("T")
 
 START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
 
@@ -136,7 +138,7 @@ class RunLog:
 
     def records_at(self, places: Iterable[int]) -> Iterator[AnyRecord]:
         """The records whose lines begin at the given offsets."""
-        return map(_decoded, self._log.lines_at(places))
+        return (_decoded(line, _DECODER) for line in self._log.lines_at(places))
 
     def close(self) -> None:
         """Close the log, after all records are on disk."""
@@ -181,7 +183,7 @@ class RunLog:
                 self._is_torn = True
                 return
             try:
-                record = _applied(line)
+                record = _decoded(line, _APPLIED_DECODER)
             except ValueError:
                 if b"\0" in line:
                     self._is_torn = True
@@ -213,7 +215,7 @@ def read_header(log: Log) -> Header:
     line = next(log.lines(), b"")
     try:
         version = json.loads(line)["version"]
-        header = _decoded(line) if version == VERSION else None
+        header = _decoded(line, _DECODER) if version == VERSION else None
     except (LookupError, TypeError, ValueError):
         raise RunLogError(f"{log.name}, line 1: damaged; restore the file, or {START_OVER}") from None
     if version != VERSION:
@@ -236,28 +238,16 @@ def _encoded(record: AnyRecord) -> bytes:
         return json.dumps(plain, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 
 
-def _decoded(line: bytes) -> AnyRecord:
+def _decoded(line: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     """The record of a line.
 
     Raises:
         ValueError: The line is damaged.
     """
     try:
-        return _DECODER.decode(line)
+        return decoder.decode(line)
     except msgspec.DecodeError:
-        return msgspec.convert(json.loads(line), AnyRecord)
-
-
-def _applied(line: bytes) -> AppliedRecord:
-    """The record of a line, as it is applied to a ledger.
-
-    Raises:
-        ValueError: The line is damaged.
-    """
-    try:
-        return _APPLIED_DECODER.decode(line)
-    except msgspec.DecodeError:
-        return msgspec.convert(json.loads(line), AppliedRecord)
+        return msgspec.convert(json.loads(line), decoder.type)
 
 
 def _plan_digest(plan: dict[str, Any]) -> str:
