@@ -66,6 +66,18 @@ def test_lines_come_back_in_order_with_their_places(objects):
     assert other.size() == log.size() == 6 + 7 + 6 + 7
 
 
+def test_an_incomplete_line_is_shown(objects):
+    """Whoever reads the log must see that it is damaged."""
+    log = ObjectLog(URL)
+    log.begin(b"first\n")
+    assert list(log.lines()) == [b"first\n"]
+    log.append(b"second\n")
+    log.sync()
+    last = max(objects.data)
+    objects.data[last].data = objects.data[last].data[:-4]
+    assert list(ObjectLog(URL).lines()) == [b"first\n", b"sec"]
+
+
 def test_a_listing_that_is_old_hides_no_line(objects):
     log = ObjectLog(URL)
     log.begin(b"0\n")

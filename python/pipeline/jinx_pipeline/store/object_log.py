@@ -57,6 +57,8 @@ class ObjectLog:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 yield line + b"\n"
+        if rest:
+            yield rest
 
     def lines_at(self, places: Iterable[int]) -> Iterator[bytes]:
         """See `Log.lines_at`."""
