@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import jinx
@@ -18,6 +18,8 @@ from jinx_pipeline.recipe.model import Recipe
 
 # A share of the time above which something limits an operator.
 _BUSY, _WAITS = 0.9, 0.1
+# The samples that load a model and warm it up, before the time is taken.
+_WARM_UP: Final = 8
 
 
 @dataclass(frozen=True)
@@ -90,22 +92,23 @@ def measure(recipe: Recipe, *, samples: int, threads: int | None, device: str) -
             continue
         size = step.batch_rows or operator.batch_size
         runner.run(batch.take(_first(len(batch), min(size, _WARM_UP))), ctx)  # loads and warms up
-        before, started = (TIMES.running, TIMES.waiting, TIMES.inputs, TIMES.batches), time.perf_counter()
+        before, started = replace(TIMES), time.perf_counter()
         _reset_peak()
         batch = Batch(batch.to_samples(stats=False), roles=recipe.roles)  # media are read and decoded again
         count = len(batch)
         batch = runner.run(batch, ctx)
         seconds = max(time.perf_counter() - started, 1e-9)
-        running, waiting, inputs, batches = (
-            now - then
-            for now, then in zip((TIMES.running, TIMES.waiting, TIMES.inputs, TIMES.batches), before, strict=True)
+        yield ModelUse(
+            operator.name,
+            models=tuple(model.path for model in operator.models.values() if model.kind in LOCAL_KINDS),
+            samples=count,
+            inputs=TIMES.inputs - before.inputs,
+            batches=TIMES.batches - before.batches,
+            seconds=seconds,
+            running=(TIMES.running - before.running) / seconds,
+            waiting=(TIMES.waiting - before.waiting) / seconds,
+            gpu_bytes=_peak(),
         )
-        models = tuple(model.path for model in operator.models.values() if model.kind in LOCAL_KINDS)
-        shares = (running / seconds, waiting / seconds)
-        yield ModelUse(operator.name, models, count, int(inputs), int(batches), seconds, *shares, _peak())
-
-
-_WARM_UP: Final = 8
 
 
 def _is_measured(operator: Operator) -> bool:

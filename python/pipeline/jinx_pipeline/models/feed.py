@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
 
+@dataclass
 class FeedTimes:
     """Where the time of feeding goes, added up over all models; only `bench-model` reads it.
 
@@ -20,9 +21,10 @@ class FeedTimes:
         batches: The batches that they made.
     """
 
-    def __init__(self) -> None:
-        self.waiting = self.running = 0.0
-        self.inputs = self.batches = 0
+    waiting: float = 0.0
+    running: float = 0.0
+    inputs: int = 0
+    batches: int = 0
 
 
 TIMES: Final = FeedTimes()
