@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Range
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.video.container import facts_of
+from jinx_pipeline.operators.video.frame_arrays import write_frame_arrays
 from jinx_pipeline.operators.video.frame_pictures import frames_of
 from jinx_pipeline.operators.video.frames import Sampling
 from jinx_pipeline.sample.media import Media
@@ -113,16 +113,15 @@ class VideoDepthEstimationMapper(Mapper):
         has_clouds = bool(self.point_cloud_dir_for_metric) and is_metric(loaded)
         store = store_of(self.point_cloud_dir_for_metric, ctx, batch.roles)
         pictures = iter(frames_of(self.name, self.frame_sampling_method, self.frame_num).make(medium))
-        count = 0
-        with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+
+        def arrays() -> "Iterator[npt.NDArray[np.float16]]":
             while frames := [_within(picture, self.max_res) for picture in islice(pictures, _FRAMES)]:
                 for picture, depth in zip(frames, depths(loaded, frames, ctx.threads), strict=True):
-                    with archive.open(f"{count:05}.npy", "w") as entry:
-                        np.lib.format.write_array(entry, depth.astype(np.float16), allow_pickle=False)
+                    yield depth.astype(np.float16)
                     if has_clouds:
                         clouds.append(store.keep_media(point_cloud(picture, depth), ".ply"))
-                    count += 1
-        return count
+
+        return write_frame_arrays(file, arrays())
 
     def _rate(self, medium: Media, count: int) -> float:
         """The number of frames per second with a depth."""
