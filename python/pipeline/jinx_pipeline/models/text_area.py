@@ -1,6 +1,7 @@
 """The share of pictures that text covers, by models that detect text with differentiable binarization (PP-OCR)."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -68,8 +69,8 @@ def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: C
 
         maps: list[Any] = []
         with loaded.inference():
-            for group in _of_equal_shape(batch):
-                output = loaded.network(pixel_values=loaded.on_device(torch.stack(group)))
+            for _, equal in groupby(batch, key=lambda pixels: pixels.shape):
+                output = loaded.network(pixel_values=loaded.on_device(torch.stack(list(equal))))
                 maps += list(output.last_hidden_state[:, 0].float())
         return lambda: [text_share(one.cpu().numpy()) for one in maps]
 
@@ -79,17 +80,6 @@ def text_shares(model: Model, media: Sequence[Media], pictures: Pictures, ctx: C
     for number, shares in feed(media, prepare, run, limits=limits, size=size, threads=threads):
         rows[number] = np.array(shares, np.float32)
     return rows
-
-
-def _of_equal_shape(batch: Sequence[Any]) -> list[list[Any]]:
-    """A batch in groups of neighbours that have the same shape."""
-    groups: list[list[Any]] = []
-    for one in batch:
-        if groups and groups[-1][0].shape == one.shape:
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-    return groups
 
 
 def _scaled(size: tuple[int, int], longest: int) -> tuple[int, int]:

@@ -351,8 +351,8 @@ def writer_options(recipe: Recipe, export: Export | None, meta: dict[str, Any] |
 
 def vector_columns(recipe: Recipe) -> list[str]:
     """The columns of vectors that operators add."""
-    operators = [one for step in recipe.steps for one in getattr(step.operator, "operators", [step.operator])]
-    return list(dict.fromkeys(name for one in operators for name in recipe.roles.columns(one.vector_columns)))
+    operators = [part for step in recipe.steps for part in getattr(step.operator, "operators", [step.operator])]
+    return list(dict.fromkeys(name for part in operators for name in recipe.roles.columns(part.vector_columns)))
 
 
 def stat_paths(operators: list[Operator]) -> list[str]:

@@ -37,13 +37,8 @@ class ProcessState:
         os.umask(umask)
         names = [name for name in _LIMITS if hasattr(resource, name)] if sys.platform != "win32" else []
         limits = {name: resource.getrlimit(getattr(resource, name)) for name in names}
-        handlers = {number: signal.getsignal(number) for number in signal.valid_signals() if number in _NAMED}
-        return cls(
-            limits,
-            {signal.Signals(number): handler for number, handler in handlers.items()},
-            umask,
-            sys.getrecursionlimit(),
-        )
+        handlers = {number: signal.getsignal(number) for number in signal.Signals}
+        return cls(limits, handlers, umask, sys.getrecursionlimit())
 
     def changes(self) -> list[str]:
         """What is different now, in words."""
@@ -73,8 +68,6 @@ class ProcessState:
             sys.setrecursionlimit(self.recursion)
         return not self.changes()
 
-
-_NAMED = frozenset(signal.Signals) - {getattr(signal, name) for name in ("SIGKILL", "SIGSTOP") if hasattr(signal, name)}
 
 AT_START = ProcessState.now()
 """The state of this process before it ran operators."""

@@ -11,11 +11,13 @@ from jinx_pipeline.models.matching import MATCHING, matching_pictures
 from jinx_pipeline.models.pictures import images_of, parts_of
 from jinx_pipeline.operators.api.arguments import Arguments
 from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.characters import CHARACTERS, characters_of
 from jinx_pipeline.operators.api.context import Context
-from jinx_pipeline.operators.api.metadata import META, metadata_of
+from jinx_pipeline.operators.api.metadata import META
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.parameters import Share
 from jinx_pipeline.operators.llm.asking import Answer, Messages
+from jinx_pipeline.operators.llm.faults import faults_of
 from jinx_pipeline.operators.llm.pictures import AskingAboutImages
 from jinx_pipeline.operators.llm.vision_arguments import AskingVisionModel
 from jinx_pipeline.sample.media import Media
@@ -23,8 +25,6 @@ from jinx_pipeline.sample.media import Media
 if TYPE_CHECKING:
     from jinx_pipeline.models.pictures import Box
 
-CHARACTERS = "main_character_list"
-"""The column, or the entry of `__dj__meta__`, with the names of the characters of a sample."""
 LOCATIONS_PROMPT = "detect_character_locations_mapper"
 
 _BLIP: Final = Model(path="Salesforce/blip-itm-base-coco")
@@ -92,15 +92,7 @@ class LocatingCharacters(AskingVisionModel, AskingAboutImages):
         """The names of the characters of each sample, from a column or from the facts about the sample."""
         column = batch.column(CHARACTERS) if CHARACTERS in batch.column_names else [None] * len(batch)
         known = batch.column(META) if META in batch.column_names else [None] * len(batch)
-        names: list[list[str]] = []
-        for given, facts in zip(column, known, strict=True):
-            found = metadata_of({META: facts}).get(CHARACTERS) if given is None else given
-            if found is not None and not (
-                isinstance(found, list | tuple) and all(isinstance(name, str) for name in found)
-            ):  # pyright: ignore[reportUnknownVariableType]
-                raise TypeError(f"{CHARACTERS} is not a list of strings: {found!r:.60}")
-            names.append(list(dict.fromkeys(name for name in found or () if name.strip())))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return names
+        return [characters_of({CHARACTERS: given, META: facts}) for given, facts in zip(column, known, strict=True)]
 
     def locations(
         self, names: Sequence[Sequence[str]], images: Sequence[Sequence[Media]], ctx: Context
@@ -161,12 +153,6 @@ class LocatingCharacters(AskingVisionModel, AskingAboutImages):
             for character in characters
         ]
         return self.ask(ctx, prompt, messages, _fault)
-
-
-def faults_of(rows: Sequence[int], answers: Sequence[Answer]) -> dict[int, Mapping[str, Any]]:
-    """What was wrong with the first answer of each row that was not understood."""
-    pairs = reversed(list(zip(rows, answers, strict=True)))
-    return {row: answer.record for row, answer in pairs if not answer.parsed.is_good}
 
 
 def _fault(number: int, value: Mapping[str, Any]) -> str:

@@ -13,7 +13,8 @@ from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.registry import register
-from jinx_pipeline.operators.llm.characters import LOCATIONS_PROMPT, Locating, LocatingCharacters, faults_of
+from jinx_pipeline.operators.llm.characters import LOCATIONS_PROMPT, Locating, LocatingCharacters
+from jinx_pipeline.operators.llm.faults import faults_of, with_faults
 from jinx_pipeline.operators.llm.vision_arguments import VisionModel
 from jinx_pipeline.sample.media import Media
 
@@ -98,11 +99,8 @@ class DetectCharacterAttributesMapper(LocatingCharacters, Mapper):
             ]
             for row, of_sample in enumerate(names)
         ]
-        facts = [
-            {"main_character_attributes_list": one, **({self.name: faults[row]} if row in faults else {})}
-            for row, one in enumerate(found)
-        ]
-        return with_metadata(batch.samples(), facts)
+        facts = [{"main_character_attributes_list": characters} for characters in found]
+        return with_metadata(batch.samples(), with_faults(facts, faults, self.name))
 
     def _said(
         self,

@@ -13,6 +13,7 @@ from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Share
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.llm.characters import Locating, LocatingCharacters, Matching
+from jinx_pipeline.operators.llm.faults import with_faults
 
 
 @register("detect_character_locations_mapper", modality="multimodal")
@@ -69,8 +70,5 @@ class DetectCharacterLocationsMapper(LocatingCharacters, Mapper):
         ctx.begins(0)  # no time limit per row while the model runs
         images = [list(media) for media in batch.media("images")]
         found, faults = self.locations(self.characters_of(batch), images, ctx)
-        facts = [
-            {"main_character_locations_list": one, **({self.name: faults[row]} if row in faults else {})}
-            for row, one in enumerate(found)
-        ]
-        return with_metadata(batch.samples(), facts)
+        facts = [{"main_character_locations_list": characters} for characters in found]
+        return with_metadata(batch.samples(), with_faults(facts, faults, self.name))

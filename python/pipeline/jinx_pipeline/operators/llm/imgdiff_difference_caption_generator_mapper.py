@@ -19,7 +19,7 @@ from jinx_pipeline.operators.api.parameters import Range, Share
 from jinx_pipeline.operators.api.registry import register
 from jinx_pipeline.operators.image.image_pairs import BOXES, IMAGES, ImagePair, centred, corners, pairs_of
 from jinx_pipeline.operators.llm.asking import Answer, Messages
-from jinx_pipeline.operators.llm.characters import faults_of
+from jinx_pipeline.operators.llm.faults import faults_of, with_faults
 from jinx_pipeline.operators.llm.vision_arguments import AskingVisionModel
 
 if TYPE_CHECKING:
@@ -130,9 +130,7 @@ class ImgdiffDifferenceCaptionGeneratorMapper(AskingVisionModel, Mapper):
                 values = (*area.captions, answer.value, centred(area.box))
                 for name, value in zip(_NAMES, values, strict=True):
                     facts[area.row][name].append(value)
-        return with_metadata(
-            samples, [{**one, **({self.name: faults[row]} if row in faults else {})} for row, one in enumerate(facts)]
-        )
+        return with_metadata(samples, with_faults(facts, faults, self.name))
 
     def _described(
         self,

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from itertools import chain
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
@@ -13,13 +12,15 @@ from jinx_pipeline.models.grounding import GROUNDING, Located, Phrases, located
 from jinx_pipeline.models.pictures import Pictures
 from jinx_pipeline.models.video_segmentation import VIDEO_SEGMENTER, followed, load_video_segmenter
 from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.characters import characters_of
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.media_mapper import store_of
-from jinx_pipeline.operators.api.metadata import META, metadata_of, with_metadata
+from jinx_pipeline.operators.api.metadata import META, with_metadata
 from jinx_pipeline.operators.api.model import Kinds, Model
 from jinx_pipeline.operators.api.operator_kinds import Mapper
 from jinx_pipeline.operators.api.parameters import Share
 from jinx_pipeline.operators.api.registry import register
+from jinx_pipeline.operators.video.frame_arrays import write_frame_arrays
 from jinx_pipeline.operators.video.frame_pictures import frames_of
 from jinx_pipeline.sample.media import Media
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _SAM2: Final = Model(path="facebook/sam2.1-hiera-tiny")
 _OWLVIT: Final = Model(path="google/owlvit-base-patch32")
-_CHARACTERS: Final = "main_character_list"
 _NONE: Final[Mapping[str, Any]] = {"segment_data": [], "cls_id_dict": [], "object_cls_list": [], "yoloe_conf_list": []}
 
 
@@ -85,10 +85,10 @@ class VideoObjectSegmentingMapper(Mapper):
         ctx.begins(0)  # no time limit per row while the model runs
         samples = batch.samples()
         tags = [
-            self._tags(media[0], names, batch, ctx) if (names := _names(sample)) and len(media) else _NONE
+            self._tags(media[0], names, batch, ctx) if (names := characters_of(sample)) and len(media) else _NONE
             for media, sample in zip(map(list, batch.media("videos")), samples, strict=True)
         ]
-        return with_metadata(samples, [{"video_object_segment_tags": dict(one)} for one in tags])
+        return with_metadata(samples, [{"video_object_segment_tags": dict(tag)} for tag in tags])
 
     def _tags(self, medium: Media, names: "Sequence[str]", batch: Batch, ctx: Context) -> Mapping[str, Any]:
         frames = iter(frames_of(self.name, "all_frames", 1).make(medium))
@@ -108,27 +108,12 @@ class VideoObjectSegmentingMapper(Mapper):
         return {
             "segment_data": kept,
             "cls_id_dict": list(names),
-            "object_cls_list": [one.number for one in objects],
-            "yoloe_conf_list": [one.score for one in objects],
+            "object_cls_list": [found.number for found in objects],
+            "yoloe_conf_list": [found.score for found in objects],
         }
 
     def _write(self, file: IO[bytes], frames: "chain[Image]", objects: "Sequence[Located]", ctx: Context) -> None:
         """Write the masks of each frame to a file."""
         loaded = ctx.model(self.sam2_hf_model, load_video_segmenter)
-        with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-            for number, logits in enumerate(followed(loaded, frames, [one.box for one in objects])):
-                masks = logits > 0 if self.if_binarize else logits.astype(np.float16)
-                with archive.open(f"{number:05}.npy", "w") as entry:
-                    np.lib.format.write_array(entry, masks, allow_pickle=False)
-
-
-def _names(sample: Mapping[str, Any]) -> list[str]:
-    """The names of the objects of a sample, each once."""
-    found = sample.get(_CHARACTERS)
-    if found is None:
-        found = metadata_of(sample).get(_CHARACTERS)
-    if found is None:
-        return []
-    if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):  # pyright: ignore[reportUnknownVariableType]
-        raise TypeError(f"{_CHARACTERS} is not a list of strings: {found!r:.60}")
-    return list(dict.fromkeys(name for name in found if name.strip()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        masks = followed(loaded, frames, [found.box for found in objects])
+        write_frame_arrays(file, (mask > 0 if self.if_binarize else mask.astype(np.float16) for mask in masks))
