@@ -196,14 +196,11 @@ class _Indexed:
     def _read(self, column: str, path: str, *, by_length: bool) -> "npt.NDArray[np.uint32]":
         values: Any = lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path)
         if isinstance(values, list) and any(map(_is_several, cast("list[Any]", values))):
-            raise InvalidError(self._no_number(column, path))
+            raise InvalidError(
+                f"{self._where}{column!r} is no number, but has a length in each sample: lengths='len({path})' takes "
+                "that as the number of tokens"
+            )
         return checked(values, f"{self._where}{column}")
-
-    def _no_number(self, column: str, path: str) -> str:
-        return (
-            f"{self._where}{column!r} is no number, but has a length in each sample: lengths='len({path})' takes that "
-            "as the number of tokens"
-        )
 
     def _place(self, name: str) -> tuple[str, str, bool]:
         """The column of a size, its path, and whether the size is the length of the value."""
