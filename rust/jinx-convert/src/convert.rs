@@ -215,8 +215,7 @@ fn infer(
             "Parquet needs a schema, which takes a first pass that a pipe does not allow; save the input to a file",
         ));
     }
-    let infer =
-        InferOptions { media: media.clone(), mixed_json: spec.mixed_json, large: false, leave_out: false };
+    let infer = InferOptions { media: media.clone(), mixed_json: spec.mixed_json, ..InferOptions::default() };
     let observer = Observer::new(SchemaInference::new(infer));
     let seen = run(inputs.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
     let inferred = observer.findings().finish()?;
@@ -257,7 +256,7 @@ fn schema_of_unselected(
         return None;
     }
     let all = ConvertOptions { filter: None, limit: None, rejects: None, ..options.clone() };
-    let infer = InferOptions { media, mixed_json: spec.mixed_json, large: false, leave_out: false };
+    let infer = InferOptions { media, mixed_json: spec.mixed_json, ..InferOptions::default() };
     let observer = Observer::new(SchemaInference::new(infer));
     // An error in these rows does not concern the selected rows.
     run(inputs.open().ok()?, observer.clone(), &all, &mut |_| Ok(())).ok()?;

@@ -447,8 +447,7 @@ fn own_fields(own: &dyn Rows, known: ArrowTypes, samples: u64) -> Result<Vec<Fie
     let schema = match known.schema {
         Some(text) => jinx_convert::arrow::decode_schema(&text)?,
         None => {
-            let options =
-                InferOptions { media: known.media, mixed_json: false, large: false, leave_out: false };
+            let options = InferOptions { media: known.media, ..InferOptions::default() };
             let mut inference = SchemaInference::new(options);
             let is_open = |name: &str| known.typed.iter().all(|field| field.name() != name);
             let has_open = own.column_names()?.iter().any(|name| is_open(name));

@@ -141,7 +141,7 @@ impl Shard {
         line: &'l [u8],
         tree: &PathTree<'_>,
     ) -> Result<Vec<Option<FoundValue<'l>>>> {
-        self.find_paths_like(line, tree, &mut KnownMembers::default())
+        self.find_members(line, tree, None)
     }
 
     /// Like [`Shard::find_paths`], faster for many lines with the same `known` and tree.
@@ -153,6 +153,15 @@ impl Shard {
         line: &'l [u8],
         tree: &PathTree<'_>,
         known: &mut KnownMembers,
+    ) -> Result<Vec<Option<FoundValue<'l>>>> {
+        self.find_members(line, tree, Some(known))
+    }
+
+    fn find_members<'l>(
+        &'l self,
+        line: &'l [u8],
+        tree: &PathTree<'_>,
+        known: Option<&mut KnownMembers>,
     ) -> Result<Vec<Option<FoundValue<'l>>>> {
         let mut values = vec![None; tree.paths];
         let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
@@ -168,7 +177,7 @@ impl Shard {
         wanted: &[PathNode<'_>],
         tree: Option<&'l FieldNode>,
         marked: Option<usize>,
-        known: &mut KnownMembers,
+        mut known: Option<&mut KnownMembers>,
         found: &mut [Option<FoundValue<'l>>],
     ) -> Result<()> {
         let mut left = wanted.len();
@@ -176,7 +185,7 @@ impl Shard {
         let mut members = Members::uncounted(text);
         for count in 0.. {
             let before = members.position();
-            let guessed = match known.members.get(count) {
+            let guessed = match known.as_ref().and_then(|known| known.members.get(count)) {
                 Some(guess) => members.next_like(&guess.start)?.map(|value| (guess, value)),
                 None => None,
             };
@@ -187,8 +196,10 @@ impl Shard {
                     let Some(span) = members.next_member()? else { break };
                     let (key, value) = (span.key_range(), span.value_range());
                     let may_be_wanted = wanted.iter().any(|node| node.may_be(&text[key.clone()]));
-                    let key_in_start = key.start - before..key.end - before;
-                    known.keep(count, &text[before..value.start], key_in_start, may_be_wanted);
+                    if let Some(known) = known.as_deref_mut() {
+                        let key_in_start = key.start - before..key.end - before;
+                        known.keep(count, &text[before..value.start], key_in_start, may_be_wanted);
+                    }
                     if !may_be_wanted {
                         continue;
                     }
@@ -226,7 +237,8 @@ impl Shard {
                 let inner = if marked.is_some() { unescaped(value)? } else { Some(value) };
                 if let Some(inner) = inner.filter(|inner| inner.first() == Some(&b'{')) {
                     let marked = marked.map(|depth| depth + 1);
-                    self.find_below(inner, &node.below, tree, marked, known.below(at), found)?;
+                    let known = known.as_deref_mut().map(|known| known.below(at));
+                    self.find_below(inner, &node.below, tree, marked, known, found)?;
                 }
             }
             if left == 0 && self.rules() == FormatVersion::V1_1 {
