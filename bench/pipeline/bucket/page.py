@@ -14,7 +14,7 @@ from bench.pipeline.bucket.estimate import (
     of_large_run,
     price,
 )
-from bench.pipeline.bucket.runs import BLOCK_ROWS, FIRST_BYTE_SECONDS
+from bench.pipeline.bucket.runs import BLOCK_ROWS, FIRST_BYTE_SECONDS, RUN_CORES, STORE_CORES
 from bench.pipeline.bucket.runs import WORKERS as LOCAL_WORKERS
 from jinx._sizes import natural_size
 
@@ -31,8 +31,9 @@ def _about(results: dict[str, Any]) -> str:
     return (
         f"{about_run(results['about'])}\n\n"
         f"Input, working directory and output are in a bucket of a server on this machine, which waits "
-        f"{1000 * FIRST_BYTE_SECONDS:g} ms before each answer and uses the same cores as the run. Blocks have "
-        f"{BLOCK_ROWS:,} documents of 1.1 kB. Wall times are medians of {results['rounds']} runs, which alternate."
+        f"{1000 * FIRST_BYTE_SECONDS:g} ms before each answer. Cores of the server: {len(STORE_CORES)}; of each run, "
+        f"also one on the disk: {len(RUN_CORES)}. Blocks have {BLOCK_ROWS:,} documents of 1.1 kB. Wall times are "
+        f"medians of {results['rounds']} runs, which alternate."
     )
 
 

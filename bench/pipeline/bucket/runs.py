@@ -23,6 +23,9 @@ from bench.pipeline.text import RECIPE
 # As measured between a machine in a cloud and the store beside it.
 FIRST_BYTE_SECONDS = 0.020
 WORKERS = 4
+# A store has cores of its own: runs, also those on a disk, have the first half, and the server has the others.
+_CORES = sorted(os.sched_getaffinity(0))
+RUN_CORES, STORE_CORES = _CORES[: max(1, len(_CORES) // 2)], _CORES[len(_CORES) // 2 :]
 # Blocks of 2.3 MB; those of large runs have 64 MB.
 BLOCK_ROWS = 2000
 RECIPES: dict[str, list[dict[str, dict[str, Any]]]] = {"mapper and filters": RECIPE[:-1], "with MinHash": RECIPE}
@@ -69,6 +72,7 @@ class Place:
         file = self.folder / "recipe.yaml"
         file.write_text(json.dumps(recipe), encoding="utf-8")  # YAML too
         command = [sys.executable, "-m", "jinx_pipeline", "run", "--progress", "none", str(file)]
+        command = ["taskset", "--cpu-list", ",".join(map(str, RUN_CORES)), *command]
         return subprocess.Popen(
             command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=self.folder
         )
@@ -85,9 +89,13 @@ class Place:
 def bucket_place(folder: Path) -> Generator[Place]:
     """A place in a bucket whose server is part of this process."""
     (folder / "bucket").mkdir(parents=True)
-    with served(folder / "bucket") as bucket:
-        bucket.delay = FIRST_BYTE_SECONDS
-        yield Place(folder, bucket)
+    os.sched_setaffinity(0, STORE_CORES)
+    try:
+        with served(folder / "bucket") as bucket:
+            bucket.delay = FIRST_BYTE_SECONDS
+            yield Place(folder, bucket)
+    finally:
+        os.sched_setaffinity(0, _CORES)
 
 
 def write_input(folder: Path, rows: int) -> None:

@@ -8,8 +8,8 @@ const MAX_HEIGHT = 8_000_000;
 const FAST = 8; // pixels per millisecond
 const QUIET_MS = 120;
 const EXTRA_ROWS = 2;
-/** The items before and after the visible ones that get their content in one frame. */
-const EXTRA_ITEMS = 2;
+/** The items before and after the visible ones that get their content in one frame: few while the list moves. */
+const EXTRA_ITEMS = { moving: 2, still: 12 };
 
 export class Scroller {
   /**
@@ -204,10 +204,11 @@ export class Scroller {
   showExtra() {
     this.extra ||= requestAnimationFrame(() => {
       this.extra = 0;
+      const most = this.speed > 0 ? EXTRA_ITEMS.moving : EXTRA_ITEMS.still;
       let made = 0;
       for (const [index, item] of this.shown) {
         if (item.show(index)) made++;
-        if (made === EXTRA_ITEMS) {
+        if (made === most) {
           this.showExtra();
           break;
         }
