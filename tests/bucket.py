@@ -94,6 +94,8 @@ class Handler(BaseHTTPRequestHandler):
     """Answers requests for one bucket."""
 
     protocol_version = "HTTP/1.1"
+    # Headers and body are two packets, and the second would wait 40 ms for the answer to the first.
+    disable_nagle_algorithm = True
     bucket: Bucket
     # Of the headers that hold what writers say about objects.
     metadata_prefix = "x-amz-meta-"
