@@ -95,7 +95,8 @@ class Ledger:
 
     def __init__(self, directory: RunDirectory) -> None:
         self.directory = directory
-        self._pieces: dict[str, dict[int, list[Piece]]] = {}
+        # Tuples, since nearly all blocks have one piece, and runs have very many blocks.
+        self._pieces: dict[str, dict[int, tuple[Piece, ...]]] = {}
         self._decided: dict[str, Decided] = {}
         self._partitions: dict[str, Partitions] = {}
         self.grown: list[Grown] = []
@@ -287,7 +288,7 @@ class Ledger:
             case Committed() | CommittedOutput():
                 self._apply_committed(record, place)
             case Forgotten(node, block):
-                self._drop(self._pieces.get(node, {}).pop(block, []))
+                self._drop(self._pieces.get(node, {}).pop(block, ()))
             case Discarded(nodes):
                 self._apply_discarded(nodes, place)
             case Decided(node):
@@ -323,7 +324,8 @@ class Ledger:
             receipt.media,
             receipt.end,
         )
-        self._pieces.setdefault(record.node, {}).setdefault(record.block, []).append(piece)
+        blocks = self._pieces.setdefault(record.node, {})
+        blocks[record.block] = (*blocks.get(record.block, ()), piece)
 
     def _apply_discarded(self, nodes: Iterable[str], place: int) -> None:
         for node in nodes:

@@ -60,7 +60,8 @@ class NodeQueue:
         level: The length of the longest path to an end of the graph.
         strikes: Failures of a task before it is divided, or before its only row is put in quarantine.
         consumers: The queues of the nodes that read this one.
-        ready: Tasks to hand out: a heap, with the lowest block and row first.
+        ready: Tasks to hand out, by block and first row: a heap, with the lowest first. A whole block that nothing has
+            happened to is only the number of its rows, which takes little memory where there are many.
         running: Tasks with a lease.
         delayed: How many tasks wait for a time.
         seconds: Time that finished tasks took ...
@@ -74,7 +75,7 @@ class NodeQueue:
     level: int
     strikes: int
     consumers: list["NodeQueue"] = field(default_factory=list["NodeQueue"])
-    ready: list[tuple[int, int, TaskState]] = field(default_factory=list[tuple[int, int, TaskState]])
+    ready: list[tuple[int, int, TaskState | int]] = field(default_factory=list[tuple[int, int, TaskState | int]])
     running: set[TaskState] = field(default_factory=set[TaskState])
     delayed: int = 0
     seconds: float = 0.0
@@ -105,9 +106,16 @@ class NodeQueue:
         """Add a ready task."""
         heapq.heappush(self.ready, (state.task.block, state.task.first, state))
 
+    def push_block(self, block: int, rows: int) -> None:
+        """Add the task of a whole block that is new."""
+        heapq.heappush(self.ready, (block, 0, rows))
+
     def pop(self) -> TaskState:
         """Take the first ready task."""
-        return heapq.heappop(self.ready)[2]
+        block, _, ready = heapq.heappop(self.ready)
+        if isinstance(ready, TaskState):
+            return ready
+        return TaskState(Task(self.node.id, block, 0, ready), OpenBlock(1, {}))
 
     def start(self, running: RunningLease, copies: int) -> None:
         """Add a lease to a ready or running task."""

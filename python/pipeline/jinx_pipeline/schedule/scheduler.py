@@ -12,8 +12,8 @@ from math import inf
 
 from jinx_pipeline.schedule.block_flow import BlockFlow, Committed, Entry, RowsByPort, nothing_committed
 from jinx_pipeline.schedule.graph import Graph
-from jinx_pipeline.schedule.node_queue import NodeQueue, OpenBlock, RunningLease, TaskState
-from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Task, Verdict
+from jinx_pipeline.schedule.node_queue import NodeQueue, RunningLease, TaskState
+from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, RefusedError, Verdict
 
 _STALE = Verdict(accepted=False)
 _ACCEPTED = Verdict(accepted=True)
@@ -203,7 +203,7 @@ class Scheduler:
 
     def _enter(self, entries: Iterable[Entry]) -> None:
         for node, block, rows in entries:
-            self._queues[node].push(TaskState(Task(node, block, 0, rows), OpenBlock(1, {})))
+            self._queues[node].push_block(block, rows)
 
     def _complete(self, state: TaskState, rows: RowsByPort) -> None:
         block, task = state.block, state.task
