@@ -16,6 +16,7 @@ from typing import Any
 from bench import environments
 from bench.about import publish, save_directory
 from bench.campaign import commit, machine
+from bench.pipeline.bucket.estimate import BLOCKS
 from bench.pipeline.bucket.log import measured_log
 from bench.pipeline.bucket.page import page
 from bench.pipeline.bucket.runs import RECIPES, Place, blocks_of, bucket_place, kinds_of, resumed, run, write_input
@@ -27,9 +28,10 @@ _SHARE = 4
 def main() -> None:
     """Measure; print, or save the page."""
     parser = argparse.ArgumentParser(prog="bench.pipeline.bucket", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--documents", type=int, default=80_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--log-blocks", type=int, default=156_250, help="blocks of the run whose log is read")
+    parser.add_argument("--documents", type=int, default=240_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--log-blocks", type=int, default=100_000, help="blocks of the run whose log is read")
+    parser.add_argument("--driver-blocks", type=int, default=BLOCKS, help="blocks of the run whose driver is measured")
     parser.add_argument("--save", type=save_directory, help="folder that buckets.json and buckets.md are written to")
     options = parser.parse_args()
     started, load = time.monotonic(), os.getloadavg()[0]
@@ -37,11 +39,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="buckets-", dir=environments.cache()) as name:
         results = _measured(Path(name), options.documents, options.rounds)
         results["log"] = measured_log(Path(name) / "log", options.log_blocks)
+        results["driver"] = measured_log(Path(name) / "driver", options.driver_blocks)
     results["about"] = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "command": f"python -m bench.pipeline.bucket --documents {options.documents} --rounds {options.rounds} "
-        f"--log-blocks {options.log_blocks}",
+        f"--log-blocks {options.log_blocks} --driver-blocks {options.driver_blocks}",
         "machine": machine(),
         "load": load,
         "versions": environments.versions(Path(sys.executable), ("jinx-pipeline", "jinx-data", "numpy")),

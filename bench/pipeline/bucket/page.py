@@ -44,7 +44,7 @@ def _per_block(results: dict[str, Any]) -> float:
 
 
 def _targets(results: dict[str, Any]) -> str:
-    log, again = results["log"], results["resume"]
+    log, driver, again = results["log"], results["driver"], results["resume"]
     worst = min(_ratio(times["large"]) for times in results["seconds"].values())
     longest = min(_long_ratio(times) for times in results["seconds"].values())
     rows = [
@@ -76,8 +76,8 @@ def _targets(results: dict[str, Any]) -> str:
         (
             "memory of a driver with a billion samples",
             f"<= {natural_size(MEMORY)}",
-            natural_size(log["memory"]),
-            log["memory"] <= MEMORY,
+            natural_size(driver["memory"]),
+            driver["memory"] <= MEMORY,
         ),
     ]
     table = ["## Targets\n", "| what | target | measured | reached |", "|---|---|---|---|"]
@@ -137,7 +137,7 @@ def _requests(results: dict[str, Any]) -> str:
 
 
 def _large(results: dict[str, Any]) -> str:
-    log = results["log"]
+    driver = results["driver"]
     lines = [
         f"## A run of 10 TB on {NODES} nodes\n",
         (
@@ -153,6 +153,7 @@ def _large(results: dict[str, Any]) -> str:
         lines.append(f"| {name} | {sum(totals.values()):,.0f} | ${price(totals):,.2f} |")
     lines.append(
         f"\nA driver that takes over waits {LEASE_SECONDS:g} s for the lease of the dead one, then needs "
-        f"{log['resume_seconds']:.1f} s until it gives out the first task. The log has {natural_size(log['bytes'])}."
+        f"{driver['resume_seconds']:.1f} s until it gives out the first task. The log has "
+        f"{natural_size(driver['bytes'])}."
     )
     return "\n".join(lines)
