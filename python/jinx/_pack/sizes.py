@@ -161,7 +161,7 @@ class _Indexed:
                 "images and patches"
             )
         stored = self._stored(path, by_length=by_length)
-        if stored is None and self._is_own(path):
+        if stored is None and self._is_own(path) and not self._is_function(path):
             return self._read(column, path, by_length=by_length)
         if stored is None:
             has_lengths = name == TOKENS and not by_length and self._stored(path, by_length=True) is not None
@@ -188,10 +188,15 @@ class _Indexed:
         return self._read(column, path, by_length=by_length) if self._is_own(path) else None
 
     def _is_own(self, path: str) -> bool:
-        """Whether views add the column as values, which are read without the samples of files; functions need those."""
-        own = self._dataset._roots()[2]
-        name = path if path in own else parse_path(path)[0]
-        return name in own and not is_function(self._dataset, name)
+        """Whether views add the column, whose values are then read without the samples of files."""
+        return self._own_name(path) in self._dataset._roots()[2]
+
+    def _is_function(self, path: str) -> bool:
+        """Whether a function gives the values of an added column."""
+        return is_function(self._dataset, self._own_name(path))
+
+    def _own_name(self, path: str) -> str:
+        return path if path in self._dataset._roots()[2] else parse_path(path)[0]
 
     def _read(self, column: str, path: str, *, by_length: bool) -> "npt.NDArray[np.uint32]":
         values: Any = lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path)
