@@ -266,7 +266,8 @@ class Handler(BaseHTTPRequestHandler):
         elif "delete" in self.query:
             keys = re.findall(r"<Key>(.*?)</Key>", self.body.decode())
             for key in keys:
-                self.path_of(unescape(key)).unlink(missing_ok=True)
+                with suppress(IsADirectoryError):  # a directory is no object
+                    self.path_of(unescape(key)).unlink(missing_ok=True)
             text = f"<DeleteResult>{''.join(f'<Deleted><Key>{key}</Key></Deleted>' for key in keys)}</DeleteResult>"
         else:
             upload = self.query["uploadId"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from jinx import _core
+from jinx._urls import is_url
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
@@ -46,7 +47,9 @@ class StoredRanges:
         self._hidden = frozenset([*hidden, *(dataset._decoders or {})])
         self._rows: Dataset | None = None
         self._media: set[str] | None = None
-        if len(roots) == 1 and roots[0].kind == "jinx" and not dataset._transforms:
+        # Values behind URLs are read as a whole, through the dataset.
+        is_local = len(roots) == 1 and not any(map(is_url, roots[0].paths))
+        if is_local and roots[0].kind == "jinx" and not dataset._transforms:
             self._rows = dataset._derive(
                 rows=roots[0], indices=positions, columns=None, transforms=(), lazy=True, decoders=None
             )

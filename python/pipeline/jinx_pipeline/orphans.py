@@ -23,12 +23,12 @@ from jinx_pipeline.sample.media_store import NAME, MediaStore
 _ROWS: Final = 1000
 
 
-def orphans(folders: Sequence[Path], *, min_seconds: float = 0.0, remove: bool = False) -> dict[Path, int]:
-    """The files in the stores of runs that none of their outputs and tables names, with their sizes.
+def orphans(folders: Sequence[Path], *, min_seconds: float = 0.0, remove: bool = False) -> dict[str, int]:
+    """The media in the stores of runs that none of their outputs and tables names, with their sizes.
 
     Args:
         folders: The working directories of all runs that write to these stores; no run may begin meanwhile.
-        min_seconds: Files that were written within so many seconds count as used, because another run may write them.
+        min_seconds: Media that were written within so many seconds count as used, because another run may write them.
         remove: Remove them.
 
     Raises:
@@ -37,27 +37,27 @@ def orphans(folders: Sequence[Path], *, min_seconds: float = 0.0, remove: bool =
         AwayError: A database does not answer.
         DatabaseError: A database refuses to tell.
     """
-    stores: dict[Path, MediaStore] = {}
+    stores: dict[str, MediaStore] = {}
     used: set[str] = set()
     with ExitStack() as locks:
         for folder in folders:
             recipe = recipe_in(folder)
             _refuse_unfinished(recipe, locks.enter_context(WorkDir(folder)))
             for store in stores_of(recipe):
-                stores[store.folder.absolute()] = store
+                stores[store.place] = store
             for export in recipe.exports:
                 used |= _named_by(_values_of_dataset(export.path))
             for step in recipe.steps:
                 if isinstance(step.operator, TableUpsert):
                     used |= _named_by(_values_of_table(step.operator))
         newest = time.time() - min_seconds
-        found: dict[Path, int] = {}
-        for file in (file for store in stores.values() for file in store.files()):
-            status = file.stat()
-            if status.st_mtime <= newest and not used.intersection(NAME.findall(file.name)):
-                found[file] = status.st_size
-                if remove:
-                    file.unlink()
+        found: dict[str, int] = {}
+        for store in stores.values():
+            for medium in store.media():
+                if medium.modified <= newest and not used.intersection(NAME.findall(medium.path.rpartition("/")[2])):
+                    found[medium.path] = medium.size
+                    if remove:
+                        store.remove(medium)
     return found
 
 

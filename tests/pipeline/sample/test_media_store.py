@@ -16,7 +16,7 @@ def test_equal_media_are_stored_once(tmp_path):
     assert first == same != other
     assert first.startswith("clips/")
     assert [(tmp_path / path).read_bytes() for path in (first, other)] == [b"one", b"two"]
-    assert sorted(store.files()) == sorted(tmp_path / path for path in (first, other))
+    assert [medium.path for medium in store.media()] == sorted(str(tmp_path / path) for path in (first, other))
 
 
 def test_a_store_of_the_working_directory_has_paths_from_there(tmp_path):
@@ -44,12 +44,12 @@ def test_what_a_failed_writer_leaves_is_removed_and_what_a_dead_one_leaves_is_li
     store = MediaStore(str(tmp_path))
     with pytest.raises(OSError, match="No space"):
         store.put(Failing(), ".mp4")
-    assert not list(store.files())
+    assert not list(store.media())
     (tmp_path / ".dead.part").write_bytes(b"half")
     (tmp_path / "notes.txt").write_text("not of the store")
-    assert [path.name for path in store.files()] == [".dead.part"]
+    assert [Path(medium.path).name for medium in store.media()] == [".dead.part"]
 
 
 def test_a_url_is_refused():
-    with pytest.raises(ValueError, match="not behind a URL"):
-        MediaStore("s3://bucket/clips")
+    with pytest.raises(ValueError, match="in a directory, or below s3://"):
+        MediaStore("https://host/clips")

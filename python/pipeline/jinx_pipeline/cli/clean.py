@@ -1,7 +1,5 @@
 """The command `jinx-pipeline clean`: media in stores that no output and no table names."""
 
-from pathlib import Path
-
 import click
 
 from jinx_pipeline.cli.running import examples, print_json
@@ -10,14 +8,14 @@ from jinx_pipeline.cli.running import examples, print_json
 @click.command(
     epilog=examples("jinx-pipeline clean clips.jinx.work", "jinx-pipeline clean a.jinx.work b.jinx.work --remove")
 )
-@click.argument("run_dirs", type=click.Path(exists=True, file_okay=False), metavar="WORK_DIR...", nargs=-1)
+@click.argument("run_dirs", type=click.Path(), metavar="WORK_DIR...", nargs=-1)
 @click.option("--remove", is_flag=True, help="Remove them.")
 @click.option(
     "--min-hours",
     type=click.FloatRange(0),
     default=24.0,
     show_default=True,
-    help="Leave out files that are younger, because another run may write them now.",
+    help="Leave out media that are younger, because another run may write them now.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the files as JSON.")
 def clean(run_dirs: tuple[str, ...], min_hours: float, *, remove: bool, as_json: bool) -> None:
@@ -29,12 +27,13 @@ def clean(run_dirs: tuple[str, ...], min_hours: float, *, remove: bool, as_json:
     """
     from jinx._sizes import natural_size
     from jinx_pipeline.orphans import orphans
+    from jinx_pipeline.store.mirror import mirrored
 
     if not run_dirs:
         raise click.UsageError("name the working directory of a run: jinx-pipeline clean clips.jinx.work")
-    found = orphans([Path(folder) for folder in run_dirs], min_seconds=min_hours * 3600, remove=remove)
+    found = orphans([mirrored(folder) for folder in run_dirs], min_seconds=min_hours * 3600, remove=remove)
     if as_json:
-        print_json({"files": {str(file): size for file, size in found.items()}, "removed": remove})
+        print_json({"files": found, "removed": remove})
         return
     for file in found:
         click.echo(file)

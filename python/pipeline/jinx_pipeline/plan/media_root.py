@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.store.mirror import is_remote
 
 
 def with_media_root(recipe: Recipe) -> Recipe:
@@ -15,8 +16,12 @@ def with_media_root(recipe: Recipe) -> Recipe:
     return replace(recipe, roles=replace(recipe.roles, media_root="." if root is None else str(root)))
 
 
-def _folder(path: str) -> Path | None:
-    """The directory of a file or pattern, or a directory itself; None for a URL."""
+def _folder(path: str) -> Path | str | None:
+    """The directory of a file or pattern, or a directory itself, also in a bucket; None for other URLs."""
+    if is_remote(path):
+        place = path.rstrip("/")
+        parent, _, name = place.rpartition("/")
+        return parent if any(character in name for character in ".*?[") else place
     if "://" in path:
         return None
     absolute = Path(path).absolute()

@@ -2,6 +2,7 @@
 
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
@@ -21,10 +22,11 @@ _READ_BYTES: Final = 16_000_000
 # Enough for an estimate: on a network disk, each file takes a while.
 _FILES: Final = 256
 _SEED: Final = 0
+_THREADS: Final = 16
 
 
 def outside_media_bytes(recipe: Recipe, source: OpenSource, rows: int, row_bytes: float) -> float:
-    """The mean size of the media files of a sample that operators may read; files behind URLs do not count.
+    """The mean size of the media of a sample that operators may read, in files and buckets; other URLs do not count.
 
     Every run checks the same files, however long it takes, because the size of blocks depends on the result.
 
@@ -39,15 +41,14 @@ def outside_media_bytes(recipe: Recipe, source: OpenSource, rows: int, row_bytes
         return 0.0
     samples = min(_SAMPLES, rows, max(int(_READ_BYTES / max(row_bytes, 1.0)), 1))
     chosen = np.random.default_rng(_SEED).choice(rows, size=samples, replace=False)
-    size = files = samples_read = 0
+    samples_read, media = 0, list[Media]()
     for row in chosen.tolist():
         samples_read += 1
-        for medium in _media(recipe, source, row, roles):
-            size += _file_bytes(medium)
-            files += 1
-        if files >= _FILES:
+        media += _media(recipe, source, row, roles)
+        if len(media) >= _FILES:
             break
-    return size / samples_read
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return sum(threads.map(_file_bytes, media)) / samples_read
 
 
 def _media_roles(recipe: Recipe, source: OpenSource) -> list[Role]:
@@ -72,8 +73,10 @@ def _media(recipe: Recipe, source: OpenSource, row: int, roles: list[Role]) -> I
 
 
 def _file_bytes(medium: Media) -> int:
-    """The size of a medium's file; 0 if there is none."""
+    """The size of a medium's file or object; 0 if there is none."""
     with suppress(OSError, MediaError, ValueError):
+        if medium.stored_url is not None:
+            return medium.size
         file = medium.file
         status = None if file is None else file.stat()
         if status is not None and stat.S_ISREG(status.st_mode):

@@ -1,4 +1,4 @@
-"""Compares the media files that committed work has read with what they are now."""
+"""Compares the media that committed work has read with what they are now."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Final
 
 from jinx_pipeline.runlog.ledger import Ledger, Piece
 from jinx_pipeline.sample.content_identity import ReplacedError
-from jinx_pipeline.sample.media_files import state_of
+from jinx_pipeline.sample.media_files import MediaState, state_of
 from jinx_pipeline.store.mirror import fetched
 
 # On a network disk, each file takes a while.
@@ -48,7 +48,7 @@ def _changed(ledger: Ledger, piece: Piece, threads: ThreadPoolExecutor) -> Itera
             yield name
 
 
-def _now(name: str) -> list[int] | None:
+def _now(name: str) -> MediaState | None:
     try:
         return state_of(name)
     except OSError:

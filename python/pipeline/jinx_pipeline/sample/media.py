@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
 from jinx._dataset.stored_ranges import StoredRange
-from jinx_pipeline.sample.media_files import recorded
+from jinx_pipeline.sample.bucket_media import UnstoredError, info_of, object_at, opened_object
+from jinx_pipeline.sample.media_files import record_object, recorded
 from jinx_pipeline.sample.media_from_urls import fetch, is_url
 from jinx_pipeline.sample.paths import Steps, find
 from jinx_pipeline.sample.range_file import RangeFile
+from jinx_pipeline.store.mirror import StoreError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from jinx._object_store import ObjectInfo
     from jinx_pipeline.sample.roles import Role, Roles
 
 T = TypeVar("T")
@@ -43,7 +46,7 @@ class Media:
     Args:
         value: Bytes, a path or URL (`data:` URLs in base64 too), or a dict with `bytes` and `path`, with `url`, or with
             `data` in base64.
-        roles: The media root and the allowed hosts for URLs.
+        roles: The media root, and the allowed hosts and buckets for URLs.
     """
 
     def __init__(self, value: Any, roles: "Roles") -> None:
@@ -53,6 +56,7 @@ class Media:
         self._is_loaded = False
         self._range: StoredRange | None = None
         self._facts: dict[Hashable, Any] = {}
+        self._info: ObjectInfo | None = None
         self.path: str | None = None
         data, path = _data_and_path(value)
         if isinstance(data, bytes | bytearray | memoryview):
@@ -72,11 +76,17 @@ class Media:
     @property
     def file(self) -> Path | None:
         """The file of the medium; None if it has none."""
-        return (
-            None
-            if self._data is not None or self.path is None or is_url(self.path)
-            else recorded(self._roles.media_path(self.path))
-        )
+        has_none = self._data is not None or self.path is None or is_url(self.path) or self.stored_url is not None
+        return None if has_none else recorded(self._roles.media_path(str(self.path)))
+
+    @property
+    def stored_url(self) -> str | None:
+        """The URL of the medium in a bucket; None if it is in none.
+
+        Raises:
+            MediaError: It may not be read.
+        """
+        return None if self._data is not None or self.path is None else self._roles.media_url(self.path)
 
     @property
     def bytes(self) -> bytes:
@@ -94,23 +104,29 @@ class Media:
         if is_url(path):
             self._data = fetch(path, self._roles)
             return self._data
+        url = self.stored_url
         try:
-            return _read(recorded(self._roles.media_path(path)))
+            if url is None:
+                return _read(recorded(self._roles.media_path(path)))
+            found = object_at(url)
         except OSError as error:
-            raise MediaError(f"{self.path}: {error.strerror or error}") from error
+            raise self._unread(error) from error
+        record_object(url, found.tag)
+        self._data = found.data
+        return self._data
 
     @property
     def size(self) -> int:
         """The size in bytes; files are not read."""
         if self._range is not None:
             return self._range.length
-        file = self.file
-        if file is None:
-            return len(self.bytes)
+        file, url = self.file, self.stored_url
         try:
-            return file.stat().st_size
+            if url is not None:
+                return self._stored(url).size
+            return len(self.bytes) if file is None else file.stat().st_size
         except OSError as error:
-            raise MediaError(f"{self.path}: {error.strerror or error}") from error
+            raise self._unread(error) from error
 
     @property
     def dimensions(self) -> tuple[int, int]:
@@ -137,19 +153,21 @@ class Media:
     def stream(self) -> BinaryIO:
         """A seekable file object that reads only what is asked for; the caller closes it.
 
-        Files and values in the sidecar of a dataset are read by range. Other media are already in memory, or are read
-        as a whole (URLs).
+        Files, objects in buckets and values in the sidecar of a dataset are read by range. Other media are already in
+        memory, or are read as a whole (from web servers).
 
         Raises:
             MediaError: The medium cannot be opened, or is not a regular file.
         """
-        file = self.file
+        file, url = self.file, self.stored_url
         try:
+            if url is not None:
+                return opened_object(self._stored(url))
             if self._range is not None:
                 return BufferedReader(RangeFile(self._range.path, self._range.offset, self._range.length))
             return BytesIO(self.bytes) if file is None else _opened_file(file)
         except OSError as error:
-            raise MediaError(f"{self.path}: {error.strerror or error}") from error
+            raise self._unread(error) from error
 
     def fact(self, key: Hashable, make: "Callable[[Media], T]") -> T:
         """A small value that several operators need, such as the facts of a video's header; `make` computes it once.
@@ -165,6 +183,19 @@ class Media:
     def has_fact(self, key: Hashable) -> bool:
         """Whether `fact` has a value for this key."""
         return key in self._facts
+
+    def _stored(self, url: str) -> "ObjectInfo":
+        if self._info is None:
+            self._info = info_of(url)
+            record_object(url, self._info.tag)
+        return self._info
+
+    def _unread(self, error: OSError) -> Exception:
+        """The error for a medium that could not be read; a store that fails concerns all rows."""
+        if isinstance(error, StoreError):
+            return error
+        reason = str(error) if isinstance(error, UnstoredError) else f"{self.path}: {error.strerror or error}"
+        return MediaError(reason)
 
     def _opened(self) -> "Image":
         if self._image is None:

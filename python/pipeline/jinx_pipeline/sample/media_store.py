@@ -1,4 +1,4 @@
-"""Stores of the media that operators make: files that are named after their content."""
+"""Stores of the media that operators make: files or objects that are named after their content."""
 
 import hashlib
 import os
@@ -6,8 +6,10 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple, Protocol
 
+from jinx._urls import is_url
+from jinx_pipeline.store.mirror import is_remote, object_store, patiently
 from jinx_pipeline.store.sync import sync_folder
 
 NAME: Final = re.compile(r"\b([0-9a-f]{32})\.\w+")
@@ -15,25 +17,45 @@ NAME: Final = re.compile(r"\b([0-9a-f]{32})\.\w+")
 _READ_BYTES: Final = 1 << 20
 
 
-class MediaStore:
-    """A directory of media, each in a file that is named after its content.
+class StoredMedium(NamedTuple):
+    """A file or object of a store.
 
-    The same medium is stored once, whoever stores it and how often. A file is complete and on disk before its address
-    is known, so a row never names a medium that a crash can lose. A crash may leave a medium that no row names.
+    Attributes:
+        path: Its path or URL.
+        size: Bytes.
+        modified: When it was written, in seconds since 1970, by the clock of the disk or store.
+    """
+
+    path: str
+    size: int
+    modified: float
+
+
+class MediaStore:
+    """A directory of media, on a disk or in a bucket, each named after its content.
+
+    The same medium is stored once, whoever stores it and how often. It is complete and on disk before its address is
+    known, so a row never names a medium that a crash can lose. A crash may leave a medium that no row names.
 
     Args:
-        address: The directory. Relative: it starts at `root`, and so do the addresses of its media.
-        root: The directory to which addresses are relative; None: the working directory.
+        address: The directory or its URL. Relative: it starts at `root`, and so do the addresses of its media.
+        root: The directory or URL to which addresses are relative; None: the working directory.
+
+    Attributes:
+        place: The whole path or URL of the directory.
 
     Raises:
-        ValueError: The address is a URL.
+        ValueError: The address is a URL of something that is not written to.
     """
 
     def __init__(self, address: str, root: str | None = None) -> None:
-        if "://" in address:
-            raise ValueError(f"{address}: media are stored in a directory, not behind a URL")
-        self._address = address
-        self.folder = Path(address) if root is None else Path(root) / address
+        self._address = address.rstrip("/") if is_url(address) else str(Path(address))
+        is_whole = is_url(address) or Path(address).is_absolute()
+        place = address if root is None or is_whole else f"{root.rstrip('/')}/{address}"
+        if is_url(place) and not is_remote(place):
+            raise ValueError(f"{place}: media are stored in a directory, or below s3://, gs:// or az://")
+        self._media: _Media = _Objects(place.rstrip("/")) if is_remote(place) else _Files(Path(place))
+        self.place = place.rstrip("/") if is_remote(place) else str(Path(place).absolute())
 
     def put(self, data: bytes | IO[bytes], suffix: str) -> str:
         """Store a medium; returns its address.
@@ -43,34 +65,60 @@ class MediaStore:
             suffix: The suffix of its file name, with the dot.
 
         Raises:
-            OSError: The disk is full or the directory cannot be written, which concerns all rows.
+            OSError: The disk is full, the directory cannot be written or the store fails, which concerns all rows.
         """
         try:
-            return self._put(data, suffix)
+            name = self._media.put(data, suffix)
         except OSError as error:
             error.concerns_all_rows = True  # pyright: ignore[reportAttributeAccessIssue] - stops the run
             raise
+        own = f"{name[:2]}/{name}"
+        return f"{self._address}/{own}" if is_url(self._address) else str(Path(self._address) / own)
 
-    def _put(self, data: bytes | IO[bytes], suffix: str) -> str:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=".", suffix=".part", delete=False) as file:
+    def media(self) -> Iterator[StoredMedium]:
+        """All that the store wrote, including files of writers that died."""
+        return self._media.all()
+
+    def remove(self, medium: StoredMedium) -> None:
+        """Remove a medium."""
+        self._media.remove(medium.path)
+
+
+class _Media(Protocol):
+    """Media on a disk or in a bucket."""
+
+    def put(self, data: bytes | IO[bytes], suffix: str) -> str:
+        """Store a medium; returns its name."""
+        ...
+
+    def all(self) -> Iterator[StoredMedium]:
+        """All that was written."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file or object."""
+        ...
+
+
+class _Files:
+    """A directory on a disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, data: bytes | IO[bytes], suffix: str) -> str:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self._folder, prefix=".", suffix=".part", delete=False) as file:
             temporary = Path(file.name)
             try:
                 name = f"{_copy(data, file)}{suffix}"
                 self._publish(file, temporary, name)
             finally:
                 temporary.unlink(missing_ok=True)
-        return str(Path(self._address) / name[:2] / name)
-
-    def files(self) -> Iterator[Path]:
-        """All files that the store wrote, including those of writers that died."""
-        for path in sorted(self.folder.glob("[0-9a-f][0-9a-f]/*")):
-            if NAME.fullmatch(path.name) and path.name.startswith(path.parent.name):
-                yield path
-        yield from sorted(self.folder.glob(".*.part"))
+        return name
 
     def _publish(self, file: IO[bytes], temporary: Path, name: str) -> None:
-        target = self.folder / name[:2] / name
+        target = self._folder / name[:2] / name
         if not target.exists():
             file.flush()
             os.fsync(file.fileno())
@@ -78,7 +126,46 @@ class MediaStore:
             temporary.replace(target)
         # Another process may have stored it just now, and not synced its name yet.
         sync_folder(target.parent)
-        sync_folder(self.folder)
+        sync_folder(self._folder)
+
+    def all(self) -> Iterator[StoredMedium]:
+        named = (path for path in sorted(self._folder.glob("[0-9a-f][0-9a-f]/*")) if _is_ours(str(path)))
+        for path in (*named, *sorted(self._folder.glob(".*.part"))):
+            status = path.stat()
+            yield StoredMedium(str(path), status.st_size, status.st_mtime)
+
+    def remove(self, path: str) -> None:
+        Path(path).unlink()
+
+
+class _Objects:
+    """A directory in a bucket."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def put(self, data: bytes | IO[bytes], suffix: str) -> str:
+        with tempfile.NamedTemporaryFile(prefix="jinx-pipeline-") as file:
+            name = f"{_copy(data, file)}{suffix}"
+            file.flush()
+            url = f"{self._url}/{name[:2]}/{name}"
+            if not patiently(lambda: object_store().exists(url)):
+                patiently(lambda: object_store().put_file(url, file.name))
+        return name
+
+    def all(self) -> Iterator[StoredMedium]:
+        for info in patiently(lambda: object_store().list(self._url)):
+            if _is_ours(info.url):
+                yield StoredMedium(info.url, info.size, info.modified)
+
+    def remove(self, path: str) -> None:
+        patiently(lambda: object_store().delete(path))
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a store has named a file or object."""
+    folder, _, name = path.rpartition("/")
+    return NAME.fullmatch(name) is not None and folder.rpartition("/")[2] == name[:2]
 
 
 def _copy(data: bytes | IO[bytes], file: IO[bytes]) -> str:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from jinx._urls import is_url
 from jinx_pipeline.sample.media import MediaError
 from jinx_pipeline.sample.paths import Steps, parse
+from jinx_pipeline.store.mirror import is_remote
 
 Role = Literal["text", "images", "audios", "videos"]
 ROLES: tuple[Role, ...] = ("text", "images", "audios", "videos")
@@ -29,11 +31,12 @@ class Roles:
         audio_token: The same for audios.
         video_token: The same for videos.
         chunk_end: Ends a chunk of a text. A chunk belongs to the media whose tokens it contains.
-        media_root: The directory for relative paths of media; None: the directory of the input, or for samples in
-            memory and inputs in several directories the working directory.
+        media_root: The directory for relative paths of media, or its URL in a bucket; None: the directory of the input,
+            or for samples in memory and inputs in several directories the working directory.
         media_outside: Whether paths of media may lead out of `media_root`: absolute ones, `..` and symbolic links.
             Samples in memory may name any file.
-        url_hosts: The hosts from which media behind URLs may be read; by default none.
+        url_hosts: The hosts from which media behind URLs may be read, and buckets, such as `s3://photos`, whose objects
+            may be read besides those below `media_root`; by default none.
         url_seconds: How long a server may take for each answer and each piece of it.
         url_bytes: The size limit of a medium from a URL.
     """
@@ -103,3 +106,25 @@ class Roles:
                 "file of this machine (media_outside: true)"
             )
         return full_path
+
+    def media_url(self, path: str) -> str | None:
+        """The URL of a medium in a bucket; None if a path names none.
+
+        Raises:
+            MediaError: It is neither below `media_root` nor in a bucket of `url_hosts`.
+        """
+        root = self.media_root or ""
+        if is_remote(path):
+            url = path
+        elif is_remote(root) and not is_url(path) and not path.startswith("/"):
+            url = f"{root.rstrip('/')}/{path}"
+        else:
+            return None
+        bucket = "/".join(url.split("/", 3)[:3])
+        allowed = [f"{place.rstrip('/')}/" for place in (root, *self.url_hosts) if is_remote(place)]
+        if not url.startswith(tuple(allowed)) or ".." in url.split("/"):
+            raise MediaError(
+                f"{path}: lies neither below the media root {root} nor in a bucket of url_hosts; add {bucket!r} to "
+                "url_hosts in the recipe's dataset to allow it"
+            )
+        return url

@@ -123,7 +123,7 @@ class SampleSchema(Validator):
 
 @dataclass(frozen=True, kw_only=True)
 class MediaExist(Validator):
-    """Media files exist; URLs are not checked.
+    """Media exist in files and buckets; other URLs are not checked.
 
     Attributes:
         roles: The media to check.
@@ -136,6 +136,8 @@ class MediaExist(Validator):
         for role in self.roles:
             try:
                 for medium in media_of(sample, role, roles):
+                    if medium.stored_url is not None:
+                        _ = medium.size  # asks the store
                     file = medium.file
                     if file is not None and not file.is_file():
                         yield f"{role}: no file {str(file)!r}"

@@ -31,8 +31,8 @@ class MediaMapper(Mapper):
     """Replaces media of samples: by bytes in the samples, or by files in `save_dir` or the run's `media_dir`.
 
     Attributes:
-        save_dir: A directory for the edited media, which are named after their content; a relative path starts at the
-            `media_root`.
+        save_dir: A directory for the edited media, or its URL in a bucket; they are named after their content. A
+            relative path starts at the `media_root`.
     """
 
     save_dir: str | None = None

@@ -48,8 +48,8 @@ class MediaSplitter(Splitter):
     sample), `start` and `end` in seconds. Clips of clips refer to the first source.
 
     Attributes:
-        save_dir: A directory for the clips, which are named after their content; a relative path starts at the
-            `media_root`.
+        save_dir: A directory for the clips, or its URL in a bucket; they are named after their content. A relative path
+            starts at the `media_root`.
         save_field: The column for the clips; None: that of the media.
         clip_field: The column that says where a clip comes from; None: no column.
     """
