@@ -69,11 +69,12 @@ def test_clips_in_a_bucket_are_those_of_a_disk_after_kills_too(place):
 def test_clips_that_nothing_names_are_cleaned_up(place):
     bucket = place.bucket.directory
     ended(start(place, "out"))
-    named = {sample["videos"][0] for sample in jinx.open(bucket / "out.jinx").to_list()}
+    videos_named = {sample["videos"][0] for sample in jinx.open(bucket / "out.jinx").to_list()}
+    named = {name for name in videos_named if name.startswith("clips/")}
     orphan = bucket / "data" / "clips" / "ab" / f"ab{'0' * 30}.mp4"
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"an orphan")
-    assert len(contents(bucket / "data" / "clips")) == len(named) + 1
+    assert len(contents(bucket / "data" / "clips")) > len(named) + 1  # clips that the filter has dropped
     ended(place.command("clean", place.bucket.url("out.work"), "--min-hours", "0", "--remove"))
     assert {f"clips/{path}" for path in contents(bucket / "data" / "clips")} == named
 
