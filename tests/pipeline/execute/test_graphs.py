@@ -74,6 +74,7 @@ def digests(run, folder):
     return [sha256(path.read_bytes()).hexdigest() for path in run.write(folder)]
 
 
+@pytest.mark.timeout(180)
 def test_the_rows_are_the_same_for_any_workers_kills_and_resumes(graph, tmp_path):
     calm = GraphRun(graph, tmp_path / "calm")
     assert calm.run()
