@@ -148,3 +148,23 @@ def test_a_recipe_without_a_batch_is_refused(folder):
         command("batch", file)
     with pytest.raises(jp.ParameterError, match="a batch has no budget"):
         jp.create("llm_quality_score_filter", model_params={"batch": "x", "max_requests": 3})
+
+
+def test_collecting_writes_nothing_to_tables(folder):
+    recipe(folder)
+    parameters = {**QUALITY["llm_quality_score_filter"], "min_score": 0.0}
+    sink = {"database": "kept.db", "table": "kept", "key": "text", "columns": {"text": "str"}}
+    graph = {
+        "nodes": {
+            "in": {"source": "in.jsonl"},
+            "seen": {"sink": sink},
+            "good": {"operators": [{"llm_quality_score_filter": parameters}]},
+            "out": {"sink": "out.jinx"},
+        },
+        "flows": [{"from": "in", "to": "seen"}, {"from": "seen", "to": "good"}, {"from": "good", "to": "out"}],
+        "workers": 1,
+    }
+    Path("graph.yaml").write_text(yaml.safe_dump(graph))
+    code, output = command("batch", "graph.yaml")
+    assert (code, "25 requests of 30 samples wait" in output) == (3, True)
+    assert not Path("kept.db").exists()
