@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.llm.batch_files import ANSWERS, WAITING, answers_in, gathered
+from jinx_pipeline.llm.batch_files import ANSWERS, WAITING, WAITS, answers_in, gathered
 from jinx_pipeline.llm.client import client_of
 from jinx_pipeline.llm.service import Service, Settings
 from jinx_pipeline.operators.api.batch import Batch
@@ -92,7 +92,8 @@ def _run(recipe: Recipe) -> int:
         options = replace(recipe.options, work_dir=work_dir, stop_after_bad=None, max_bad_rows=1 << 60)
         exports = [Export(str(Path(folder) / f"out-{number}.jinx")) for number in range(len(recipe.all_outputs))]
         steps = tuple(_collecting(step) for step in recipe.steps)
-        return len(Run(replace(recipe, steps=steps, options=options).with_exports(exports))().bad_rows)
+        done = Run(replace(recipe, steps=steps, options=options).with_exports(exports))()
+        return sum(WAITS in bad.error for bad in done.bad_rows)
 
 
 class UnwrittenTable(TableUpsert):

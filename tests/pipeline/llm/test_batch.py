@@ -168,3 +168,15 @@ def test_collecting_writes_nothing_to_tables(folder):
     code, output = command("batch", "graph.yaml")
     assert (code, "25 requests of 30 samples wait" in output) == (3, True)
     assert not Path("kept.db").exists()
+
+
+def test_samples_that_fail_otherwise_do_not_wait(folder):
+    Path("half.py").write_text(
+        "def process_single(sample):\n"
+        "    if sample['text'] == 'text 3':\n"
+        "        raise ValueError('not this one')\n"
+        "    return sample\n"
+    )
+    file = recipe(folder, {"python_file_mapper": {"file_path": "half.py"}}, QUALITY, rows=20)
+    code, output = command("batch", file)
+    assert (code, "19 requests of 19 samples wait" in output) == (3, True)
