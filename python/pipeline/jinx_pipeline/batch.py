@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.llm.batch_files import ANSWERS, WAITING, answers_in, gathered
+from jinx_pipeline.llm.batch_files import ANSWERS, WAITING, WAITS, answers_in, gathered
 from jinx_pipeline.llm.client import client_of
 from jinx_pipeline.llm.service import Service, Settings
+from jinx_pipeline.operators.api.batch import Batch
+from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.operator import Operator
+from jinx_pipeline.operators.table.table_upsert import TableUpsert
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.model import Export, Recipe, Step
 from jinx_pipeline.run import Run
@@ -40,7 +43,7 @@ class BatchState:
 def collect(recipe: Recipe) -> list[BatchState]:
     """Take the answers that have come, and write the requests that still wait, for each directory of a recipe.
 
-    Nothing is sent, and the output of the recipe is not made.
+    Nothing is sent, and the output and tables of the recipe are not written.
 
     Raises:
         RecipeError: No operator has `batch` in its `model_params`.
@@ -89,11 +92,23 @@ def _run(recipe: Recipe) -> int:
         options = replace(recipe.options, work_dir=work_dir, stop_after_bad=None, max_bad_rows=1 << 60)
         exports = [Export(str(Path(folder) / f"out-{number}.jinx")) for number in range(len(recipe.all_outputs))]
         steps = tuple(_collecting(step) for step in recipe.steps)
-        return len(Run(replace(recipe, steps=steps, options=options).with_exports(exports))().bad_rows)
+        done = Run(replace(recipe, steps=steps, options=options).with_exports(exports))()
+        return sum(WAITS in bad.error for bad in done.bad_rows)
+
+
+class UnwrittenTable(TableUpsert):
+    """A table to which nothing is written: a batch is collected from a run that is done again."""
+
+    def run(self, batch: Batch, ctx: Context) -> Batch:
+        """The batch as it is."""
+        del ctx
+        return batch
 
 
 def _collecting(step: Step) -> Step:
-    """A step that writes down what it would ask."""
+    """A step that writes down what it would ask, and writes no rows to tables."""
+    if isinstance(step.operator, TableUpsert):
+        return replace(step, operator=UnwrittenTable(**step.operator.parameters))
     settings = _settings(step.operator)
     if settings is None or settings.batch is None:
         return step

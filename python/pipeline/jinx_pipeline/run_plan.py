@@ -1,7 +1,7 @@
 """The plan of a run: made once, kept in the run log, and compared with the recipe and inputs of each later call."""
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -20,6 +20,7 @@ from jinx_pipeline.operators.api.keyed import Partitioned
 from jinx_pipeline.operators.table.table_upsert import TableUpsert
 from jinx_pipeline.plan.blocks import SampleSize, cut
 from jinx_pipeline.plan.differences import differences
+from jinx_pipeline.plan.graph import PlanNode
 from jinx_pipeline.plan.inputs import (
     Input,
     has_grown,
@@ -275,11 +276,27 @@ def _needs_all_rows_at_once(recipe: Recipe, plan: Plan) -> str | None:
     return None
 
 
+def refuse_rows_in_tables(recipe: Recipe, ledger: Ledger, nodes: Iterable[PlanNode]) -> None:
+    """Refuse to do work again whose rows are in tables: a row of a sample that is left out now would stay there.
+
+    Raises:
+        ChangedError: A node has written rows to a table.
+    """
+    done = set(ledger.nodes())
+    for operator in (recipe.steps[place].operator for node in nodes if node.id in done for place in node.operators):
+        if isinstance(operator, TableUpsert):
+            raise ChangedError(
+                f"the input has grown, and the samples for the table {operator.table} are others now; remove its rows "
+                f"of this run, and {START_OVER}"
+            )
+
+
 def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
     """Add blocks to the plan for the rows that were appended to the input.
 
     Raises:
         ValidationError: New samples are not valid.
+        ChangedError: See `refuse_rows_in_tables`.
     """
     plan, opened = plan_of(ledger), OpenSource(Source((grown.path,)))
     refuse_private_columns([grown], opened.dataset.column_names)
@@ -289,6 +306,7 @@ def record_growth(recipe: Recipe, ledger: Ledger, grown: Input) -> None:
     # several streams: their new rows are not at its end. Decisions stay, to be compared with the next ones.
     graph = plan.graph
     gathered = graph.depending_on(node.id for node in graph.of_kind("gather"))
+    refuse_rows_in_tables(recipe, ledger, gathered)
     if stale := [node.id for node in (*graph.of_kind("merge"), *graph.of_kind("look"), *gathered)]:
         ledger.discard(stale)
     ledger.record(

@@ -51,8 +51,10 @@ class Place:
             "JINX_STORE_PATIENCE": "20",
         }
 
-    def start(self, out: str = "out", *words: str, workers: int = 1, **recipe) -> subprocess.Popen[bytes]:
-        """Start a run."""
+    def start(
+        self, out: str = "out", *words: str, workers: int = 1, code: tuple[str, ...] = (), **recipe
+    ) -> subprocess.Popen[bytes]:
+        """Start a run, with the arguments of `jinx-pipeline` or of Python code."""
         data = {
             "dataset": {"path": self.bucket.url("in")},
             "process": PROCESS,
@@ -65,12 +67,13 @@ class Place:
         path = self.folder / "recipes" / out / "recipe.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(data))
-        return self.command("run", str(path), "--workers", str(workers), "--progress", "none", *words)
+        return self.command("run", str(path), "--workers", str(workers), "--progress", "none", *words, code=code)
 
-    def command(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start a command of `jinx-pipeline`."""
+    def command(self, *words: str, code: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+        """Start a command of `jinx-pipeline`, or code with its arguments before those of the command."""
+        start = ["-c", *code] if code else ["-m", "jinx_pipeline"]
         return subprocess.Popen(
-            [sys.executable, "-m", "jinx_pipeline", *words],
+            [sys.executable, *start, *words],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.DEVNULL,

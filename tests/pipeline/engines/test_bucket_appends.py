@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import signal
 import time
 
 import pytest
@@ -73,3 +74,40 @@ def test_kills_of_a_driver_that_appends_leave_the_old_or_the_new_version(place):
     assert [row["id"] for row in rows(place, "out")] == [row["id"] for row in new]
     assert "resumed" in ended(place.start("out", "--append", **recipe))
     assert len(rows(place, "out")) == len(new)
+
+
+KILLED = """
+import os, signal, sys
+from jinx_pipeline.cli.program import run
+from jinx_pipeline.runlog.ledger import Ledger
+
+record, name = Ledger.record, sys.argv[1]
+
+def killed(self, what):
+    if type(what).__name__ == name:
+        os.kill(os.getpid(), signal.SIGKILL)
+    record(self, what)
+
+Ledger.record = killed
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("record", ["Built", "Published"])
+def test_a_driver_that_was_killed_appends_once_after_what_others_have_appended(place, record):
+    write_input(place.folder, 150)
+    shutil.copytree(place.folder / "in", place.bucket.directory / "out")
+    old = [row["id"] for row in rows(place, "out")]
+    recipe = {"process": MAP, "work_dir": place.bucket.url("new.work")}
+    place.run("alone", process=MAP)
+    new = [row["id"] for row in rows(place, "alone")]
+    driver = place.start("out", "--append", code=(KILLED, record), **recipe)
+    driver.communicate()
+    assert driver.returncode == -signal.SIGKILL
+    ended(place.start("out", "--append", process=MAP[:0], work_dir=place.bucket.url("other.work")))
+    others = list(range(400))
+    ended(place.start("out", "--append", **recipe))
+    expected = [*others, *new] if record == "Built" else [*new, *others]
+    assert [row["id"] for row in rows(place, "out")] == [*old, *expected]
+    assert not jinx.verify(place.bucket.directory / "out")
+    assert "resumed" in ended(place.start("out", "--append", **recipe))

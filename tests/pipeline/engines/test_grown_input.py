@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -174,6 +176,48 @@ def test_a_recipe_that_joins_or_mixes_is_refused_by_name(tmp_path):
         joined.export(tmp_path / "joined", **OPTIONS)
     with pytest.raises(ChangedError, match="the input has grown, and this recipe chooses or mixes rows"):
         mixed.export(tmp_path / "mixed", **OPTIONS)
+
+
+TABLE = """\
+nodes:
+  in: {source: in.jsonl}
+  some: {operators: [OPERATOR]}
+  listed: {sink: {database: listed.db, table: samples, key: n, columns: {n: int}}}
+  out: {sink: out}
+flows:
+  - {from: in, to: some}
+  - {from: some, to: listed}
+  - {from: listed, to: out}
+workers: 1
+block_rows: 40
+"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "is_refused"),
+    [
+        ("document_deduplicator", False),
+        ("topk_specified_field_selector: {field_key: n, topk: 30}", True),
+    ],
+)
+def test_a_table_keeps_no_row_of_a_sample_that_is_left_out_now(tmp_path, monkeypatch, operator, is_refused):
+    monkeypatch.chdir(tmp_path)
+    data = write_lines(tmp_path / "in.jsonl", 0, 50)
+    (tmp_path / "r.yaml").write_text(TABLE.replace("OPERATOR", operator))
+    run = Run(read_recipe("r.yaml"))
+    run()
+    old = rows_of(tmp_path / "out")
+    write_lines(data, 50, 70, "a")
+    for _ in range(2):
+        if is_refused:
+            with pytest.raises(ChangedError, match="the samples for the table samples are others now; remove its rows"):
+                run()
+            assert rows_of(tmp_path / "out") == old
+        else:
+            run()
+    with closing(sqlite3.connect("listed.db")) as database:
+        listed = [n for (n,) in database.execute("SELECT n FROM samples ORDER BY n")]
+    assert listed == [row["n"] for row in rows_of(tmp_path / "out")]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -88,6 +88,23 @@ def test_another_interpreter_answers(adapter, env, tmp_path, capfd):
     assert "loaded on cpu" in capfd.readouterr().err  # what it prints is no answer
 
 
+def test_packages_of_any_name_can_be_imported(env, tmp_path):
+    file, packages = tmp_path / "named.py", next(env.glob("lib/python*/site-packages"))
+    names = ("adapter", "environment", "errors", "process")
+    for name in names:
+        (packages / f"{name}.py").write_text("IS_OTHER = True\n")
+    file.write_text(
+        f"import {', '.join(names)}\n"
+        f"found = all(one.IS_OTHER for one in ({', '.join(names)}))\n"
+        "def load(options, device):\n"
+        "    return lambda columns: {'found': [found] * len(columns['text'])}\n"
+    )
+    operator = jp.create("external_operator", file=str(file), env=str(env), columns=["text"], output={"found": "bool"})
+    assert operator([{"text": "a"}]) == [{"text": "a", "found": True}]
+    for name in names:
+        (packages / f"{name}.py").unlink()
+
+
 def test_rows_that_break_it_are_the_only_ones_lost(adapter, env, tmp_path):
     texts = ["a", "raise", "bb", "die", "ccc"]
     result, rows = run_over(texts * 3, adapter, env, tmp_path)

@@ -148,3 +148,35 @@ def test_a_recipe_without_a_batch_is_refused(folder):
         command("batch", file)
     with pytest.raises(jp.ParameterError, match="a batch has no budget"):
         jp.create("llm_quality_score_filter", model_params={"batch": "x", "max_requests": 3})
+
+
+def test_collecting_writes_nothing_to_tables(folder):
+    recipe(folder)
+    parameters = {**QUALITY["llm_quality_score_filter"], "min_score": 0.0}
+    sink = {"database": "kept.db", "table": "kept", "key": "text", "columns": {"text": "str"}}
+    graph = {
+        "nodes": {
+            "in": {"source": "in.jsonl"},
+            "seen": {"sink": sink},
+            "good": {"operators": [{"llm_quality_score_filter": parameters}]},
+            "out": {"sink": "out.jinx"},
+        },
+        "flows": [{"from": "in", "to": "seen"}, {"from": "seen", "to": "good"}, {"from": "good", "to": "out"}],
+        "workers": 1,
+    }
+    Path("graph.yaml").write_text(yaml.safe_dump(graph))
+    code, output = command("batch", "graph.yaml")
+    assert (code, "25 requests of 30 samples wait" in output) == (3, True)
+    assert not Path("kept.db").exists()
+
+
+def test_samples_that_fail_otherwise_do_not_wait(folder):
+    Path("half.py").write_text(
+        "def process_single(sample):\n"
+        "    if sample['text'] == 'text 3':\n"
+        "        raise ValueError('not this one')\n"
+        "    return sample\n"
+    )
+    file = recipe(folder, {"python_file_mapper": {"file_path": "half.py"}}, QUALITY, rows=20)
+    code, output = command("batch", file)
+    assert (code, "19 requests of 19 samples wait" in output) == (3, True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -12,6 +13,7 @@ from jinx_pipeline import ChangedError
 from jinx_pipeline.cli.program import run as command
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.runlog.ledger import Ledger
+from jinx_pipeline.runlog.records import Built, Published, Publishing
 from pipeline.made import rows_of
 
 OPTIONS = {"workers": 1, "block_rows": 40}
@@ -36,8 +38,30 @@ def numbers(path):
     return [row["n"] for row in rows_of(path)]
 
 
-def append(data, out, number, *more):
-    return flow_of(data, *more).export(out, append=True, work_dir=f"{out}-{number}.work", **OPTIONS)
+def append(data, out, number, *more, **options):
+    options = {"append": True, "work_dir": f"{out}-{number}.work", **OPTIONS, **options}
+    return flow_of(data, *more).export(out, **options)
+
+
+def killed_at(kind, call, *, is_recorded=False):
+    """Call a function in a process that is killed where it records a fact of a kind: before that, or after it."""
+    child = os.fork()
+    if child == 0:
+        real = Ledger.record
+
+        def record(self, what):
+            if isinstance(what, kind) and not is_recorded:
+                os.kill(os.getpid(), signal.SIGKILL)
+            real(self, what)
+            if isinstance(what, kind):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            Ledger.record = record
+            call()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def test_samples_are_appended_to_an_output_of_any_origin(tmp_path):
@@ -141,3 +165,83 @@ def test_killed_before_each_record_the_output_is_the_old_or_the_new_one(tmp_path
     assert append(data, out, 0).rows_out == 80
     assert numbers(out) == list(range(130))
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "out", "out-0.work"}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("shard_size", [None, 400])
+@pytest.mark.parametrize(
+    ("kind", "is_recorded"), [(Publishing, True), (Built, False), (Built, True), (Published, False)]
+)
+def test_a_run_that_was_interrupted_appends_once_after_what_others_have_appended(
+    tmp_path, kind, is_recorded, shard_size
+):
+    out, data, other = tmp_path / "out", write_lines(tmp_path / "in.jsonl", 50, 130), tmp_path / "other.jsonl"
+    write_shards(out, 0, 50)
+    killed_at(kind, lambda: append(data, out, 0, shard_size=shard_size), is_recorded=is_recorded)
+    append(write_lines(other, 1000, 1010), out, 1)
+    done = append(data, out, 0, shard_size=shard_size)
+    assert (done.rows_in, done.rows_out) == (80, 80)
+    ours, theirs = [*range(50, 130)], [*range(1000, 1010)]
+    was_there = kind is Published  # the output was complete at its path
+    assert numbers(out) == [*range(50), *((ours + theirs) if was_there else (theirs + ours))]
+    assert not jinx.verify(out)
+    write_lines(data, 130, 140, "a")
+    assert append(data, out, 0, shard_size=shard_size).rows_out == 90
+    assert numbers(out)[-10:] == list(range(130, 140))
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "in.jsonl", "other.jsonl", "out", "out-0.work", "out-1.work",
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_call_without_append_changes_nothing_for_the_next_one(tmp_path):
+    out, data = tmp_path / "out", write_lines(tmp_path / "in.jsonl", 50, 60)
+    killed_at(Publishing, lambda: append(data, out, 0))
+    write_shards(out, 0, 50)
+    with pytest.raises(FileExistsError, match="has appeared while this run made it"):
+        append(data, out, 0, append=False)
+    append(data, out, 0)
+    assert numbers(out) == list(range(60))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_decision_may_change_before_anything_is_appended(tmp_path):
+    out, data = tmp_path / "out", write_lines(tmp_path / "in.jsonl", 0, 50)
+    by_number = jp.create("sort", by=["-n"])
+    killed_at(Publishing, lambda: append(data, out, 0, by_number))
+    write_lines(data, 50, 60, "a")
+    append(data, out, 0, by_number)
+    assert numbers(out) == list(range(59, -1, -1))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_an_output_that_is_damaged_meanwhile_is_refused_by_name(tmp_path):
+    out, data = tmp_path / "out", write_lines(tmp_path / "in.jsonl", 50, 60)
+    write_shards(out, 0, 50)
+    killed_at(Publishing, lambda: append(data, out, 0))
+    manifest = (out / "jinx.json").read_bytes()
+    (out / "jinx.json").unlink()
+    with pytest.raises(ValueError, match=r"out: samples are appended to a directory of shards"):
+        append(data, out, 0)
+    (out / "jinx.json").write_bytes(manifest)
+    append(data, out, 0)
+    assert numbers(out) == list(range(60))
+
+
+def test_an_output_that_lacks_what_was_appended_is_refused(tmp_path):
+    out, data = tmp_path / "out", write_lines(tmp_path / "in.jsonl", 0, 50)
+    append(data, out, 0)
+    shutil.rmtree(out)
+    write_shards(out, 900, 910)
+    with pytest.raises(FileExistsError, match="lacks samples that this run has appended; start over with restart"):
+        append(data, out, 0)
+    append(data, out, 0, restart=True)
+    assert numbers(out) == [*range(900, 910), *range(50)]
+
+
+def test_a_file_is_no_directory_of_shards(tmp_path):
+    with jinx.Writer(tmp_path / "one.jinx") as writer:
+        writer.write({"n": 1})
+    (tmp_path / "one.jinx").rename(tmp_path / "out")
+    with pytest.raises(ValueError, match="samples are appended to a directory of shards"):
+        append(write_lines(tmp_path / "in.jsonl", 0, 5), tmp_path / "out", 0)

@@ -113,6 +113,15 @@ def test_an_operator_is_there_once_it_is_allowed(serve, tmp_path):
     client.plan(recipe("x.jinx", {"python_file_mapper": {"file_path": "data/mine.py"}}))
 
 
+@pytest.mark.parametrize("option", ["answers", "batch", "collect", "key_variable"])
+def test_an_allowed_language_model_writes_and_reads_nothing_beside_the_roots(serve, option):
+    client = serve(allow=("llm_quality_score_filter",))
+    step = {"llm_quality_score_filter": {"model_params": {option: True if option == "collect" else "/tmp/x"}}}
+    status, answer = client.ask("POST", "/plans", {"recipe": recipe("x.jinx", step), "samples": 0})
+    assert status == 422
+    assert answer["problems"][0]["message"].startswith(f"model_params.{option} cannot be set here")
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -32,7 +32,7 @@ from jinx_pipeline.publish.pack_work import ExportWork
 from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.report.progress import Progress
-from jinx_pipeline.run_plan import refuse_other_recipe
+from jinx_pipeline.run_plan import refuse_other_recipe, refuse_rows_in_tables
 from jinx_pipeline.runlog.ledger import Ledger
 from jinx_pipeline.runlog.records import Partitions
 from jinx_pipeline.runlog.run_log import START_OVER, RunLogError
@@ -378,7 +378,9 @@ class Executor:
 
     def _discard_after(self, node_id: str) -> None:
         """Drop the work after a decision that is another one than before the input had grown."""
-        self._driver.discard([node.id for node in self._graph.depending_on([node_id])])
+        nodes = self._graph.depending_on([node_id])
+        refuse_rows_in_tables(self._job.recipe, self._ledger, nodes)
+        self._driver.discard([node.id for node in nodes])
 
     def _begin_gather(self, node: PlanNode) -> None:
         """Put streams together that are complete now."""

@@ -26,6 +26,8 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the adapter prints must not be in the answers
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    # The other modules of this folder would hide packages of their names.
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     try:
         import pyarrow as pa

@@ -17,6 +17,8 @@ import msgspec
 
 REQUESTS, ANSWERS, KEPT, WAITING = "requests", "answers", "kept", "waiting"
 """The directories for requests to send, answers that came back, answers as the client keeps them, and parts."""
+WAITS: Final = "the request waits for its answer"
+"""The error of a sample whose requests are collected."""
 
 # What OpenAI takes in one file, with room for the line that reaches it.
 _MAX_LINES, _MAX_BYTES = 50_000, 190_000_000

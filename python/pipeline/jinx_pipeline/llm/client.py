@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from jinx_pipeline.llm.batch_files import BatchAnswer, PendingError, waiting_in
+from jinx_pipeline.llm.batch_files import WAITS, BatchAnswer, PendingError, waiting_in
 from jinx_pipeline.llm.pace import Pace
 from jinx_pipeline.llm.post import FailedError, RefusedError, post, run
 from jinx_pipeline.llm.service import BudgetError, Service
@@ -179,7 +179,7 @@ def _waiting(service: Service, requests: Mapping[bytes, Request]) -> "dict[bytes
     if not service.settings.collect:
         raise PendingError(f"{folder} has no answer to some requests; run the command batch with this recipe")
     waiting_in(folder).add({key: request.data for key, request in requests.items()}, service.url)
-    return {key: AnswerError("the request waits for its answer") for key in requests}
+    return {key: AnswerError(WAITS) for key in requests}
 
 
 class _Round:

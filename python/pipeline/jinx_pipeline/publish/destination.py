@@ -31,7 +31,7 @@ def refuse_place(export: Export) -> None:
         return
     path = Path(export.path)
     if export.append:
-        _refuse_no_directory_of_shards(export)
+        refuse_no_directory_of_shards(export)
     elif not export.overwrite:
         refuse_existing(export.path)
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -93,9 +93,14 @@ def refuse_folder_of(path: Path) -> None:
         raise PermissionError(f"{folder}: this directory cannot be written")
 
 
-def _refuse_no_directory_of_shards(export: Export) -> None:
+def refuse_no_directory_of_shards(export: Export) -> None:
+    """Refuse an output to which no shards can be appended.
+
+    Raises:
+        ValueError: There is something else at its path.
+    """
     present = identity_of(export)
-    if present is not None and "samples" not in present:
+    if present is not None and "shards" not in present:
         raise ValueError(
             f"{export.path}: samples are appended to a directory of shards with a jinx.json, which this is not, or not "
             "whole: see `jinx verify` and `jinx merge`"
@@ -106,7 +111,7 @@ def _refuse_remote(export: Export) -> None:
     if export.kind == "view":
         raise ValueError(f"{export.path}: a view is saved on a disk, next to its base; export with kind: jinx")
     if export.append:
-        _refuse_no_directory_of_shards(export)
+        refuse_no_directory_of_shards(export)
     elif not export.overwrite and identity_of(export) is not None:
         raise FileExistsError(f"{export.path} exists; {_ADVICE}, or replace it with overwrite=True (--overwrite)")
 

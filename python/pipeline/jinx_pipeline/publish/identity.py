@@ -34,7 +34,7 @@ def identity_of(export: Export) -> Identity | None:
             facts = [(str(file.relative_to(out)), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
             return {"files": len(facts), "digest": _digest(facts)}
         if out.is_dir():
-            manifest = (out / "jinx.json").read_bytes()
+            manifest = _manifest(export)
             _refuse_other_sizes(out, json.loads(manifest)["shards"])
             return manifest_identity(manifest)
         info = jinx.open(out).info()
@@ -43,9 +43,32 @@ def identity_of(export: Export) -> Identity | None:
     return {"samples": info.samples, "ids": info.ids}
 
 
+def begins_with(export: Export, identity: Identity) -> bool:
+    """Whether the first shards of the directory at the path of an output are those of another state of it.
+
+    Args:
+        export: The path of the directory.
+        identity: The identity of the other state.
+    """
+    try:
+        manifest = json.loads(_manifest(export))
+        return _identity_of_shards(manifest["shards"][: identity["shards"]]) == identity
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def _manifest(export: Export) -> bytes:
+    if is_remote(export.path):
+        return patiently(lambda: object_store().get(f"{export.path}/jinx.json").data)
+    return (Path(export.path) / "jinx.json").read_bytes()
+
+
 def manifest_identity(manifest: bytes) -> Identity:
     """The identity of a directory of shards, from its manifest."""
-    listed = json.loads(manifest)["shards"]
+    return _identity_of_shards(json.loads(manifest)["shards"])
+
+
+def _identity_of_shards(listed: Sequence[Mapping[str, Any]]) -> Identity:
     shards = [(shard["name"], shard["samples"], shard.get("id")) for shard in listed]
     return {"samples": sum(shard["samples"] for shard in listed), "shards": len(listed), "digest": _digest(shards)}
 
@@ -54,7 +77,7 @@ def _remote_identity(export: Export) -> Identity | None:
     """The identity of an output at a URL, in one request."""
     try:
         if export.is_directory:
-            return manifest_identity(patiently(lambda: object_store().get(f"{export.path}/jinx.json").data))
+            return manifest_identity(_manifest(export))
         main = f"{export.path}/index.json" if export.kind == "mds" else export.path
         info = patiently(lambda: object_store().head(main))
     except FileNotFoundError:

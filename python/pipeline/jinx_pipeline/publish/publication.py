@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from jinx import _core
 from jinx_pipeline.plan.graph import WRITERS, Kind, PlanGraph, PlanNode
-from jinx_pipeline.publish.identity import identity_of
+from jinx_pipeline.publish.destination import refuse_no_directory_of_shards
+from jinx_pipeline.publish.identity import Identity, begins_with, identity_of
 from jinx_pipeline.publish.place import remove_hidden
 from jinx_pipeline.publish.remote_output import RemoteDirectory, RemoteFile
 from jinx_pipeline.publish.staged_output import LostOutputError, StagedDirectory, StagedFile, StagedOutput
@@ -72,8 +75,13 @@ class Publication:
         if recorded is None:
             return None
         present = identity_of(self.export)
-        if present == recorded.output or (self.export.append and present is not None):
-            return recorded  # an output to which this run appends may have more samples of others since
+        if present == recorded.output or self._may_have_been_extended(present, recorded):
+            return recorded
+        if present is not None and self.export.append:
+            raise FileExistsError(
+                f"{self.export.path} has been replaced, and lacks samples that this run has appended; start over with "
+                "restart=True (--restart) to append them again"
+            )
         if present is not None and not self.export.overwrite:
             raise FileExistsError(f"{self.export.path} is not the output that this run has written; {_ADVICE}")
         if self.ledger.has_lost_parts(self._rows_node.id, range(recorded.end_block)):
@@ -136,6 +144,8 @@ class Publication:
             # Leftovers of killed processes have different hidden names.
             _core.clean(str(Path(self.export.path).absolute().parent))
         samples, size = output.facts()
+        if self.export.append and built.output is not None:
+            samples = built.output["samples"]  # others may have appended more since
         facts = (begun.generation, begun.first_block, begun.end_block, begun.rows)
         record = Published(*facts, samples, size, built.output, self.number, begun.others)
         self.ledger.record(record)
@@ -143,26 +153,69 @@ class Publication:
 
     def _ensure_begun(self, blocks: int) -> Publishing:
         begun = self._pending()
-        if begun is None:
-            before = self.ledger.published.get(self.number)
-            # Without `overwrite`, only the output that is at the path now may be replaced, not one that appears later.
-            replaces = None if before is None else identity_of(self.export)
-            if self.ledger.was_discarded(self._rows_node.id, self.number):
-                self.first_block = 0  # rows of the output have changed
-                self._refuse_changes_of_appended()
-            is_append = before is not None and self.first_block > 0
-            others = 0
-            if self.export.append:
-                replaces = identity_of(self.export)
-                is_append = replaces is not None
-                others = 0 if replaces is None else replaces["samples"] - self._own_samples(before)
-            blocks_of_it = (self.first_block, blocks, self.rows)
-            begun = Publishing(self.generation, *blocks_of_it, is_append, replaces, self.number, others)
-            self.ledger.record(begun)
+        if begun is not None:
+            return self._begun_again(begun) if self.export.append else begun
+        before = self.ledger.published.get(self.number)
+        if self.ledger.was_discarded(self._rows_node.id, self.number):
+            self.first_block = 0  # rows of the output have changed
+            self._refuse_changes_of_appended(before)
+        # Without `overwrite`, only the output that is at the path now may be replaced, not one that appears later.
+        replaces = None if before is None else identity_of(self.export)
+        is_append = before is not None and self.first_block > 0
+        begun = Publishing(self.generation, self.first_block, blocks, self.rows, is_append, replaces, self.number)
+        if self.export.append:
+            begun = self._appending(begun)
+        else:
+            # If it is refused, the next call may append instead.
+            self._refuse_other_output(begun)
+        self.ledger.record(begun)
         return begun
 
-    def _refuse_changes_of_appended(self) -> None:
-        if self.export.append:
+    def _appending(self, begun: Publishing) -> Publishing:
+        """The record of a publication that appends to the output that is at the path now, if there is one.
+
+        Raises:
+            ValueError: Nothing can be appended to what is there.
+        """
+        refuse_no_directory_of_shards(self.export)
+        present = identity_of(self.export)
+        own = self._own_samples(self.ledger.published.get(self.number))
+        others = 0 if present is None else present["samples"] - own
+        return msgspec.structs.replace(begun, append=present is not None, replaces=present, others=others)
+
+    def _begun_again(self, begun: Publishing) -> Publishing:
+        """A publication that was interrupted: others may have appended meanwhile, so it may append to a newer version.
+
+        Raises:
+            FileExistsError: The output has changed, and the shards that were made for it are no longer there.
+        """
+        built = self.ledger.built.get(self.number) if self._is_built(begun) else None
+        if identity_of(self.export) == begun.replaces or self._is_in_place(built):
+            return begun
+        again = self._appending(begun)
+        output = self._output(begun)
+        if not output.may_begin_again():
+            raise self._changed_meanwhile()
+        output.begin_again()
+        self._staged = None
+        self.ledger.record(again)
+        return again
+
+    def _may_have_been_extended(self, present: Identity | None, recorded: Published) -> bool:
+        """Whether an output to which this run has appended may be there with more samples of others since."""
+        if present is None or not self.export.append:
+            return False
+        return present.get("samples", -1) >= self._own_samples(recorded)
+
+    def _is_in_place(self, built: Built | None) -> bool:
+        """Whether the output that was made is at the path, perhaps with samples that others have appended since."""
+        if built is None:
+            return False
+        is_same = identity_of(self.export) == built.output
+        return is_same or (self.export.append and built.output is not None and begins_with(self.export, built.output))
+
+    def _refuse_changes_of_appended(self, before: Published | None) -> None:
+        if self.export.append and before is not None:
             raise ValueError(
                 f"{self.export.path}: samples that this run has appended would change with the new ones, and only new "
                 "samples can be appended; write them to another output"
@@ -196,7 +249,7 @@ class Publication:
         return None if begun is None or (ended is not None and ended.generation == begun.generation) else begun
 
     def _put_in_place(self, begun: Publishing, built: Built, output: StagedOutput) -> None:
-        if identity_of(self.export) == built.output:
+        if self._is_in_place(built):
             return  # an earlier process has done it
         out = self.export.path
         replaces = self._refuse_other_output(begun)
@@ -204,12 +257,22 @@ class Publication:
         try:
             output.put_in_place(replaces=replaces)
         except FileExistsError:
+            if self.export.append:
+                raise self._changed_meanwhile() from None
             raise FileExistsError(f"{out} has appeared while this run made it; {_ADVICE}") from None
+
+    def _changed_meanwhile(self) -> FileExistsError:
+        return FileExistsError(
+            f"{self.export.path} has changed while this run appended to it; run again to append to what is there now, "
+            "and if that is refused too, start over with restart=True (--restart)"
+        )
 
     def _refuse_other_output(self, begun: Publishing) -> bool:
         """Refuse an existing output that may not be replaced; returns whether it may be."""
         present = identity_of(self.export)
         is_ours = present is not None and present == begun.replaces
+        if self.export.append and present != begun.replaces:
+            raise self._changed_meanwhile()
         if begun.append and not is_ours:
             raise FileExistsError(f"{self.export.path} is not the output that this run has written; {_ADVICE}")
         if present is not None and not is_ours and not self.export.overwrite:

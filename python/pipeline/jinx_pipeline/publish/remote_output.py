@@ -6,6 +6,7 @@ if the output is still the one that this publication may replace.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +38,7 @@ class RemoteDirectory(DirectoryOutput):
 
     def pack_tasks(self) -> Tasks:
         """A task for each shard."""
-        first = len(self._before["shards"]) if self._begun.append else 0
+        first = _next_number(self._before) if self._begun.append else 0
         if not self._groups:
             if self._begun.append:
                 return Tasks()
@@ -53,10 +54,9 @@ class RemoteDirectory(DirectoryOutput):
 
     def built(self) -> Identity | None:
         """Make the manifest of all shards."""
-        written = (self._written("pack", number) for number in range(max(len(self._groups), 1)))
-        names = [str(piece.part) for piece in written if piece is not None]
-        manifests = [json.loads(fetched(self._parts / name).read_bytes()) for name in names]
+        manifests = self._written_manifests()
         if self._begun.append:
+            _refuse_equal_shards(self._export.path, [self._before, *manifests])
             manifests.insert(0, self._before)
         with published(self._manifest_path) as file:
             file.write(joined_manifest(manifests, self._before["generation"] + 1 if self._begun.append else 1))
@@ -96,12 +96,26 @@ class RemoteDirectory(DirectoryOutput):
         """Remove the parts whose samples are in shards, and shards of the output that was replaced."""
         super().remove_parts()
         remove_parts(self._read)
+        if self._export.append:
+            return  # nothing was replaced, and other runs may be about to append shards that no manifest names yet
         url = self._export.path
         listed = patiently(lambda: object_store().list(url, recursive=False))
         named = {shard["name"] for shard in json.loads(fetched(self._manifest_path).read_bytes())["shards"]}
         named |= {f"{name.removesuffix('.jinx')}.binx" for name in named}
         names = [info.url for info in listed if info.url.removeprefix(f"{url}/").startswith("shard-")]
         patiently(lambda: object_store().delete(*(name for name in names if name.rpartition("/")[2] not in named)))
+
+    def may_begin_again(self) -> bool:
+        """See `StagedOutput.may_begin_again`."""
+        url = self._export.path
+        there = {info.url.rpartition("/")[2] for info in patiently(lambda: object_store().list(url, recursive=False))}
+        return there.issuperset(name for manifest in self._written_manifests() for name in _names(manifest))
+
+    def _written_manifests(self) -> list[dict[str, Any]]:
+        """The manifests of the shards that tasks have written."""
+        written = (self._written("pack", number) for number in range(max(len(self._groups), 1)))
+        names = [str(piece.part) for piece in written if piece is not None]
+        return [json.loads(fetched(self._parts / name).read_bytes()) for name in names]
 
     def _is_complete(self) -> bool:
         return False  # committed tasks are not run again anyway
@@ -148,6 +162,30 @@ class RemoteFile(StagedOutput):
 
     def remove_parts(self) -> None:
         """Keep the parts: if the input grows, the output is written again from them."""
+
+
+def _names(manifest: Mapping[str, Any]) -> list[str]:
+    return [shard["name"] for shard in manifest["shards"]]
+
+
+def _next_number(manifest: Mapping[str, Any]) -> int:
+    """A number above those in the names of shards, of which some may be missing."""
+    found = (re.match(r"shard-(\d+)-", name) for name in _names(manifest))
+    return max((int(match[1]) + 1 for match in found if match), default=len(manifest["shards"]))
+
+
+def _refuse_equal_shards(url: str, manifests: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse shards of one name: their names have a number and a digest of their bytes.
+
+    Raises:
+        FileExistsError: Two shards have one name.
+    """
+    names = [name for manifest in manifests for name in _names(manifest)]
+    if len(set(names)) < len(names):
+        raise FileExistsError(
+            f"{url}: another run has appended the same samples meanwhile; start over with restart=True (--restart) to "
+            "append them again"
+        )
 
 
 def joined_manifest(manifests: Sequence[Mapping[str, Any]], generation: int) -> bytes:

@@ -1,5 +1,6 @@
 """An output that workers write next to its path: the tasks for it, and the assembly of their results."""
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -101,6 +102,13 @@ class StagedOutput(ABC):
     @abstractmethod
     def remove_parts(self) -> None:
         """Remove the parts whose samples are in the output and that no later publication needs."""
+
+    def may_begin_again(self) -> bool:
+        """Whether the results of the tasks are still there, so that the output can be made of them once more."""
+        return True
+
+    def begin_again(self) -> None:  # noqa: B027 - nothing, unless an output is made in steps
+        """Remove what was made for an output that has changed since; the results of the tasks stay."""
 
     def committed(self, kind: Kind, block: int) -> None:
         """Remove the parts that are no longer needed once a task is committed."""
@@ -271,22 +279,40 @@ class StagedDirectory(DirectoryOutput, LocalOutput):
         if is_assembled(staged):
             assemble(staged, [])  # removes leftovers of an earlier process
             return staged
-        written = [self._written("pack", number) for number in range(max(len(self._groups), 1))]
-        places = [None if piece is None else Path(f"{self._prefix}{piece.part}") for piece in written]
-        shards = [
-            place or self._path(self._joined[group[0]]) for place, group in zip(places, self._groups, strict=False)
-        ]
+        places, shards = self._places, self._shards
         if not shards:
             if not self._begun.append and places[0] is not None:
                 places[0].rename(staged)
             return out if self._begun.append else staged
         if self._begun.append:
-            before = place_of(staged, 0, len(shards) + 1)
-            if not before.exists():
-                link_dataset(out, before)
-            shards = [before, *shards]
+            shards = [out, *shards]
+        for number, shard in enumerate(shards):
+            place = place_of(staged, number, len(shards))
+            # The own shards stay where they are if others may change the output meanwhile.
+            if not place.exists() and (shard == out or self._export.append):
+                link_dataset(shard, place)
         assemble(staged, shards)
         return staged
+
+    @property
+    def _places(self) -> list[Path | None]:
+        """Where the tasks have written each shard; None for a part that becomes a shard as it is."""
+        written = [self._written("pack", number) for number in range(max(len(self._groups), 1))]
+        return [None if piece is None else Path(f"{self._prefix}{piece.part}") for piece in written]
+
+    @property
+    def _shards(self) -> list[Path]:
+        """The shards of this run."""
+        groups = zip(self._places, self._groups, strict=False)
+        return [place or self._path(self._joined[group[0]]) for place, group in groups]
+
+    def may_begin_again(self) -> bool:
+        """See `StagedOutput.may_begin_again`."""
+        return not self.staged().exists() or all(shard.exists() for shard in self._shards)
+
+    def begin_again(self) -> None:
+        """See `StagedOutput.begin_again`."""
+        shutil.rmtree(self.staged(), ignore_errors=True)
 
     def staged(self) -> Path:
         """The directory where the shards become one dataset."""

@@ -297,6 +297,7 @@ class Ledger:
                 self._partitions[node] = record
             case Publishing():
                 self.publishing[record.number] = record
+                self.built.pop(record.number, None)  # of an earlier publication, or for an output that has changed
             case Built():
                 self.built[record.number] = record
             case Published():

@@ -26,6 +26,8 @@ _OPTIONS: Final = frozenset(
 )
 _SECTIONS: Final = frozenset({"dataset", "validators", "process", "export", "nodes", "flows", "parameters"})
 _REFUSED_ROLES: Final = ("media_outside", "url_hosts")
+# Options of language models that name directories, or variables of the environment of the service.
+_REFUSED_OF_MODELS: Final = frozenset({"answers", "batch", "collect", "key_variable"})
 _NOT_PUBLIC: Final = "is not available here: it {why}; the service can allow it with --allow {name}"
 
 
@@ -250,6 +252,8 @@ def _problems_of_step(step: Step, roots: Roots, allowed: Collection[str]) -> Pro
     problems: Problems = []
     if why:
         problems.append((step.place.path, f"{operator.name} {_NOT_PUBLIC.format(why=why, name=operator.name)}"))
+    for option in sorted(_REFUSED_OF_MODELS.intersection(operator.parameters.get("model_params") or ())):
+        problems.append((step.place.path, f"model_params.{option} cannot be set here; the service sets it"))
     for file in operator.needed_files:
         if _is_given(operator, file.parameter) and not roots.holds(file.path):
             problems.append((step.place.path, f"{file.parameter} lies outside of the roots"))

@@ -5,6 +5,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 if sys.platform != "win32":
@@ -33,12 +34,10 @@ class ProcessState:
     @classmethod
     def now(cls) -> Self:
         """The current state."""
-        umask = os.umask(0o077)
-        os.umask(umask)
         names = [name for name in _LIMITS if hasattr(resource, name)] if sys.platform != "win32" else []
         limits = {name: resource.getrlimit(getattr(resource, name)) for name in names}
         handlers = {number: signal.getsignal(number) for number in signal.Signals}
-        return cls(limits, handlers, umask, sys.getrecursionlimit())
+        return cls(limits, handlers, _umask(), sys.getrecursionlimit())
 
     def changes(self) -> list[str]:
         """What is different now, in words."""
@@ -67,6 +66,16 @@ class ProcessState:
         with suppress(RecursionError):
             sys.setrecursionlimit(self.recursion)
         return not self.changes()
+
+
+def _umask() -> int:
+    """The umask; where it can be read, it is not set for a moment, in which other threads may make files."""
+    with suppress(OSError, StopIteration, ValueError):
+        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+        return int(next(line for line in lines if line.startswith("Umask:")).split()[1], 8)
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 AT_START = ProcessState.now()
