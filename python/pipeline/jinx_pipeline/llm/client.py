@@ -271,13 +271,14 @@ class _Round:
 
     async def _ask(self, wanted: _Wanted) -> "Reply | AnswerError":
         settings, (digest, request, data) = self._settings, wanted
-        tries, waited = 0, 0.0
+        tries, waited, is_again = 0, 0.0, False
         while self._stopped is None:
-            await self._pace.enter()
+            await self._pace.enter(is_again=is_again)
             if not await self._may_send():
                 self._pace.withdraw()
                 break
             self._sent += 1
+            is_again = True
             started = time.monotonic()
             try:
                 answer = await post(self._service.url, data, self._key, settings.seconds)
