@@ -156,7 +156,7 @@ def _theirs(results: dict[str, Any]) -> str:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--samples", type=int, default=192, help="the number of samples")
+    parser.add_argument("--samples", type=int, default=64, help="the number of samples")
     parser.add_argument("--tiny", action="store_true", help="tiny models, to try the benchmark")
     parser.add_argument("--only", nargs="+", choices=measure.PARTS, help="measure only these parts")
     parser.add_argument("--save", type=save_directory, help="directory for models.json and models.md")
