@@ -30,7 +30,8 @@ _HOW = """\
 {count} samples with a JPEG of 640 x 480 pixels, a caption of 12 words and a document of 20 to 200 words; weights are
 random. Ours is the operator over a JINX dataset in one process: samples are read, images decoded, texts tokenized and
 samples chosen. The loop is what somebody writes by hand with transformers for this model alone, in batches of 32 as the
-samples come. Medians of {turns} alternating runs after one of each."""
+samples come. Threads of PyTorch that wait leave their core to others (`OMP_WAIT_POLICY=passive`), as in workers.
+Medians of {turns} alternating runs after one of each."""
 
 
 _FIVE_TEXT = """\
@@ -155,6 +156,7 @@ def _theirs(results: dict[str, Any]) -> str:
 
 def main() -> None:
     """Command line."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in workers; read when PyTorch is imported
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--samples", type=int, default=64, help="the number of samples")
     parser.add_argument("--tiny", action="store_true", help="tiny models, to try the benchmark")
