@@ -12,7 +12,7 @@ from typing import Any
 import jinx
 import jinx_pipeline as jp
 from bench.environments import ROOT, python_of
-from bench.models import llm_client
+from bench.models import kills, llm_client, ten
 from bench.models.loops import LOOPS, Samples
 from bench.models.made import WORDS, Made, samples, save_models
 
@@ -30,7 +30,7 @@ def cases(made: Made) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-PARTS = ("clip", "vit", "lm", "five", "llm", "theirs")
+PARTS = ("clip", "vit", "lm", "five", "llm", "kills", "theirs", "ten")
 """What is measured; each part can be run alone."""
 
 
@@ -45,9 +45,13 @@ def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> Ite
     """
     if "llm" in parts:
         part = 50 if is_tiny else 1
-        loads = [llm_client.Load(count // part, 200, latency) for count, latency in ((20_000, 0.05), (4_000, 0.5))]
+        loads = [llm_client.Load(count // part, 200, latency) for count, latency in ((20_000, 0.05), (6_000, 0.5))]
         yield "llm", {"loads": [llm_client.rounds(load, TURNS) for load in loads]}
-    if set(parts) <= {"llm"}:
+    if "kills" in parts:
+        yield "kills", dict(kills.kills(folder / "kills", 200 if is_tiny else 2000))
+    if "ten" in parts:
+        yield "ten", {"operators": ten.compared(folder / "ten")}
+    if set(parts) <= {"llm", "kills", "ten"}:
         return
     needed = None if "theirs" in parts else {"clip" if name == "five" else name for name in parts}
     made = save_models(folder / "models", is_tiny=is_tiny, only=needed)

@@ -12,17 +12,36 @@ from typing import Any
 
 from bench.operators.theirs import STATS, made
 
+META = "__dj__meta__"
+
 
 def measured(name: str, parameters: dict[str, Any], samples: list[dict[str, Any]]) -> dict[str, Any]:
     """Seconds for all samples, and their scores; the first sample warms the model up."""
     operator = made(name, {**parameters, "accelerator": os.environ.get("BENCH_ACCELERATOR", "cpu")})
-    operator.compute_stats_single({**samples[0], STATS: {}})
+    facts_of(operator, samples[0])
     started, cpu_started = time.perf_counter(), time.process_time()
-    rows = [operator.compute_stats_single({**sample, STATS: {}})[STATS] for sample in samples]
+    rows = [facts_of(operator, sample) for sample in samples]
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
-    scores = [next(iter(row.values())) for row in rows]
-    values = [float(score[0] if isinstance(score, list) else score) for score in scores]
-    return {"seconds": seconds, "cpu_seconds": cpu_seconds, "scores": values}
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds, "scores": [score_of(row) for row in rows]}
+
+
+def facts_of(operator: Any, sample: dict[str, Any]) -> dict[str, Any]:
+    """What an operator adds to a sample: statistics of a filter, or facts of a mapper."""
+    if not hasattr(operator, "compute_stats_single"):
+        columns = {**{name: [value] for name, value in sample.items()}, META: [{}]}
+        return operator.process_batched(columns)[META][0]
+    if operator.is_batched_op():
+        columns = {**{name: [value] for name, value in sample.items()}, STATS: [{}]}
+        return operator.compute_stats_batched(columns)[STATS][0]
+    return operator.compute_stats_single({**sample, STATS: {}})[STATS]
+
+
+def score_of(facts: dict[str, Any]) -> float | list[Any]:
+    """The score in them; of a class, its name and probability."""
+    if len(facts) > 1:
+        return [facts[name] for name in sorted(facts)]
+    (score,) = facts.values()
+    return float(score[0] if isinstance(score, list) else score)
 
 
 def main() -> None:

@@ -76,6 +76,25 @@ def test_requests_wait_for_their_turn_in_order():
     paced(2, 60, use)
 
 
+def test_a_request_that_failed_is_the_next():
+    async def use(pace):
+        order: list[str] = []
+
+        async def one(name, *, is_again):
+            await pace.enter(is_again=is_again)
+            order.append(name)
+
+        await pace.enter()
+        tasks = [asyncio.create_task(one(name, is_again=name == "again")) for name in ("first", "second", "again")]
+        for _ in tasks:
+            await asyncio.sleep(0)
+            pace.leave(0.1)
+        await asyncio.gather(*tasks)
+        assert order == ["again", "first", "second"]
+
+    paced(1, 60, use)
+
+
 def test_a_turn_of_a_cancelled_request_passes_on():
     async def use(pace):
         await pace.enter()

@@ -4,20 +4,21 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from jinx_pipeline.llm.batch_files import WAITS, BatchAnswer, PendingError, waiting_in
 from jinx_pipeline.llm.pace import Pace
-from jinx_pipeline.llm.post import FailedError, RefusedError, post, run
+from jinx_pipeline.llm.post import FailedError, RefusedError, call_soon, post, start
 from jinx_pipeline.llm.service import BudgetError, Service
 from jinx_pipeline.operators.api.answer_files import Kept, Spent, files_of
 from jinx_pipeline.operators.api.context import Context
@@ -34,6 +35,8 @@ _LOOK_SECONDS: Final = 1.0
 _TICK: Final = 0.02
 _MAX_UNREACHABLE: Final = 3
 _CHARACTERS_A_TOKEN: Final = 4
+# Requests that are handed to the event loop at once.
+_PART: Final = 16
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,12 @@ class Client:
         self._failed: dict[bytes, tuple[float, Exception]] = {}
         self._paces: dict[tuple[str, str, int, float], Pace] = {}
 
-    def ask_all(self, service: Service, requests: Sequence[Request]) -> "list[Reply | AnswerError]":
+    def ask_all(self, service: Service, requests: Iterable[Request]) -> "list[Reply | AnswerError]":
         """The replies to requests, in their order; equal requests are sent once.
 
         Args:
             service: The service.
-            requests: The requests.
+            requests: The requests. An iterator may make them while others are under way.
 
         Returns:
             For each request the reply, or the error that only this request has.
@@ -105,27 +108,61 @@ class Client:
             BudgetError: The budget is used up. Requests that are under way are waited for, and their answers are kept.
             BusyError: The service asks to wait for longer than `patience`.
         """
-        keyed = {_digest(request.data): request for request in requests}
-        keys = [_digest(request.data) for request in requests]
         if self._files is not None:
             self._files.refresh()
+        keys: list[bytes] = []
         replies: dict[bytes, Reply | AnswerError] = {}
-        for key in keyed:
+        unanswered = self._unanswered(requests, keys, replies)
+        if service.settings.batch is not None:
+            replies |= _waiting(service, {one.key: one.data for one in unanswered})
+        else:
+            replies |= self._answers(service, unanswered)
+        return [replies[key] for key in keys]
+
+    def _unanswered(
+        self, requests: Iterable[Request], keys: list[bytes], replies: "dict[bytes, Reply | AnswerError]"
+    ) -> "Iterator[_Wanted]":
+        """The different requests to be sent.
+
+        Args:
+            requests: All requests.
+            keys: Their digests are added to it.
+            replies: Replies that need no request are added to it.
+        """
+        seen: set[bytes] = set()
+        for request in requests:
+            data = request.data
+            key = blake2b(data, digest_size=16).digest()
+            keys.append(key)
+            if key in seen:
+                continue
+            seen.add(key)
             if (kept := self._kept(key)) is not None:
                 replies[key] = _reply(kept.answer, kept.facts, was_kept=True)
             elif (failed := self._failed.get(key)) is not None and failed[0] > time.monotonic():
                 replies[key] = AnswerError(str(failed[1]))
-        unanswered = {key: request for key, request in keyed.items() if key not in replies}
-        if unanswered and service.settings.batch is not None:
-            replies |= _waiting(service, unanswered)
-        elif unanswered:
-            work = _Round(self, service, self._pace(service))
-            try:
-                replies |= run(work.ask_all(unanswered))
-            finally:
-                if self._files is not None:
-                    self._files.sync()
-        return [replies[key] for key in keys]
+            else:
+                yield _Wanted(key, request, data)
+
+    def _answers(self, service: Service, wanted: "Iterator[_Wanted]") -> "dict[bytes, Reply | AnswerError]":
+        """Send requests while the next ones are made, and wait for their replies."""
+        if not (first := list(islice(wanted, _PART))):
+            return {}
+        work = _Round(self, service, self._pace(service), service.key())
+        round_ = start(work.replies())
+        try:
+            part = first
+            while part:
+                call_soon(work.add, part)
+                part = [] if work.is_stopped else list(islice(wanted, _PART))
+            call_soon(work.close)
+            return round_.result()
+        except BaseException:
+            round_.cancel()
+            raise
+        finally:
+            if self._files is not None:
+                self._files.sync()
 
     def _kept(self, key: bytes) -> Kept | None:
         return self._memory.get(key) if self._files is None else self._files.get(key)
@@ -169,55 +206,82 @@ class Client:
         return self._files.spent
 
 
-def _waiting(service: Service, requests: Mapping[bytes, Request]) -> "dict[bytes, Reply | AnswerError]":
+class _Wanted(NamedTuple):
+    """A request to be sent, with its digest and its body as JSON."""
+
+    key: bytes
+    request: Request
+    data: bytes
+
+
+def _waiting(service: Service, requests: Mapping[bytes, bytes]) -> "dict[bytes, Reply | AnswerError]":
     """Note requests for the Batch API, which are not sent now.
 
     Raises:
         PendingError: They are not collected now.
     """
+    if not requests:
+        return {}
     folder = Path(str(service.settings.batch)).absolute()
     if not service.settings.collect:
         raise PendingError(f"{folder} has no answer to some requests; run the command batch with this recipe")
-    waiting_in(folder).add({key: request.data for key, request in requests.items()}, service.url)
+    waiting_in(folder).add(requests, service.url)
     return {key: AnswerError(WAITS) for key in requests}
 
 
 class _Round:
     """The requests of one call of `Client.ask_all`."""
 
-    def __init__(self, client: Client, service: Service, pace: Pace) -> None:
-        self._client, self._service, self._pace = client, service, pace
+    def __init__(self, client: Client, service: Service, pace: Pace, key: str | None) -> None:
+        self._client, self._service, self._pace, self._key = client, service, pace, key
         self._settings = service.settings
         self._stopped: Exception | None = None
         self._ends = asyncio.Event()
         self._sent = 0
         self._looked = 0.0
+        self._tasks: dict[bytes, asyncio.Task[Reply | AnswerError]] = {}
+        self._all_added = asyncio.Event()
 
-    async def ask_all(self, requests: Mapping[bytes, Request]) -> "dict[bytes, Reply | AnswerError]":
-        key = self._service.key()
-        tasks = [asyncio.create_task(self._ask(digest, request, key)) for digest, request in requests.items()]
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more is sent."""
+        return self._stopped is not None
+
+    def add(self, part: Iterable[_Wanted]) -> None:
+        """Send requests, as soon as the pace allows."""
+        for one in part:
+            self._tasks[one.key] = asyncio.create_task(self._ask(one))
+
+    def close(self) -> None:
+        """Note that all requests were added."""
+        self._all_added.set()
+
+    async def replies(self) -> "dict[bytes, Reply | AnswerError]":
+        """The replies to all requests."""
         try:
-            results = await asyncio.gather(*tasks)
+            await self._all_added.wait()
+            results = await asyncio.gather(*self._tasks.values())
         except BaseException:
-            for task in tasks:
+            for task in self._tasks.values():
                 task.cancel()
             raise
         if self._stopped is not None:
             raise self._stopped
-        return dict(zip(requests, results, strict=True))
+        return dict(zip(self._tasks, results, strict=True))
 
-    async def _ask(self, digest: bytes, request: Request, key: str | None) -> "Reply | AnswerError":
-        settings, data = self._settings, request.data
-        tries, waited = 0, 0.0
+    async def _ask(self, wanted: _Wanted) -> "Reply | AnswerError":
+        settings, (digest, request, data) = self._settings, wanted
+        tries, waited, is_again = 0, 0.0, False
         while self._stopped is None:
-            await self._pace.enter()
+            await self._pace.enter(is_again=is_again)
             if not await self._may_send():
                 self._pace.withdraw()
                 break
             self._sent += 1
+            is_again = True
             started = time.monotonic()
             try:
-                answer = await post(self._service.url, data, key, settings.seconds)
+                answer = await post(self._service.url, data, self._key, settings.seconds)
             except FailedError as failure:
                 self._pace.leave(None if failure.is_overload else time.monotonic() - started)
                 tries, waited, error = self._after(failure, tries, waited)
@@ -292,10 +356,6 @@ def estimated_tokens(value: Any) -> int:
     if isinstance(value, Mapping):
         return sum(estimated_tokens(part) for part in value.values())  # pyright: ignore[reportUnknownVariableType]
     return sum(map(estimated_tokens, value)) if isinstance(value, list | tuple) else 0  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _digest(data: bytes) -> bytes:
-    return blake2b(data, digest_size=16).digest()
 
 
 def _tokens(answer: Mapping[str, Any], request: Request) -> tuple[int, int]:

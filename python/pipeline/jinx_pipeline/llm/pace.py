@@ -37,13 +37,17 @@ class Pace:
         self._outcomes = self._refused = 0
         self._usual = self._recent = 0.0
 
-    async def enter(self) -> None:
-        """Wait until another request may begin."""
+    async def enter(self, *, is_again: bool = False) -> None:
+        """Wait until another request may begin.
+
+        Args:
+            is_again: Whether it was sent before: it then is the next one, so that not all that failed wait for the end.
+        """
         if self._under_way < int(self.limit):
             self._under_way += 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        (self._waiting.appendleft if is_again else self._waiting.append)(turn)
         try:
             await turn  # `_wake` has counted the request already
         except asyncio.CancelledError:

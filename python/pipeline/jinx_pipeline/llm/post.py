@@ -4,7 +4,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
@@ -117,14 +117,14 @@ def _connections() -> _Connections:
 os.register_at_fork(after_in_child=_connections.cache_clear)
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that posts, and wait for its result."""
-    future: Future[T] = asyncio.run_coroutine_threadsafe(work, _connections().loop)
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
+def start(work: Coroutine[Any, Any, T]) -> "Future[T]":
+    """Start a coroutine that posts, in the thread of the event loop."""
+    return asyncio.run_coroutine_threadsafe(work, _connections().loop)
+
+
+def call_soon(function: Callable[..., Any], *args: Any) -> None:
+    """Call a function in the thread of the event loop."""
+    _connections().loop.call_soon_threadsafe(function, *args)
 
 
 async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Captions of pictures by models that generate texts for images."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from jinx_pipeline.models.feed import Results, feed
 from jinx_pipeline.models.files import Expected
@@ -10,9 +10,6 @@ from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.sample.media import Media
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 CAPTIONER: Final = Expected(
     "a model that captions images",
@@ -54,18 +51,21 @@ def captions(
     processor = loaded.processors["AutoProcessor"]
     options = {"num_beams": max(count, 1), "num_return_sequences": count, "do_sample": False}
 
-    def run(batch: "list[Image]") -> Results[list[str]]:
-        texts = {} if prompt is None else {"text": [prompt] * len(batch), "padding": True}
-        inputs = processor(images=batch, return_tensors="pt", **texts)
+    texts = {} if prompt is None else {"text": [prompt]}
+
+    def prepare(medium: Media) -> list[Any]:
+        return [processor(images=[picture], return_tensors="pt", **texts) for picture in pictures.make(medium)]
+
+    def run(batch: list[Any]) -> Results[list[str]]:
+        import torch
+
         with loaded.inference():
-            on_device = {name: loaded.on_device(tensor) for name, tensor in inputs.items()}
+            on_device = {name: loaded.on_device(torch.cat([one[name] for one in batch])) for name in batch[0]}
             ids = loaded.network.generate(**on_device, max_new_tokens=max_new_tokens, **options)
         return lambda: _grouped(processor.batch_decode(ids, skip_special_tokens=True), count)
 
     found: list[Any] = [None] * len(media)
-    for number, candidates in feed(
-        media, lambda medium: list(pictures.make(medium)), run, limits=loaded.picture_limits, threads=ctx.threads or 1
-    ):
+    for number, candidates in feed(media, prepare, run, limits=loaded.picture_limits, threads=ctx.threads or 1):
         found[number] = candidates
     return found
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jinx_pipeline.models.feed import Results, feed
+from jinx_pipeline.models.feed import Results, feed_texts
 from jinx_pipeline.models.files import Expected
 from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
 from jinx_pipeline.operators.api.context import Context
@@ -54,28 +54,34 @@ def losses(model: Model, texts: Sequence[Scored], ctx: Context, *, max_length: i
     loaded = ctx.model(model, load_causal_lm)
     limits = (max_length, getattr(loaded.network.config, "max_position_embeddings", None))
     limit = min((number for number in limits if number is not None), default=None)
-    whole = loaded.tokenizer([f"{one.context} {one.text}".strip() for one in texts])["input_ids"]
-    alone = loaded.tokenizer([one.text.strip() for one in texts], add_special_tokens=False)["input_ids"]
-    tokens = [_cut(_Tokens(ids, len(scored)), limit) for ids, scored in zip(whole, alone, strict=True)]
-    found: list[float | None] = [None] * len(texts)
-    numbers = [number for number, one in enumerate(tokens) if one.scored]
 
-    def run(batch: list[_Tokens]) -> Results[float]:
+    def tokenize(part: Sequence[Scored]) -> list[_Tokens]:
+        whole = loaded.encoded([f"{one.context} {one.text}".strip() for one in part])
+        alone = loaded.encoded([one.text.strip() for one in part], add_special_tokens=False)
+        return [_cut(_Tokens(ids, len(scored)), limit) for ids, scored in zip(whole, alone, strict=True)]
+
+    def run(batch: list[_Tokens]) -> Results[float | None]:
         import torch
 
+        scored = [one for one in batch if one.scored]
+        if not scored:
+            return lambda: [None] * len(batch)
         with loaded.inference():
-            inputs = loaded.padded([one.ids for one in batch])
+            inputs = loaded.padded([one.ids for one in scored])
             logits = loaded.network(**inputs, use_cache=False).logits
             # One text at a time: all logits as floats would take twice the memory.
-            means = [_mean_loss(logits[row], inputs["input_ids"][row], one) for row, one in enumerate(batch)]
+            means = [_mean_loss(logits[row], inputs["input_ids"][row], one) for row, one in enumerate(scored)]
             stacked = torch.stack(means)
-        return stacked.tolist
 
-    scored = feed(
-        numbers, lambda number: [tokens[number]], run, limits=loaded.text_limits, size=lambda one: len(one.ids)
-    )
-    for place, (loss,) in scored:
-        found[numbers[place]] = loss
+        def read() -> list[float | None]:
+            values = iter(stacked.tolist())
+            return [next(values) if one.scored else None for one in batch]
+
+        return read
+
+    found: list[float | None] = [None] * len(texts)
+    for number, loss in feed_texts(texts, tokenize, run, limits=loaded.text_limits, size=lambda one: len(one.ids)):
+        found[number] = loss
     return found
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jinx_pipeline.models.feed import Results, feed
+from jinx_pipeline.models.feed import Results, feed_texts
 from jinx_pipeline.models.files import Expected
 from jinx_pipeline.models.pictures import Pictures, rows_of_pictures
 from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
@@ -62,7 +62,9 @@ class Clip:
         loaded = self._loaded
         # SigLIP was trained with texts of one length, and has no mask.
         padding = "max_length" if loaded.network.config.model_type.startswith("siglip") else False
-        tokens = loaded.tokenizer(list(texts), truncation=True, padding=padding)["input_ids"] if texts else []
+
+        def tokenize(part: Sequence[str]) -> list[list[int]]:
+            return loaded.encoded(part, truncation=True, padding=padding)
 
         def run(batch: list[list[int]]) -> "Results[Vectors]":
             inputs = loaded.padded(batch)
@@ -71,8 +73,8 @@ class Clip:
             with loaded.inference():
                 return _unit(loaded.network.get_text_features(**inputs))
 
-        vectors: list[Any] = [None] * len(tokens)
-        for number, (vector,) in feed(tokens, lambda ids: [ids], run, limits=loaded.text_limits, size=len):
+        vectors: list[Any] = [None] * len(texts)
+        for number, vector in feed_texts(texts, tokenize, run, limits=loaded.text_limits, size=len):
             vectors[number] = vector
         return np.stack(vectors) if vectors else np.empty((0, 0), np.float32)
 

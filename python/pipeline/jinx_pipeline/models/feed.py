@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -37,8 +37,15 @@ R = TypeVar("R")
 Results = Callable[[], Sequence[R]]
 """Waits for the results of a batch; the device may still compute them."""
 
-# Batches in a window. Inputs are sorted by size within a window, and the next window is prepared while one runs.
-_WINDOW: Final = 4
+# Batches that are prepared ahead.
+_AHEAD: Final = 4
+# The first window is this part of the items at most, so that also a few of them are prepared while the model runs.
+_FIRST: Final = 4
+# Batches of texts in a window: sorted by length, they need less padding, and they are quickly made into tokens.
+_TEXT_WINDOW: Final = 4
+# Parts of a batch of texts that are made into tokens by one call.
+_TEXT_PARTS: Final = 4
+_END: Final = object()
 # CUDA, MPS, and the allocator of the CPU.
 _OUT_OF_MEMORY: Final = ("out of memory", "can't allocate memory", "not enough memory")
 
@@ -74,8 +81,11 @@ def feed(
     limits: Limits,
     size: Callable[[P], int] = lambda _: 1,
     threads: int = 1,
+    window: int = 1,
 ) -> Iterator[tuple[int, list[R]]]:
     """Run a model on items. Which inputs form a batch follows from the items and the limits, not from the time.
+
+    Items are prepared in windows, each while the model runs on the one before.
 
     Args:
         items: The items.
@@ -84,6 +94,7 @@ def feed(
         limits: The limits of a batch. They are lowered if the memory is not enough.
         size: The size of an input, such as its number of tokens.
         threads: The number of threads for `prepare`.
+        window: The batches of a window, within which inputs are sorted by size.
 
     Yields:
         The number of each item and the results of its inputs, in any order.
@@ -95,18 +106,14 @@ def feed(
         return
     errors: list[tuple[int, BaseException]] = []
     with ThreadPoolExecutor(threads, "prepare") as pool:
-        for window in _windows(items, prepare, limits.items * _WINDOW, pool):
+        prepared = _prepared(items, prepare, limits.items * _AHEAD, pool, errors)
+        waiting: deque[tuple[int, Sequence[P]]] = deque()
+        first = -(-len(items) // _FIRST)
+        while window_items := _window(prepared, waiting, min(limits.items * window, first)):
+            first = sys.maxsize
             collected = _Window[R](limits)
             inputs: list[tuple[int, int, P]] = []
-            for number, prepared in window:
-                started = time.perf_counter()
-                try:
-                    made = prepared.result()
-                except Exception as error:  # noqa: BLE001 - raised below
-                    errors.append((number, error))
-                    continue
-                finally:
-                    TIMES.waiting += time.perf_counter() - started
+            for number, made in window_items:
                 collected.expect(number, len(made))
                 inputs += [(number, place, one) for place, one in enumerate(made)]
             # The largest first, so that memory runs out at the beginning. The order of equal ones stays.
@@ -127,19 +134,97 @@ def feed(
         raise min(errors, key=lambda pair: pair[0])[1]
 
 
-def _windows(
-    items: Sequence[T], prepare: Callable[[T], Sequence[P]], count: int, pool: ThreadPoolExecutor
-) -> Iterator[list[tuple[int, "Future[Sequence[P]]"]]]:
-    """The items in windows, of which the next is being prepared while one is processed."""
+def feed_texts(
+    texts: Sequence[T],
+    tokenize: Callable[[Sequence[T]], Sequence[P]],
+    run: Callable[[list[P]], Results[R]],
+    *,
+    limits: Limits,
+    size: Callable[[P], int],
+) -> Iterator[tuple[int, R]]:
+    """Run a model on texts; like `feed`, for what is quickly prepared, and fastest many at once.
+
+    Args:
+        texts: The texts.
+        tokenize: Makes the inputs of some texts, one of each; it runs in a thread.
+        run: Runs the model on a batch of inputs.
+        limits: The limits of a batch. They are lowered if the memory is not enough.
+        size: The number of tokens of an input.
+
+    Yields:
+        The number of each text and its result, in any order.
+
+    Raises:
+        Exception: The first error for a text.
+    """
+    count = max(min(limits.items, -(-len(texts) // _FIRST)) // _TEXT_PARTS, 1)
+    parts = [texts[start : start + count] for start in range(0, len(texts), count)]
+    for number, results in feed(parts, tokenize, run, limits=limits, size=size, window=_TEXT_WINDOW):
+        yield from enumerate(results, number * count)
+
+
+def ahead(values: Iterable[T], count: int = 1) -> Iterator[T]:
+    """Values in order, such as the frames of a video; a thread makes the next ones while the caller works on one.
+
+    Args:
+        values: The values.
+        count: How many are made ahead.
+    """
+    iterator: Iterator[Any] = iter(values)
+    with ThreadPoolExecutor(1, "prepare") as pool:
+        coming: deque[Future[Any]] = deque(pool.submit(next, iterator, _END) for _ in range(count))
+        while (value := coming.popleft().result()) is not _END:
+            coming.append(pool.submit(next, iterator, _END))
+            yield value
+
+
+def _prepared(
+    items: Sequence[T],
+    prepare: Callable[[T], Sequence[P]],
+    most: int,
+    pool: ThreadPoolExecutor,
+    errors: list[tuple[int, BaseException]],
+) -> Iterator[tuple[int, Sequence[P]]]:
+    """The number of each item and its inputs, in order; of `most` items ahead."""
     numbered = iter(enumerate(items))
-    ahead: deque[list[tuple[int, Future[Sequence[P]]]]] = deque()
+    coming: deque[tuple[int, Future[Sequence[P]]]] = deque()
     while True:
-        while len(ahead) < 2:  # noqa: PLR2004 - one to process and one to prepare
-            ahead.append([(number, pool.submit(prepare, item)) for number, item in islice(numbered, count)])
-        window = ahead.popleft()
-        if not window:
+        coming.extend((number, pool.submit(prepare, item)) for number, item in islice(numbered, most - len(coming)))
+        if not coming:
             return
-        yield window
+        number, made = coming.popleft()
+        started = time.perf_counter()
+        try:
+            inputs = made.result()
+        except Exception as error:  # noqa: BLE001 - raised after the results of the others
+            errors.append((number, error))
+            continue
+        finally:
+            TIMES.waiting += time.perf_counter() - started
+        yield number, inputs
+
+
+def _window(
+    prepared: Iterator[tuple[int, Sequence[P]]], waiting: deque[tuple[int, Sequence[P]]], limit: int
+) -> list[tuple[int, Sequence[P]]]:
+    """The items of the next window, with so many inputs at most but at least one item; empty at the end.
+
+    Args:
+        prepared: All items.
+        waiting: The item that did not fit into the window before; it is exchanged.
+        limit: The number of inputs.
+    """
+    found: list[tuple[int, Sequence[P]]] = []
+    count = 0
+    while (item := waiting.popleft() if waiting else next(prepared, None)) is not None:
+        if found and count + len(item[1]) > limit:
+            waiting.append(item)
+            break
+        found.append(item)
+        count += len(item[1])
+        if count >= limit:
+            break
+    return found
 
 
 def _count(inputs: Sequence[tuple[int, int, P]], size: Callable[[P], int], limits: Limits) -> int:

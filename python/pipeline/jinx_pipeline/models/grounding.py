@@ -84,7 +84,7 @@ def located(
 
     def prepare(one: Phrases) -> list[_Input]:
         options = {"padding": "max_length", "truncation": True, "max_length": length, "return_tensors": "np"}
-        tokens = loaded.tokenizer(list(one.phrases), **options)["input_ids"]
+        tokens = loaded.encoded(one.phrases, **options)
         made = pictures.make(one.medium)
         return [_Input(loaded.pixels(picture), picture.height, picture.width, tokens) for picture in made]
 

@@ -52,11 +52,11 @@ def matching_pictures(
         return []
     loaded = ctx.model(model, load_matching)
     limit = loaded.network.config.text_config.max_position_embeddings
-    tokens = loaded.tokenizer([text for text, _, _ in wanted], truncation=True, max_length=limit)["input_ids"]
 
-    def prepare(number: int) -> list[tuple[list[int], Any]]:
-        _, medium, pictures = wanted[number]
-        return [(tokens[number], loaded.pixels(picture)) for picture in pictures.make(medium)]
+    def prepare(one: tuple[str, Media, Pictures]) -> list[tuple[list[int], Any]]:
+        text, medium, pictures = one
+        (tokens,) = loaded.encoded([text], truncation=True, max_length=limit)
+        return [(tokens, loaded.pixels(picture)) for picture in pictures.make(medium)]
 
     def run(batch: list[tuple[list[int], Any]]) -> "Results[np.float32]":
         import torch
@@ -68,7 +68,6 @@ def matching_pictures(
         return lambda: found.cpu().numpy()
 
     rows: list[Any] = [None] * len(wanted)
-    numbers = range(len(wanted))
-    for number, scores in feed(numbers, prepare, run, limits=loaded.picture_limits, threads=ctx.threads or 1):
+    for number, scores in feed(wanted, prepare, run, limits=loaded.picture_limits, threads=ctx.threads or 1):
         rows[number] = scores
     return rows

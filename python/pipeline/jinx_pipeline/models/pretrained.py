@@ -3,6 +3,7 @@
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 from jinx_pipeline.models.feed import Limits
@@ -12,6 +13,8 @@ from jinx_pipeline.optional import require
 # The limits of a batch if the model names none; small on a CPU, where larger batches are no faster.
 _CPU_ITEMS, _GPU_ITEMS = 32, 256
 _CPU_TOKENS, _GPU_TOKENS = 4096, 16384
+# A picture is about as much work as 256 tokens; smaller batches leave more to decode while the model runs.
+_GPU_PICTURES = 64
 # Models whose first positions are not for tokens.
 _OFFSET_POSITIONS, _OFFSET = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "longformer"}), 2
 
@@ -43,12 +46,15 @@ class Pretrained:
     kept: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
     text_limits: Limits = field(init=False)
     picture_limits: Limits = field(init=False)
+    _tokenizing: Any = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        items, tokens = (_CPU_ITEMS, _CPU_TOKENS) if self.device == "cpu" else (_GPU_ITEMS, _GPU_TOKENS)
-        items = self.model.max_items or items
-        self.text_limits = Limits(items, self.model.max_tokens or tokens)
-        self.picture_limits = Limits(items, self.model.max_pixels)
+        is_cpu = self.device == "cpu"
+        texts, tokens, pictures = (
+            (_CPU_ITEMS, _CPU_TOKENS, _CPU_ITEMS) if is_cpu else (_GPU_ITEMS, _GPU_TOKENS, _GPU_PICTURES)
+        )
+        self.text_limits = Limits(self.model.max_items or texts, self.model.max_tokens or tokens)
+        self.picture_limits = Limits(self.model.max_items or pictures, self.model.max_pixels)
 
     @property
     def tokenizer(self) -> Any:
@@ -68,6 +74,15 @@ class Pretrained:
             positions -= _OFFSET
         longest = self.tokenizer.model_max_length
         return longest if positions is None else min(longest, positions)
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of texts, cut at their end to what the model takes."""
+        return self.encoded(texts, truncation=True, max_length=self.longest_text)
+
+    def encoded(self, texts: Sequence[str], **options: Any) -> Any:
+        """The ids of texts, with options of the tokenizer, which threads may only use in turn."""
+        with self._tokenizing:
+            return self.tokenizer(list(texts), **options)["input_ids"]
 
     def pixels(self, picture: Any) -> Any:
         """The input of the model for a picture, float of shape (channels, height, width)."""

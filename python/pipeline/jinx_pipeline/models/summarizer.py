@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from jinx_pipeline.models.feed import Results, feed
+from jinx_pipeline.models.feed import Results, feed_texts
 from jinx_pipeline.models.files import Expected
 from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
 from jinx_pipeline.operators.api.context import Context
@@ -32,7 +32,6 @@ def summaries(model: Model, texts: Sequence[str], ctx: Context, *, max_new_token
     if not texts:
         return []
     loaded = ctx.model(model, load_summarizer)
-    tokens = loaded.tokenizer(list(texts), truncation=True, max_length=loaded.longest_text)["input_ids"]
 
     def run(batch: list[list[int]]) -> Results[str]:
         with loaded.inference():
@@ -41,6 +40,6 @@ def summaries(model: Model, texts: Sequence[str], ctx: Context, *, max_new_token
         return lambda: made
 
     found = [""] * len(texts)
-    for number, (text,) in feed(tokens, lambda ids: [ids], run, limits=loaded.text_limits, size=len):
+    for number, text in feed_texts(texts, loaded.tokens, run, limits=loaded.text_limits, size=len):
         found[number] = text
     return found

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from jinx_pipeline.models.feed import Results, feed
+from jinx_pipeline.models.feed import Results, feed_texts
 from jinx_pipeline.models.files import Expected
 from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
 from jinx_pipeline.operators.api.context import Context
@@ -30,7 +30,6 @@ def labels_and_scores(model: Model, texts: Sequence[str], ctx: Context) -> list[
         return []
     loaded = ctx.model(model, load_text_classifier)
     config = loaded.network.config
-    tokens = loaded.tokenizer(list(texts), truncation=True, max_length=loaded.longest_text)["input_ids"]
     is_exclusive = config.num_labels > 1 and config.problem_type != "multi_label_classification"
 
     def run(batch: list[list[int]]) -> Results[tuple[float, int]]:
@@ -40,6 +39,6 @@ def labels_and_scores(model: Model, texts: Sequence[str], ctx: Context) -> list[
         return lambda: list(zip(scores.tolist(), numbers.tolist(), strict=True))
 
     found: list[Any] = [None] * len(texts)
-    for number, ((score, label),) in feed(tokens, lambda ids: [ids], run, limits=loaded.text_limits, size=len):
+    for number, (score, label) in feed_texts(texts, loaded.tokens, run, limits=loaded.text_limits, size=len):
         found[number] = (str(config.id2label[label]), score)
     return found

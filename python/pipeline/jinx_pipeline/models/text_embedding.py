@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from jinx_pipeline.models.feed import Results, feed
+from jinx_pipeline.models.feed import Results, feed_texts
 from jinx_pipeline.models.files import Expected
 from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
 from jinx_pipeline.operators.api.context import Context
@@ -49,7 +49,6 @@ def embed_texts(
         return np.empty((0, 0), np.float32)
     loaded = ctx.model(model, load_encoder)
     way = pooling or stored_pooling(model.directory) or "mean"
-    tokens = loaded.tokenizer(list(texts), truncation=True, max_length=loaded.longest_text)["input_ids"]
 
     def run(batch: list[list[int]]) -> "Results[npt.NDArray[np.float32]]":
         inputs = loaded.padded(batch)
@@ -60,7 +59,7 @@ def embed_texts(
         return lambda: vectors.cpu().numpy()
 
     rows: list[Any] = [None] * len(texts)
-    for number, (row,) in feed(tokens, lambda ids: [ids], run, limits=loaded.text_limits, size=len):
+    for number, row in feed_texts(texts, loaded.tokens, run, limits=loaded.text_limits, size=len):
         rows[number] = row
     return np.stack(rows)
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
+from jinx_pipeline.models.feed import ahead
 from jinx_pipeline.models.files import Expected
 from jinx_pipeline.models.picture_pixels import normalized, processor_facts
 from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
@@ -55,11 +56,11 @@ def followed(loaded: Pretrained, frames: "Iterable[Image]", boxes: "Sequence[Box
         video_storage_device=loaded.device,
         dtype=network.dtype,
     )
-    for number, frame in enumerate(frames):
-        pixels = torch.from_numpy(normalized(frame, (side, side), mean, std))
+    prepared = ((frame.size, torch.from_numpy(normalized(frame, (side, side), mean, std))) for frame in frames)
+    for number, ((width, height), pixels) in enumerate(ahead(prepared)):
         if not number:
-            session.video_width, session.video_height = frame.size
-            _add_boxes(session, boxes, (side / frame.width, side / frame.height))
+            session.video_width, session.video_height = width, height
+            _add_boxes(session, boxes, (side / width, side / height))
         with loaded.inference():
             output = network(inference_session=session, frame=loaded.on_device(pixels))
             masks = output.pred_masks.float()

@@ -14,6 +14,8 @@ from jinx_pipeline.worker.activity import Activity, shared_file
 # One heap for all threads and for Arrow, so that many workers fit into memory: every heap keeps freed memory. See
 # `freed_memory` for how much.
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+# Threads of a model that wait for each other do not take the cores from the threads that decode its next inputs.
+_PASSIVE_WAIT = {"OMP_WAIT_POLICY": "passive"}
 
 
 class Launched(NamedTuple):
@@ -70,6 +72,7 @@ def worker_environment(threads: int, gpus: Sequence[str] = ()) -> dict[str, str]
     """
     return {
         **_SMALL_HEAPS,
+        **(_PASSIVE_WAIT if threads > 1 else {}),
         **os.environ,
         # Set before the process imports anything, so that no library sees another device.
         "CUDA_VISIBLE_DEVICES": ",".join(gpus),

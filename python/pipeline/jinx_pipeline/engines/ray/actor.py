@@ -52,6 +52,8 @@ class RayActor:
     def __init__(self, *, threads: int, sees_gpus: bool) -> None:
         # Set before importing any library that reads them.
         os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+        if threads > 1:
+            os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as in `worker_environment`
         if not sees_gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
         self._path = list(sys.path)

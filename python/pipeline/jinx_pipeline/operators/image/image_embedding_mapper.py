@@ -31,7 +31,7 @@ class ImageEmbeddingMapper(Mapper):
     hf_clip: Annotated[Model, Kinds("transformers")] = DEFAULT_CLIP
     embedding_field: Annotated[str, NotEmpty()] = "image_embeddings"
 
-    batch_size = 64
+    batch_size = 128
     pure = False  # rounding differs between devices
 
     @property

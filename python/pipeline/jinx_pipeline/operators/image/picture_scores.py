@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class PictureScoreFilter(ListFilter):
     """Keeps samples by a score of each image that a model gives; the statistic is a list with a value for each."""
 
-    batch_size = 64
+    batch_size = 128
     pure = False  # rounding differs between devices
     role: ClassVar[Role] = "images"
 

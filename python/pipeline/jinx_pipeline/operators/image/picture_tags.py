@@ -35,7 +35,7 @@ class PictureTagMapper(Mapper):
     min_score: Annotated[float, Range(-1, 1)] = 0.2
     max_tags: Annotated[int, Range(1)] = 10
 
-    batch_size = 64
+    batch_size = 128
     pure = False  # rounding differs between devices
     role: ClassVar[Role] = "images"
 

@@ -1,7 +1,7 @@
 """The base of operators that ask a language model behind a URL."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -174,7 +174,7 @@ class Asking(Operator):
         self,
         ctx: Context,
         prompt: Prompt,
-        messages: Sequence[Messages],
+        messages: Iterable[Messages],
         fault: Callable[[int, Any], str] = lambda *_: "",
     ) -> list[Answer]:
         """The answers to messages, in their order.
@@ -182,7 +182,7 @@ class Asking(Operator):
         Args:
             ctx: The context.
             prompt: The prompt that the messages were made from; its schema tells the form of answers.
-            messages: The messages of each request.
+            messages: The messages of each request. An iterator may make them while others are under way.
             fault: What is wrong with the value for a request, beyond the schema; empty if nothing is.
 
         Raises:
@@ -191,40 +191,49 @@ class Asking(Operator):
         form = None if prompt.schema is None else Form(prompt.schema)
         service = Service(self.model.model, chat_url(self.api_endpoint or self.model.url or None), self._settings())
         answers: dict[int, Answer] = {}
-        conversations = list(messages)
-        pending = list(range(len(messages)))
-        for remaining in range(self.try_num - 1, -1, -1):
-            asked = self._ask_once(ctx, service, prompt, [conversations[number] for number in pending])
-            for number, (text, finish) in zip(pending, asked, strict=True):
+        first: list[Messages] = []
+        pending: Sequence[int] = ()
+        for try_number in range(self.try_num):
+            if try_number and not pending:
+                break
+            again = ([*first[number], *_again(answers[number])] for number in pending)
+            asked = self._ask_once(ctx, service, prompt, again if try_number else _noted(messages, first))
+            for number, (text, finish) in zip(pending if try_number else range(len(first)), asked, strict=True):
                 answer = _understood(text, finish, form)
                 if answer.parsed.is_good and (problem := fault(number, answer.value)):
                     answer = Answer(text, Parsed(None, "unparsed", problem))
                 answers[number] = answer
-            pending = [number for number in pending if not answers[number].parsed.is_good]
-            if remaining:
-                for number in pending:
-                    conversations[number] = [*messages[number], *_again(answers[number])]
+            pending = [number for number, answer in answers.items() if not answer.parsed.is_good]
         if pending:
             ctx.counts["unparsed answers"] += len(pending)
-        return [answers[number] for number in range(len(messages))]
+        return [answers[number] for number in range(len(first))]
 
     def _ask_once(
-        self, ctx: Context, service: Service, prompt: Prompt, messages: Sequence[Messages]
+        self, ctx: Context, service: Service, prompt: Prompt, messages: Iterable[Messages]
     ) -> list[tuple[str, str]]:
         """The text of each answer, and the reason why it ends."""
-        if not messages:
-            return []
-        if service.settings.batch is None:
-            ctx.refuse_offline(service.url)
+        failures: list[Exception] = []
         client = client_for(ctx, service.settings.directory)
         facts = {"operator": self.name, "prompt": prompt.id, "version": prompt.version}
         ctx.begins(0)  # requests have their own time limits
-        replies = client.ask_all(service, [Request(self._body(service, prompt, one), facts) for one in messages])
+
+        def requests() -> Iterator[Request]:
+            try:
+                for one in messages:
+                    if service.settings.batch is None:
+                        ctx.refuse_offline(service.url)
+                    yield Request(self._body(service, prompt, one), facts)
+            except Exception as error:  # noqa: BLE001 - raised when the requests under way are answered and counted
+                failures.append(error)
+
+        replies = client.ask_all(service, requests())
         for reply in {id(reply): reply for reply in replies}.values():  # equal requests have the same reply
             if not isinstance(reply, AnswerError) and not reply.was_kept:
                 ctx.counts["requests"] += 1
                 ctx.counts["tokens in"] += reply.tokens[0]
                 ctx.counts["tokens out"] += reply.tokens[1]
+        if failures:
+            raise failures[0]
         texts: list[tuple[str, str]] = []
         for reply in replies:
             if isinstance(reply, AnswerError):
@@ -298,6 +307,13 @@ def _understood(text: str, finish: str, form: Form | None) -> Answer:
     elif len(stripped) > MAX_CHARACTERS:
         problem = f"the answer has {len(stripped):,} characters"
     return Answer(text, Parsed(None if problem else stripped, "unparsed" if problem else "text", problem))
+
+
+def _noted(messages: Iterable[Messages], noted: list[Messages]) -> Iterator[Messages]:
+    """Messages, which are added to a list as they are made."""
+    for one in messages:
+        noted.append(one)
+        yield one
 
 
 def _again(answer: Answer) -> Messages:

@@ -1,7 +1,7 @@
 """The bases of mappers and splitters that ask a language model about each sample."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,14 +56,15 @@ class AskingAboutSamples(Asking):
     def answers(self, samples: Sequence[Mapping[str, Any]], ctx: Context) -> list[Answer | None]:
         """The answers about samples; None where nothing was asked."""
         prompt = self.template()
-        messages = [self.messages_for(prompt, sample) for sample in samples]
-        asked = [row for row, one in enumerate(messages) if one is not None]
-        found = self.ask(
-            ctx,
-            prompt,
-            [one for one in messages if one is not None],
-            lambda number, value: self.fault(samples[asked[number]], value),
-        )
+        asked: list[int] = []
+
+        def messages() -> Iterator[Messages]:
+            for row, sample in enumerate(samples):
+                if (one := self.messages_for(prompt, sample)) is not None:
+                    asked.append(row)
+                    yield one
+
+        found = self.ask(ctx, prompt, messages(), lambda number, value: self.fault(samples[asked[number]], value))
         answers: list[Answer | None] = [None] * len(samples)
         for row, answer in zip(asked, found, strict=True):
             answers[row] = answer

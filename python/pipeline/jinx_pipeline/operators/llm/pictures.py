@@ -1,7 +1,7 @@
 """The base of operators that show images to a language model."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, overload
 
 from jinx_pipeline.llm.images import data_url
 from jinx_pipeline.llm.prompt import Prompt
@@ -39,13 +39,13 @@ class AskingAboutImages(AskingAboutSamples):
         has_text = batch.roles.column("text") in batch.column_names
         texts = batch.text.to_pylist() if has_text else [""] * len(batch)
         known = batch.column(META) if META in batch.column_names else [None] * len(batch)
-        rows = zip(texts, ctx.each(batch.media("images")), known, strict=True)
+        rows = zip(texts, batch.media("images"), known, strict=True)
         return [
             {
                 "text": text,
                 META: facts,
                 "tokens": batch.roles.image_token * len(media),
-                "urls": [self.url_of(medium) for medium in media],
+                "urls": _Urls(self, media),
             }
             for text, media, facts in rows
         ]
@@ -60,3 +60,27 @@ class AskingAboutImages(AskingAboutSamples):
     def messages_for(self, prompt: Prompt, sample: Mapping[str, Any]) -> Messages | None:
         data = self.data(sample)
         return None if data is None else prompt.messages(data, self.given(), sample["urls"])
+
+
+class _Urls(Sequence[str]):
+    """The images of a sample as data URLs, which are made on access: while other requests are under way.
+
+    Args:
+        operator: The operator.
+        media: The images.
+    """
+
+    def __init__(self, operator: AskingAboutImages, media: Sequence[Media]) -> None:
+        self._operator, self._media = operator, media
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._operator.url_of(medium) for medium in self._media[index]]
+        return self._operator.url_of(self._media[index])
+
+    def __len__(self) -> int:
+        return len(self._media)

@@ -47,7 +47,7 @@ class MediaTextFilter(PaddedTexts, ListFilter):
     vertical_flip: bool = False
     reduce_mode: Reduce = "avg"
 
-    batch_size = 64
+    batch_size = 128
     pure = False  # rounding differs between devices
     role: ClassVar[Role] = "images"
 

@@ -31,7 +31,7 @@ class LanguageModelFilter(PaddedTexts, Filter):
     response_template: str | None = None
     max_length: Annotated[int, Range(2)] | None = None
 
-    batch_size = 128
+    batch_size = 512
     pure = False  # rounding differs between devices
 
     @property

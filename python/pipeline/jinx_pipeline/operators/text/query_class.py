@@ -30,7 +30,7 @@ class QueryClassMapper(PaddedTexts, Mapper):
     score_key: Annotated[str, NotEmpty()]
     query_key: Annotated[str, NotEmpty()] = "query"
 
-    batch_size = 256
+    batch_size = 1024
     pure = False  # rounding differs between devices
 
     @property

@@ -39,7 +39,7 @@ class TextEmbdSimilarityFilter(PaddedTexts, Filter):
     pooling: Pooling | None = None
     input_template: str | None = None
 
-    batch_size = 256
+    batch_size = 1024
     pure = False  # rounding differs between devices
     stats = {"text_embd_similarity": "float64"}
     bounds = {"text_embd_similarity": ("min_score", "max_score")}

@@ -34,7 +34,7 @@ class TextEmbeddingMapper(PaddedTexts, Mapper):
     pooling: Pooling | None = None
     embedding_field: Annotated[str, NotEmpty()] = "text_embedding"
 
-    batch_size = 256
+    batch_size = 1024
     pure = False  # rounding differs between devices
 
     @property

@@ -37,7 +37,7 @@ class TextPairSimilarityFilter(PaddedTexts, ListFilter):
     min_score: Annotated[float, Range(-1, 1)] = 0.1
     max_score: Annotated[float, Range(-1, 1, or_no_limit=True)] = 1.0
 
-    batch_size = 256
+    batch_size = 1024
     pure = False  # rounding differs between devices
     stats = {"text_pair_similarity": "list<float64>"}
     bounds = {"text_pair_similarity": ("min_score", "max_score")}

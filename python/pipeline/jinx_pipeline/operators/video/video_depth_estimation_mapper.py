@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 
 from jinx_pipeline.models.depth import DEPTH_ESTIMATOR, depths, is_metric, load_depth_estimator
+from jinx_pipeline.models.feed import ahead
 from jinx_pipeline.models.files import refuse_other_models
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context, KeptMedium
@@ -112,10 +113,11 @@ class VideoDepthEstimationMapper(Mapper):
         loaded = ctx.model(self.video_depth_model_path, load_depth_estimator)
         has_clouds = bool(self.point_cloud_dir_for_metric) and is_metric(loaded)
         store = store_of(self.point_cloud_dir_for_metric, ctx, batch.roles)
-        pictures = iter(frames_of(self.name, self.frame_sampling_method, self.frame_num).make(medium))
+        made = frames_of(self.name, self.frame_sampling_method, self.frame_num).make(medium)
+        pictures = ahead((_within(picture, self.max_res) for picture in made), _FRAMES)
 
         def arrays() -> "Iterator[npt.NDArray[np.float16]]":
-            while frames := [_within(picture, self.max_res) for picture in islice(pictures, _FRAMES)]:
+            while frames := list(islice(pictures, _FRAMES)):
                 for picture, depth in zip(frames, depths(loaded, frames, ctx.threads), strict=True):
                     yield depth.astype(np.float16)
                     if has_clouds:

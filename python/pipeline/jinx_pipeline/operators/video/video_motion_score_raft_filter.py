@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 
+from jinx_pipeline.models.feed import ahead
 from jinx_pipeline.models.optical_flow import (
     MULTIPLE,
     SMALLEST_SIDE,
@@ -67,7 +68,8 @@ class VideoMotionScoreRaftFilter(VideoMotionScoreFilter):
     def motions(self, pairs: "Iterator[tuple[Picture, Picture]]", ctx: Context) -> Iterator[float]:
         ctx.begins(0)  # no time limit per row while the model runs
         raft = ctx.model(self.model_path, load_raft)
-        while part := list(islice(pairs, _PAIRS)):
+        coming = ahead(pairs, _PAIRS)
+        while part := list(islice(coming, _PAIRS)):
             height, width = part[0][0].shape[:2]
             if min(height, width) < SMALLEST_SIDE:
                 raise ValueError(f"the frames have {width} x {height} pixels; RAFT takes {SMALLEST_SIDE}: set size")
