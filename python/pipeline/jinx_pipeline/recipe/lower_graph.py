@@ -240,9 +240,8 @@ class _Lowering:
         """The outputs of a node of operators: what all its filters drop, and all rows on which one of them fails."""
         operators = {number: self.parts.steps[number].operator for number in steps}
         local = [number for number, operator in operators.items() if operator.kind not in GLOBAL_KINDS]
-        filters = [number for number in local if isinstance(operators[number], Filter)]
-        # Code that is not loaded yet may be a filter; the plan checks that.
-        filters = filters or [number for number in local if isinstance(operators[number], UnloadedOperator)]
+        # Code that is not loaded yet may be a filter; ports that it does not have are left out when it is loaded.
+        filters = [number for number in local if isinstance(operators[number], Filter | UnloadedOperator)]
         outputs = {"out": last}
         if filters:
             outputs |= {"kept": last, "dropped": tuple(StepPort(number, "dropped") for number in filters)}
