@@ -9,6 +9,8 @@ RECIPE = """\
 nodes:
   a: {{source: a.jinx}}
   b: {{source: b.jinx}}
+  more: {{source: b.jinx, when: {{rows: a, at_least: 20}}}}
+  none: {{source: b.jinx, when: {{rows: a, at_least: 21}}}}
   one: {{operators: [text_length_filter: {{min_len: 4}}]}}
   chosen:
     operators:
@@ -32,6 +34,8 @@ work_dir: work
 # Texts of 20 samples have 3 characters if n % 14 < 10, otherwise 4; samples 14 to 19 repeat the first six.
 COUNTS = {
     "a": 20,
+    "more": 10,
+    "none": 0,
     "one": 4,
     "one.dropped": 16,
     "chosen": 3,
@@ -55,7 +59,7 @@ def test_conditions_count_the_rows_of_every_kind_of_output(tmp_path, monkeypatch
         flows.append(f"  - {{from: {name}, to: all_{name.replace('.', '_')}}}")
         sinks.append(f"  all_{name.replace('.', '_')}: {{sink: all_{name}.jinx}}")
         expected[f"all_{name}.jinx"] = count
-        for condition, passes in ((f"at_least: {count}", True), (f"at_most: {count - 1}", False)):
+        for condition, passes in ((f"at_least: {count}", True), (f"at_least: {count + 1}", False)):
             sink = f"if_{name.replace('.', '_')}_{passes}"
             sinks.append(f"  {sink}: {{sink: {sink}.jinx, when: {{rows: {name}, {condition}}}}}")
             flows.append(f"  - {{from: b, to: {sink}}}")
