@@ -65,6 +65,37 @@ def test_something_else_is_refused():
         imported({"jobs": []}, "mine")
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"process": [{}]}, r"process\[0\]: the name of an operator"),
+        ({"process": ["clean_links_mapper", None]}, r"process\[1\]: the name of an operator.*not null"),
+        ({"process": [{"text_length_filter": [1]}]}, r"process\[0\]\.text_length_filter: a mapping"),
+        ({"process": [{"fused_op": {"fused_op_list": 3}}]}, r"fused_op_list: a list of operators, not 3"),
+        ({"process": [{"fused_op": {"fused_op_list": [3]}}]}, r"fused_op_list\[0\]: the name of an operator"),
+        ({"process": [], "dataset": "in.jsonl"}, "dataset: a mapping with configs"),
+        ({"process": [], "dataset": {"configs": ["in.jsonl"]}}, r"dataset\.configs: a list of mappings"),
+        ({"steps": [None]}, r"steps\[0\]: a mapping"),
+        ({"steps": [{"sources": [3]}]}, r"steps\[0\]\.sources: a list"),
+        ({"steps": [{"sources": ["a"], "sink": {"path": 3}}]}, r"steps\[0\]\.sink: a path"),
+        ({"steps": [{"sources": ["a"], "transformations": [3]}]}, r"steps\[0\]\.transformations: code as text"),
+    ],
+)
+def test_a_part_of_another_form_is_named(data, message):
+    with pytest.raises(ValueError, match=message):
+        imported(data, "mine")
+
+
+def test_what_an_operator_cannot_have_is_left_out_with_a_comment():
+    needs = {"memory": float("inf"), "num_proc": [1]}
+    made = imported({"process": [{"text_length_filter": needs}]}, "mine")
+    assert made.recipe["process"] == ["text_length_filter"]
+    assert [comment.partition(";")[0] for _, comment in made.comments] == [
+        "left out of text_length_filter: memory: Infinity",
+        "left out of text_length_filter: num_proc: [1]",
+    ]
+
+
 def test_fused_operators_become_their_operators():
     listed = [{"text_length_filter": {"min_len": 5}}, {"python_lambda_mapper": {"lambda_str": "lambda s: s"}}]
     made = imported(

@@ -213,6 +213,16 @@ WRONG = [
     (HEAD + "  b: {source: b.jinx}\n" + FLOW, 4, "nothing reads b"),
     ("nodes:\n  web: {source: a}\n", 2, "the recipe has no sink"),
     (HEAD + "  b: {sink: ./out.jinx}\nflows: [{from: web, to: [out, b]}]\n", 4, "out and b both write ./out.jinx"),
+    (
+        HEAD + "  b: {sink: x/../out.jinx}\nflows: [{from: web, to: [out, b]}]\n",
+        4,
+        "out and b both write x/../out.jinx",
+    ),
+    (
+        HEAD + "  a: {sink: all}\n  b: {sink: all/b.jinx}\nflows: [{from: web, to: [out, a, b]}]\n",
+        5,
+        "of a (all) and b (all/b.jinx), one is in the other",
+    ),
     (HEAD + "  a: {operators: []}\nflows: [{from: web, to: a}, {from: a, to: out}]\n", 4, "at least one operator"),
     (
         HEAD
@@ -241,6 +251,11 @@ WRONG = [
     ),
     ("nodes:\n  web: {source: web.jinx}\n  out: {sink: o.jinx, when: rows > 3}\n" + FLOW, 3, "a condition is"),
     ("nodes:\n  web: {source: web.jinx}\n  out: {sink: o.jinx, when: {rows: web}}\n" + FLOW, 3, "a condition is"),
+    (
+        HEAD + "  b: {sink: o.jinx, when: {rows: [web, out], at_least: 1}}\nflows: [{from: web, to: [out, b]}]\n",
+        4,
+        "one name of a node, not the list ['web', 'out']",
+    ),
     ("nodes:\n  web: {source: web.jinx}\n  out: {sink: o.jinx, when: {parameter: a}}\n" + FLOW, 3, "no parameter 'a'"),
     ('nodes:\n  web: {source: "${lang}"}\n  out: {sink: o.jinx}\n' + FLOW, 2, "no parameter 'lang'"),
     ("parameters: [a]\n" + HEAD + FLOW, 1, "a mapping: a default"),
@@ -274,6 +289,45 @@ def test_mistakes_in_an_included_recipe_name_its_file(tmp_path):
         read(tmp_path, HEAD + nodes + "flows: [{from: web, to: p}, {from: p, to: out}]\n")
     with pytest.raises(RecipeError, match="the included recipe p has no output 'c'; it has: b"):
         read(tmp_path, HEAD + nodes + "flows: [{from: web, to: p}, {from: p.c, to: out}]\n")
+
+
+@pytest.mark.parametrize("name", ["inputs", "outputs"])
+def test_an_input_or_output_of_an_included_recipe_is_one_of_a_node(tmp_path, name):
+    """A list was taken for its last element, and the rows of the others were lost."""
+    ports = {"inputs": "a", "outputs": "b"} | {name: "[a, b]"}
+    (tmp_path / "part.yaml").write_text(
+        "nodes: {a: {operators: [clean_links_mapper]}, b: {operators: [words_num_filter]}}\n"
+        f"flows: [{{from: a, to: b}}]\ninputs: {{in: {ports['inputs']}}}\noutputs: {{out: {ports['outputs']}}}\n"
+    )
+    text = HEAD + "  part: {include: part.yaml}\nflows: [{from: web, to: part}, {from: part, to: out}]\n"
+    with pytest.raises(RecipeError, match=r"part\.yaml, line \d: .*one name of a node, not the list \['a', 'b'\]"):
+        read(tmp_path, text)
+
+
+def test_a_node_is_not_replaced_by_one_of_an_included_recipe(tmp_path):
+    (tmp_path / "part.yaml").write_text("process: [clean_links_mapper]\n")
+    text = HEAD + (
+        "  part/process: {operators: [text_length_filter]}\n  part: {include: part.yaml}\n"
+        "flows: [{from: web, to: [part, part/process]}, {from: [part, part/process], to: out}]\n"
+    )
+    with pytest.raises(RecipeError, match="there are two nodes part/process"):
+        read(tmp_path, text)
+
+
+def test_a_source_with_a_condition_on_rows_has_them_only_if_it_holds(tmp_path):
+    recipe = read(
+        tmp_path,
+        """\
+nodes:
+  web: {source: web.jinx}
+  more: {source: more.jinx, when: {rows: web, at_most: 9}}
+  out: {sink: out.jinx}
+flows: [{from: [web, more], to: out}]
+""",
+    )
+    steps, outputs = shape(recipe)
+    assert steps == [("more", "gather", "source 1", "source 0")]
+    assert outputs == [("out.jinx", "source 0", "0")]
 
 
 def test_values_are_given_for_parameters(tmp_path):

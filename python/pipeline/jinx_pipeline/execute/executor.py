@@ -403,6 +403,8 @@ class Executor:
 
     def _rows_of(self, stream: Stream) -> int:
         """The number of rows of a finished stream."""
+        if not self._graph[stream.node].reads:  # those of a source or decision are in its blocks, and in no parts
+            return sum(self._streams.blocks(stream.node).values())
         return sum(part.rows for part in self._parts_of(stream))
 
     def _parts_of(self, stream: Stream) -> list[PortPart]:

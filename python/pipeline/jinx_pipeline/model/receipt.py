@@ -16,6 +16,7 @@ class BadRow:
         trace: The end of the traceback.
         source: The source, as the recipe names it; empty in the run log.
         counted: What `row` counts if it is not a row of a source, such as "group".
+        number: The place of the operator in the recipe; -1 if unknown.
     """
 
     row: int
@@ -24,6 +25,7 @@ class BadRow:
     trace: str = field(default="", repr=False)
     source: str = ""
     counted: str = ""
+    number: int = -1
 
     @property
     def place(self) -> str:

@@ -175,13 +175,60 @@ def imported(data: Mapping[str, Any], stem: str) -> Imported:
         stem: The stem of the names of files with code.
 
     Raises:
-        ValueError: The data are neither a recipe of Data-Juicer nor of MLDataForge.
+        ValueError: The data are neither a recipe of Data-Juicer nor of MLDataForge, or a part of them has another form.
     """
     if isinstance(data.get("steps"), list):
+        _refuse_forms_of_mldataforge(data["steps"])
         return _from_mldataforge(data, stem)
     if isinstance(data.get("process"), list):
+        _refuse_forms_of_data_juicer(data)
         return _from_data_juicer(data, stem)
     raise ValueError("neither a recipe of Data-Juicer (process) nor a pipeline of MLDataForge (steps)")
+
+
+def _refuse_forms_of_data_juicer(data: Mapping[str, Any]) -> None:
+    for number, entry in enumerate(data["process"]):
+        _refuse_form_of_operator(entry, f"process[{number}]")
+    dataset = data.get("dataset") or {}
+    if not isinstance(dataset, Mapping):
+        raise ValueError("dataset: a mapping with configs; a path belongs to dataset_path")  # noqa: TRY004 - of a file
+    configs = dataset.get("configs") or []
+    if not isinstance(configs, list) or not all(isinstance(config, Mapping) for config in configs):
+        raise ValueError("dataset.configs: a list of mappings with path")
+
+
+def _refuse_form_of_operator(entry: Any, where: str) -> None:
+    if isinstance(entry, str):
+        return
+    if not isinstance(entry, Mapping) or not entry or not all(isinstance(name, str) for name in entry):
+        raise ValueError(f"{where}: the name of an operator, perhaps with parameters, not {_one_line(entry)}")
+    for name, values in entry.items():
+        if values is not None and not isinstance(values, Mapping):
+            raise ValueError(f"{where}.{name}: a mapping with parameters, not {_one_line(values)}")
+        fused = (values or {}).get("fused_op_list") or []
+        if not isinstance(fused, list):
+            raise ValueError(f"{where}.{name}.fused_op_list: a list of operators, not {_one_line(fused)}")  # noqa: TRY004 - of a file
+        for number, inner in enumerate(fused):
+            _refuse_form_of_operator(inner, f"{where}.{name}.fused_op_list[{number}]")
+
+
+def _refuse_forms_of_mldataforge(steps: list[Any]) -> None:
+    for number, step in enumerate(steps):
+        where = f"steps[{number}]"
+        if not isinstance(step, Mapping):
+            raise ValueError(f"{where}: a mapping with sources, transformations and sink, not {_one_line(step)}")  # noqa: TRY004 - of a file
+        sources, sink, code = step.get("sources", []), step.get("sink"), step.get("transformations")
+        if not isinstance(sources, list) or not all(isinstance(source, str | Mapping) for source in sources):
+            raise ValueError(f"{where}.sources: a list of paths or mappings, not {_one_line(sources)}")
+        path = sink.get("path") if isinstance(sink, Mapping) else sink
+        if path is not None and not isinstance(path, str):
+            raise ValueError(f"{where}.sink: a path or a mapping with path, not {_one_line(sink)}")
+        if code is not None and not (isinstance(code, str) or _is_list_of_texts(code)):
+            raise ValueError(f"{where}.transformations: code as text, or a list of such texts")
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(element, str) for element in value)
 
 
 def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
@@ -346,10 +393,10 @@ def _data_juicer_needs(name: str, values: Mapping[str, Any], converted: Imported
         if not value or value == -1:  # the planner decides, as in Data-Juicer
             continue
         # In Data-Juicer, a plain number is in GiB.
-        amount = int(value * (1 << 30)) if ours == "memory" and isinstance(value, int | float) else value
         try:
+            amount = int(value * (1 << 30)) if ours == "memory" and isinstance(value, int | float) else value
             Resources().updated({ours: amount})
-        except ValueError as error:
+        except (OverflowError, ValueError) as error:
             _comment(converted, f"left out of {name}: {theirs}: {_one_line(value)}; {error}")
         else:
             needs.setdefault(ours, amount)
@@ -360,7 +407,7 @@ def _data_juicer_needs(name: str, values: Mapping[str, Any], converted: Imported
         requests["batch_rows"] = size
     elif size is not None:
         _comment(converted, f"left out of {name}: batch_size: {_one_line(size)}; batch_rows is a whole number")
-    if values.get("num_proc") not in {None, -1}:
+    if values.get("num_proc") not in (None, -1):
         advice = "as many workers run it as have room for what each needs, and workers: N bounds them for all operators"
         _comment(converted, f"left out of {name}: num_proc: {_one_line(values['num_proc'])}; {advice}")
     return requests

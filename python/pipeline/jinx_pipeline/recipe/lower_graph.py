@@ -1,5 +1,6 @@
 """Turns the graph of a recipe into steps with inputs, groups of sources, and outputs."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinx._suggest import hint
+from jinx._urls import is_url
 from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.gather import Gather
 from jinx_pipeline.operators.api.operator import Operator
@@ -135,7 +137,7 @@ class _Lowering:
             selected = self._add_step(operator, sources, self._after(node), node)
             # One task selects the rows; as many as there are blocks process them.
             sources = (self._add_step(Gather(), (selected,), (), node),)
-        self._outputs[node.name] = {"out": sources}
+        self._outputs[node.name] = {"out": self._put_together(node, sources, [])}
 
     def _add_join(self, node: GraphNode, after: Ports) -> None:
         flows = [flow for flow in self._graph.flows if flow.target.node == node.name]
@@ -199,15 +201,19 @@ class _Lowering:
         if not all(read):
             return ()
         weights = [1.0 if flow.weight is None else flow.weight for flow in flows]
-        counted = () if node.when is None else self._resolved(node.when.rows, node.when.place)
-        if node.when is not None and not counted:
-            return ()
         if any(flow.weight is not None for flow in flows):
             streams = tuple(
                 ports[0] if len(ports) == 1 else self._add_step(Gather(), ports, (), node) for ports in read
             )
         else:
             streams, weights = tuple(port for ports in read for port in ports), []
+        return self._put_together(node, streams, weights)
+
+    def _put_together(self, node: GraphNode, streams: Ports, weights: list[float]) -> Ports:
+        """The ports themselves, or one of them all, if they have weights or the node has a condition on rows."""
+        counted = () if node.when is None else self._resolved(node.when.rows, node.when.place)
+        if node.when is not None and not counted:
+            return ()
         if not weights and node.when is None:
             return streams
         when: dict[str, Any] = {}
@@ -240,9 +246,8 @@ class _Lowering:
         """The outputs of a node of operators: what all its filters drop, and all rows on which one of them fails."""
         operators = {number: self.parts.steps[number].operator for number in steps}
         local = [number for number, operator in operators.items() if operator.kind not in GLOBAL_KINDS]
-        filters = [number for number in local if isinstance(operators[number], Filter)]
-        # Code that is not loaded yet may be a filter; the plan checks that.
-        filters = filters or [number for number in local if isinstance(operators[number], UnloadedOperator)]
+        # Code that is not loaded yet may be a filter; ports that it does not have are left out when it is loaded.
+        filters = [number for number in local if isinstance(operators[number], Filter | UnloadedOperator)]
         outputs = {"out": last}
         if filters:
             outputs |= {"kept": last, "dropped": tuple(StepPort(number, "dropped") for number in filters)}
@@ -306,11 +311,20 @@ def _refuse_unconnected(graph: RecipeGraph, problems: list[tuple[Place, str]]) -
 
 
 def _refuse_equal_outputs(outputs: list[Output], problems: list[tuple[Place, str]]) -> None:
-    written: dict[Path, str] = {}
+    written: dict[Path, Output] = {}
     for output in outputs:
         if output.export is None:
             continue
-        path = Path(output.export.path).absolute()
-        if path in written:
-            problems.append((output.place, f"{written[path]} and {output.name} both write {output.export.path}"))
-        written.setdefault(path, output.name)
+        # Two names of one file are one output.
+        path = Path(output.export.path if is_url(output.export.path) else os.path.realpath(output.export.path))
+        for other_path, other in written.items():
+            other_name = "" if other.export is None else other.export.path
+            if path == other_path:
+                message = f"{other.name} and {output.name} both write {output.export.path}"
+                problems.append((output.place, message))
+            elif path in other_path.parents or other_path in path.parents:
+                message = (
+                    f"of {other.name} ({other_name}) and {output.name} ({output.export.path}), one is in the other"
+                )
+                problems.append((output.place, f"{message}, which would be replaced as a whole"))
+        written.setdefault(path, output)

@@ -121,7 +121,7 @@ class _Reader:
         condition = None if when is None else self._condition(when, prefix, here)
         if kind != "include":
             node_kind: NodeKind = next(known_kind for known_kind in KINDS if known_kind == kind)
-            self.nodes[name] = GraphNode(name, node_kind, content.children[kind], content.place, after, condition)
+            self._add(GraphNode(name, node_kind, content.children[kind], content.place, after, condition))
             return
         if condition is not None:
             message = "an include has no condition on rows; set it on the nodes in it"
@@ -130,6 +130,12 @@ class _Reader:
         for inner in [node for node in self.nodes.values() if node.name.startswith(f"{name}/")]:
             if inner.name in entries or inner.kind == "source":
                 self.nodes[inner.name] = replace(inner, after=(*inner.after, *after))
+
+    def _add(self, node: GraphNode) -> None:
+        if node.name in self.nodes:
+            message = f"there are two nodes {node.name}: nodes of an included recipe are named after its node"
+            self._problems.append((node.place, message))
+        self.nodes[node.name] = node
 
     def _holds(self, section: Located | None, values: Values) -> bool:
         """Whether a condition on a parameter holds; True if there is none."""
@@ -160,8 +166,8 @@ class _Reader:
         if not is_right or set(facts) - {"rows", "at_least", "at_most"}:
             self._problems.append((section.place, _CONDITIONS))
             return None
-        ports = list(self._ports(section.children["rows"], prefix, here))
-        return Condition(ports[0], bounds[0], bounds[1], section.place) if ports else None
+        port = self._single_port(section.children["rows"], prefix, here)
+        return None if port is None else Condition(port, bounds[0], bounds[1], section.place)
 
     # Includes.
 
@@ -193,17 +199,17 @@ class _Reader:
     ) -> dict[str, Port]:
         """The inputs or outputs of an included recipe by name."""
         members = {} if section is None else section.children
-        return {
-            str(name): port
+        ports = {
+            str(name): self._single_port(member, prefix, here, are_inputs=are_inputs)
             for name, member in members.items()
-            for port in self._ports(member, prefix, here, are_inputs=are_inputs)
         }
+        return {name: port for name, port in ports.items() if port is not None}
 
     def _include_list(self, name: str, root: Located, values: Values) -> None:
         """A list of operators is one node."""
         operators = values.substituted(root.children["process"])
         inner = f"{name}/{_SHORT_NODE}"
-        self.nodes[inner] = GraphNode(inner, "operators", operators, operators.place)
+        self._add(GraphNode(inner, "operators", operators, operators.place))
         outputs = {port: Port(inner, port) for port in ("out", "kept", "dropped", "failed")}
         self._included[name] = _Included({"in": Port(inner)}, outputs)
 
@@ -253,6 +259,15 @@ class _Reader:
         for source in self._ports(sources, prefix, here):
             for target in self._ports(targets, prefix, here, are_inputs=True):
                 self.flows.append(Flow(source, target, None if share is None else float(share), entry.place))
+
+    def _single_port(
+        self, section: Located, prefix: str, here: Mapping[str, Located], *, are_inputs: bool = False
+    ) -> Port | None:
+        """The port that a name stands for; None if there is a mistake, such as a list."""
+        if isinstance(section.value, list):
+            self._problems.append((section.place, f"one name of a node, not the list {section.value!r}"))
+            return None
+        return next(self._ports(section, prefix, here, are_inputs=are_inputs), None)
 
     def _ports(
         self, section: Located | None, prefix: str, here: Mapping[str, Located], *, are_inputs: bool = False

@@ -6,12 +6,14 @@ Reading (`recipe/read.py`) does not run code and opens no files that a recipe na
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jinx_pipeline.operators.api.filter import Filter
 from jinx_pipeline.operators.api.model import Model
+from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.operators.api.parameters import ParameterError
 from jinx_pipeline.operators.api.registry import UnknownOperatorError, load_file
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
 from jinx_pipeline.recipe.errors import RecipeError
-from jinx_pipeline.recipe.model import Recipe, Step
+from jinx_pipeline.recipe.model import Recipe, Step, StepPort
 from jinx_pipeline.recipe.steps import Problems, step_of
 
 
@@ -31,7 +33,8 @@ def resolve(recipe: Recipe) -> Recipe:
     problems += _problems_of_files([step for step in steps if step is not None])
     if problems:
         raise RecipeError(problems)
-    return replace(recipe, steps=tuple(step for step in steps if step is not None))
+    loaded = replace(recipe, steps=tuple(step for step in steps if step is not None))
+    return _without_ports(loaded, _missing_ports(recipe, loaded))
 
 
 def without_code(recipe: Recipe) -> Recipe:
@@ -64,10 +67,36 @@ def _loaded(step: Step, models: Mapping[str, Model], problems: Problems) -> Step
         return step
     try:
         given, places = step.operator.given, step.parameter_places
-        return step_of(step.operator.name, given, step.place, places, problems, models=models)
+        loaded = step_of(step.operator.name, given, step.place, places, problems, models=models)
+        # What it reads and follows is known since the recipe was read.
+        return loaded and replace(loaded, inputs=step.inputs, after=step.after, name=step.name)
     except UnknownOperatorError as error:
         problems.append((step.place, str(error)))
         return None
+
+
+def _missing_ports(unloaded: Recipe, loaded: Recipe) -> set[StepPort]:
+    """The ports that operators might have had before their code was loaded, and do not have.
+
+    A node collects what all its filters drop, and until their code is loaded any of its operators may be one.
+    """
+    changed = [number for number, step in enumerate(unloaded.steps) if isinstance(step.operator, UnloadedOperator)]
+    operators = {number: loaded.steps[number].operator for number in changed}
+    missing = {StepPort(number, "dropped") for number in changed if not isinstance(operators[number], Filter)}
+    return missing | {StepPort(number, "failed") for number in changed if operators[number].kind in GLOBAL_KINDS}
+
+
+def _without_ports(recipe: Recipe, missing: set[StepPort]) -> Recipe:
+    """The recipe in which nothing reads some ports; a reader that would have nothing left reads them still."""
+
+    def left(ports: tuple[StepPort, ...]) -> tuple[StepPort, ...]:
+        return tuple(port for port in ports if port not in missing) or ports
+
+    steps = tuple(
+        replace(step, inputs=step.inputs and left(step.inputs), after=left(step.after)) for step in recipe.steps
+    )
+    outputs = tuple(replace(output, inputs=left(output.inputs), after=left(output.after)) for output in recipe.outputs)
+    return replace(recipe, steps=steps, outputs=outputs)
 
 
 def _problems_of_files(steps: Sequence[Step]) -> Problems:

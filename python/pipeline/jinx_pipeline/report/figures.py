@@ -60,12 +60,17 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
         operator_sums.setdefault("counts", Counter[str]()).update(
             {name: count for name, count in decided.counts.items() if count}
         )
-    by_name: dict[str, int] = {}
+    # Of a row that killed its worker, only the name of the operator is known.
+    by_name = Counter[str]()
+    by_place = Counter[int]()
     for bad in ledger.bad_rows():
-        by_name[bad.operator] = by_name.get(bad.operator, 0) + 1
+        if bad.number < 0:
+            by_name[bad.operator] += 1
+        else:
+            by_place[bad.number] += 1
     result: list[OperatorTotals] = []
     for place, (step, operator_sums) in enumerate(zip(recipe.steps, sums, strict=True)):
-        operator_sums["bad_rows"] = by_name.pop(step.operator.name, 0)
+        operator_sums["bad_rows"] = by_place[place] + by_name.pop(step.operator.name, 0)
         if step.operator.kind != "gather":  # rows only pass through it
             operator_sums["counts"] = dict(operator_sums.get("counts", {}))
             result.append(OperatorTotals(place, step.operator.name, **operator_sums))

@@ -114,6 +114,7 @@ class Chain:
         self._folder = _working_directory()
         self._busy_with = busy_with
         self._name = ""
+        self._number = -1
         self._waited = 0.0
         ctx.begins = self._begin_rows
         self._totals = [_Totals() for _ in stage.operators]
@@ -302,7 +303,9 @@ class Chain:
 
         started, cpu_started = time.perf_counter(), time.process_time()
         # In smaller batches, results that depend on the batch would depend on when a service was busy.
+        self._number = stage.numbers[place]
         results = self.attempt(operator.name, batch, call, is_divided=not operator.depends_on_batch)
+        self._number = -1
         self._take_counts(totals.counts)
         totals.seconds += time.perf_counter() - started
         totals.cpu_seconds += time.process_time() - cpu_started
@@ -333,7 +336,8 @@ class Chain:
         row, counted = self.row_of(int(batch.positions[0]))
         is_one_of_many = len(self.bad) >= _FULL_REPORTS
         message = message_of(error)[: _SHORT_CHARACTERS if is_one_of_many else None]
-        return BadRow(row, name, message, "" if is_one_of_many else trace_of(error), counted=counted)
+        trace = "" if is_one_of_many else trace_of(error)
+        return BadRow(row, name, message, trace, counted=counted, number=self._number)
 
 
 def _without(batch: Batch, *positions: "npt.NDArray[np.int64]") -> Batch:
