@@ -19,11 +19,15 @@ def dataset(tmp_path):
 
 def plain(batches):
     """Batches with tensors and arrays as lists."""
-    return samples.plain([{name: _listed(values) for name, values in batch.items()} for batch in batches])
+    return [_listed(batch) for batch in batches]
 
 
-def _listed(values):
-    return values.tolist() if isinstance(values, torch.Tensor | np.ndarray) else values
+def _listed(value):
+    if isinstance(value, dict | jinx.LazyDict):
+        return {name: _listed(value[name]) for name in value}
+    if isinstance(value, list | tuple):
+        return [_listed(element) for element in value]
+    return value.tolist() if isinstance(value, torch.Tensor | np.ndarray) else value
 
 
 def loader(data, workers=2, method="fork", collate_fn=None, **options):
