@@ -15,8 +15,15 @@ from typing import Any
 
 import pytest
 
+# Their conftest would have these fixtures; it also wants moto and clients of all stores. `tests` is theirs here.
+from tests.common.utils import (  # pyright: ignore[reportMissingImports]
+    compressed_local_remote_dir,  # pyright: ignore[reportUnknownVariableType]
+    local_remote_dir,  # pyright: ignore[reportUnknownVariableType]
+)
+
 import bucket
 
+__all__ = ["compressed_local_remote_dir", "local_remote_dir"]
 # Those that read shards through a dataset.
 FILES = ("array", "compression", "eviction", "hashing", "laziness", "local", "mixing", "reader", "sampling", "stream")
 FILES += ("streaming", "unsafe_types")
@@ -42,53 +49,47 @@ TESTS_LEFT_OUT = {
 USED: list[int] = []
 
 
-class Plugin:
-    """Their fixtures, our reader, and the bucket. Their conftest also wants moto and clients of all stores."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what does not apply."""
+    for item in items:
+        for pattern, reason in TESTS_LEFT_OUT.items():
+            if re.search(pattern, item.nodeid):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
-    from tests.common.utils import (  # pyright: ignore[reportMissingImports, reportUnknownVariableType] - theirs
-        compressed_local_remote_dir,
-        local_remote_dir,
-    )
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Skip what does not apply."""
-        for item in items:
-            for pattern, reason in TESTS_LEFT_OUT.items():
-                if re.search(pattern, item.nodeid):
-                    item.add_marker(pytest.mark.skip(reason=reason))
+@pytest.fixture(autouse=True)
+def our_reader_and_a_bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A `remote=` that is a directory of this machine is given as its URL in a bucket."""
+    from streaming import Stream
+    from streaming.base.util import clean_stale_shared_memory
 
-    @pytest.fixture(autouse=True)
-    def our_reader_and_a_bucket(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        """A `remote=` that is a directory of this machine is given as its URL in a bucket."""
-        from streaming import Stream
-        from streaming.base.util import clean_stale_shared_memory
+    import jinx.mds
 
-        import jinx.mds
+    clean_stale_shared_memory()
+    with bucket.served(Path("/")) as store:
+        for name, value in {**store.environment, "S3_ENDPOINT_URL": f"http://{store.address}"}.items():
+            monkeypatch.setenv(name, value)
+        initialize: Any = Stream.__init__
 
-        clean_stale_shared_memory()
-        with bucket.served(Path("/")) as store:
-            for name, value in {**store.environment, "S3_ENDPOINT_URL": f"http://{store.address}"}.items():
-                monkeypatch.setenv(name, value)
-            initialize: Any = Stream.__init__
+        def at_urls(stream: Stream, *arguments: Any, **options: Any) -> None:
+            remote, local = options.get("remote"), options.get("local")
+            if remote and local and Path(remote).is_dir() and Path(remote).resolve() != Path(local).resolve():
+                options["remote"] = store.url(str(Path(remote).resolve())[1:])
+            initialize(stream, *arguments, **options)
 
-            def at_urls(stream: Stream, *arguments: Any, **options: Any) -> None:
-                remote, local = options.get("remote"), options.get("local")
-                if remote and local and Path(remote).is_dir() and Path(remote).resolve() != Path(local).resolve():
-                    options["remote"] = store.url(str(Path(remote).resolve())[1:])
-                initialize(stream, *arguments, **options)
+        monkeypatch.setattr(Stream, "__init__", at_urls)
+        jinx.mds.patch_streaming()
+        try:
+            yield
+        finally:
+            jinx.mds.unpatch_streaming()
+            USED.append(len(store.requests))
 
-            monkeypatch.setattr(Stream, "__init__", at_urls)
-            jinx.mds.patch_streaming()
-            try:
-                yield
-            finally:
-                jinx.mds.unpatch_streaming()
-                USED.append(len(store.requests))
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say how much of it went through the bucket."""
-        reading = sum(map(bool, USED))
-        terminalreporter.write_line(f"{reading} of {len(USED)} tests read from the bucket: {sum(USED)} requests")
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how much of it went through the bucket."""
+    reading = sum(map(bool, USED))
+    terminalreporter.write_line(f"{reading} of {len(USED)} tests read from the bucket: {sum(USED)} requests")
 
 
 def main() -> int:
@@ -101,7 +102,7 @@ def main() -> int:
     os.environ.update(WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", RANK="0", LOCAL_RANK="0")
     files = [str(Path(directory, "tests", f"test_{name}.py")) for name in FILES]
     options = ["--noconftest", "-c", os.devnull, "--rootdir", directory, "-p", "no:cacheprovider", "-p", "no:warnings"]
-    return int(pytest.main([*options, "-q", "-rs", *arguments, *files], plugins=[Plugin()]))
+    return int(pytest.main([*options, "-q", "-rs", *arguments, *files], plugins=[sys.modules[__name__]]))
 
 
 if __name__ == "__main__":
