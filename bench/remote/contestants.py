@@ -97,7 +97,10 @@ def _epochs(case: str, dataset: Any) -> Callable[[], Sizes]:
 def litdata(case: str, _: Path, __: int, cache: Path) -> Callable[[], Sizes]:
     """litdata, without worker processes, as ours."""
     from litdata import StreamingDataset
+    from litdata.streaming import downloader
 
+    # The store here has no TLS, which litdata has no option for.
+    downloader._OBSTORE_CLIENT_OPTIONS["allow_http"] = True  # noqa: SLF001
     os.environ["DATA_OPTIMIZER_CACHE_FOLDER"] = str(cache)
     options = {"endpoint_url": os.environ["AWS_ENDPOINT_URL"]}
     dataset = StreamingDataset(
