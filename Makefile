@@ -42,7 +42,7 @@ RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/f
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
 
-.PHONY: help setup develop demo demo-media test test-moto test-remote test-remote-short test-rust test-streaming test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-buckets bench-vectors bench-view bench-views bench-videos test-service bench-service bench-remote soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo demo-media test test-moto test-remote test-remote-short test-rust test-streaming test-streaming-own test-python test-quick test-view test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-images bench-mds bench-micro bench-models bench-operators bench-order bench-packing bench-ray bench-pipeline bench-cold bench-scale bench-graph bench-buckets bench-vectors bench-view bench-views bench-videos test-service bench-service bench-remote soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,19 @@ need-llvm-cov:
 # Warnings of mosaicml-streaming are not ours to fix.
 test-streaming: need-cargo $(STREAMING)/.stamp develop ## our MDS reader and writer next to mosaicml-streaming's
 	PYTHONPATH=python $(STREAMING)/bin/python -m pytest -p no:warnings -q $(PYTEST_ARGS) tests/drop_in
+
+# The tests of mosaicml-streaming are in its repository alone.
+STREAMING_VERSION := 0.13.0
+STREAMING_REPOSITORY ?= https://github.com/mosaicml/streaming
+STREAMING_TESTS := $(STREAMING)/tests-$(STREAMING_VERSION)
+
+$(STREAMING_TESTS)/tests:
+	rm -rf $(STREAMING_TESTS).part
+	git clone --quiet --depth 1 --branch v$(STREAMING_VERSION) $(STREAMING_REPOSITORY) $(STREAMING_TESTS).part
+	mv $(STREAMING_TESTS).part $(STREAMING_TESTS)
+
+test-streaming-own: need-cargo $(STREAMING)/.stamp develop $(STREAMING_TESTS)/tests ## mosaicml-streaming's own tests with our MDS reader, through a bucket
+	PYTHONPATH=python:$(STREAMING_TESTS):tests $(STREAMING)/bin/python -m drop_in.streaming_suite $(STREAMING_TESTS) $(PYTEST_ARGS)
 
 lint: lint-rust lint-python ## formatting, clippy, ruff, pyright
 

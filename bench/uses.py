@@ -8,6 +8,7 @@ from bench.results import Results
 SYSTEMS = {
     "jinx": "JINX",
     "jinx-loader": "JINX, `jinx.torch.Loader`",
+    "jinx-references": "JINX, `jinx.torch.References`",
     "ref": "Reference (`ref`)",
     "datasets": "Hugging Face datasets",
     "parquet": "Parquet",
@@ -75,7 +76,8 @@ READING = (
     ),
     Use(
         "Feed PyTorch",
-        "Batches of 64, all columns, from a `DataLoader` with two worker processes; `jinx.torch.Loader` uses threads.",
+        "Batches of 64, all columns, from a `DataLoader` with two worker processes, which send positions with"
+        " `jinx.torch.References`; `jinx.torch.Loader` uses threads.",
         {"loader": "bytes", "loader_decode": "JPEG decoded to arrays"},
     ),
     Use(

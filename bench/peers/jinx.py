@@ -120,6 +120,20 @@ class Loader(Jinx):
         return loader
 
 
+class References(Jinx):
+    """The stock DataLoader, whose workers send positions; one line of the training script differs."""
+
+    name = "jinx-references"
+    title = "jinx.torch.References in the DataLoader, whose workers send positions"
+    store = "jinx"
+    only = ("loader",)
+
+    def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
+        import jinx.torch
+
+        return data_loader(jinx.torch.References(ds, collate_fn=list), size, workers, collate=jinx.torch.collate)
+
+
 VERIFIED = ("iterate_all", "iterate_field", "random_all")
 
 PEERS = (
@@ -127,6 +141,7 @@ PEERS = (
     ByKey(),
     WithoutColumns(),
     Loader(),
+    References(),
     Variant("jinx-unchecked", 'JINX with verify="none"', VERIFIED, verify="none"),
     Variant("jinx-rows", 'JINX with verify="rows"', VERIFIED, verify="rows"),
     Variant("jinx-full", 'JINX with verify="full"', VERIFIED, verify="full"),

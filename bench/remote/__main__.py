@@ -68,8 +68,7 @@ class Bench:
                 if name not in {"raw", "local"}:
                     self._in_process(name, "bench.remote.data", name, str(self.data), str(samples))
             except (InstallError, subprocess.CalledProcessError) as error:
-                last = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[-1:]
-                self.failed[name] = last[0] if last else "it could not be run"
+                self.failed[name] = _last_words(getattr(error, "stderr", None) or str(error))
                 print(f"{name}: {self.failed[name]}", file=sys.stderr, flush=True)
 
     def _in_process(self, name: str, module: str, *arguments: str) -> str:
@@ -131,7 +130,7 @@ class Bench:
                 except subprocess.CalledProcessError as error:
                     if name == "jinx":
                         raise RuntimeError(error.stderr) from error
-                    self.failed[name] = (error.stderr.strip().splitlines() or ["it failed"])[-1]
+                    self.failed[name] = _last_words(error.stderr)
         yield {**self._processes(caches / EIGHT), "round": number}
         shutil.rmtree(caches, ignore_errors=True)
 
@@ -148,6 +147,11 @@ class Bench:
         totals = {what: sum(one[what] for one in found) for what in ("cpu", "bytes")}
         sent = {f"sent_{what}": number for what, number in self.counts().items()}
         return {"case": EIGHT, "contestant": "jinx", "wall": wall, **totals, **sent}
+
+
+def _last_words(text: str) -> str:
+    """The last line of an error that has words; a library may print a dict over several lines."""
+    return next((line.strip() for line in reversed(text.splitlines()) if any(map(str.isalpha, line))), "it failed")
 
 
 def main() -> None:

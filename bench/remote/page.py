@@ -107,6 +107,13 @@ TARGETS = (
         form="{:.0f} %",
     ),
     Target(
+        "cache of half the data: MB above its size at any time",
+        0,
+        _each(HALF, lambda found, run: max(0, found["cache_bytes"] - run.bytes // 2) / 1e6),
+        is_most=True,
+        form="{:.1f}",
+    ),
+    Target(
         "bytes fetched / bytes of the data",
         1.02,
         _each(SHUFFLED, lambda found, run: found["sent_bytes"] / run.bytes),

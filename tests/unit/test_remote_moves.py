@@ -247,3 +247,75 @@ def test_an_mds_directory_that_is_replaced_shows_no_other_rows(store, tmp_path):
     assert found in (None, expected)
     with pytest.raises((MismatchError, FileNotFoundError)):
         jinx.open(store.url("nothing"))
+
+
+def test_a_view_is_copied_and_moved_to_within_and_from_a_bucket(store, local, tmp_path, capsys):
+    base = put(store, local, "data/a.jinx")
+    view = jinx.open(base)[5:9].with_columns({"score": [1.0, 2.0, 3.0, 4.0]})
+    view.save(store.url("views/v.jinx"))
+    expected = plain(view)
+    # The base lies in the same bucket: its relative path is another one from another directory.
+    assert run(["cp", store.url("views/v.jinx"), store.url("deep/er/w.jinx")]) == 0
+    assert plain(jinx.open(store.url("deep/er/w.jinx"))) == expected
+    assert plain(jinx.open(store.url("views/v.jinx"))) == expected
+    assert run(["mv", store.url("deep/er/w.jinx"), store.url("w.jinx")]) == 0
+    assert not any(name.startswith("deep") for name in names(store))
+    assert plain(jinx.open(store.url("w.jinx"))) == expected
+    # Here it opens no URL that nobody names.
+    assert run(["cp", store.url("w.jinx"), str(tmp_path / "w.jinx")]) == 0
+    with pytest.raises((UnsupportedError, MismatchError), match=r"data/a\.jinx"):
+        jinx.open(tmp_path / "w.jinx")
+    assert plain(jinx.open(tmp_path / "w.jinx", base=base)) == expected
+    # And back: the base keeps its URL.
+    assert run(["mv", str(tmp_path / "w.jinx"), store.url("back.jinx")]) == 0
+    assert not (tmp_path / "w.jinx").exists()
+    assert plain(jinx.open(store.url("back.jinx"))) == expected
+    assert jinx.verify(store.url("back.jinx")) == []
+    assert run(["cp", store.url("back.jinx"), store.url("w.jinx")]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert run(["cp", store.url("back.jinx"), store.url("shards")]) == 2
+    assert "must end in .jinx" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["cp", "mv"])
+def test_a_view_of_files_of_this_machine_goes_to_a_bucket_with_them(store, local, tmp_path, verb, capsys):
+    view = tmp_path / "views" / "v.jinx"
+    view.parent.mkdir()
+    jinx.open(local)[5:9].with_columns({"score": [1.0, 2.0, 3.0, 4.0]}).save(view)
+    expected = plain(jinx.open(view))
+    assert run([verb, str(view), store.url("v.jinx")]) == 2
+    error = capsys.readouterr().err
+    assert str(local) in error
+    assert "is on this machine" in error
+    assert names(store) == []
+    assert view.exists()
+    assert run([verb, str(view), str(local), store.url("in/")]) == 0
+    assert {"in/local.jinx", "in/v.jinx"} <= set(names(store))
+    assert local.exists() == view.exists() == (verb == "cp")
+    assert plain(jinx.open(store.url("in/v.jinx"))) == expected
+
+
+def test_a_view_whose_dataset_is_in_another_bucket_has_to_be_told(store, local, tmp_path):
+    """It is named by its URL alone, and no view opens a URL by itself."""
+    put(store, local)
+    (tmp_path / "other").mkdir()
+    with bucket.served(tmp_path / "other") as other:
+        # One server answers for both names.
+        url = f"s3://{other.name}/a.jinx"
+        jinx.open(url)[5:9].save(store.url("v.jinx"))
+        with pytest.raises((UnsupportedError, MismatchError), match=other.name):
+            jinx.open(store.url("v.jinx"))
+        assert run(["cp", store.url("v.jinx"), store.url("w.jinx")]) == 1
+        assert names(store) == ["a.binx", "a.jinx", "v.jinx"]
+        assert plain(jinx.open(store.url("v.jinx"), base=url)) == plain(jinx.open(store.url("a.jinx"))[5:9])
+
+
+def test_a_directory_of_views_is_moved(store, local):
+    base = put(store, local, "data/a.jinx")
+    jinx.open(base).with_columns({"score": [float(i) for i in range(samples.COUNT)]}).save(
+        store.url("views/parts"), shard_size=500
+    )
+    expected = plain(jinx.open(store.url("views/parts")))
+    assert run(["mv", store.url("views/parts"), store.url("moved")]) == 0
+    assert plain(jinx.open(store.url("moved"))) == expected
+    assert not any(name.startswith("views/parts") for name in names(store))

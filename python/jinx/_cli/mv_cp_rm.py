@@ -105,7 +105,10 @@ def _takes(directory: str, sources: list[str]) -> bool:
 def _absolute(source: str, target: str) -> dict[str, str]:
     import os
 
-    return {os.path.abspath(source): os.path.abspath(target)}  # noqa: PTH100 - str in, str out
+    from jinx._urls import is_url
+
+    old, new = (path.rstrip("/") if is_url(path) else os.path.abspath(path) for path in (source, target))  # noqa: PTH100 - str in, str out
+    return {old: new}
 
 
 @click.command(

@@ -4,18 +4,20 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from jinx import _core
 from jinx._open import missing
 from jinx._outputs import refuse_existing, refuse_input, refuse_within
 from jinx._urls import is_readable, is_url
-from jinx._views.bases import is_view
+from jinx._views.bases import candidates, is_view, read_view
 from jinx._views.rebase import FilePlaces, bases_after_move, set_bases
-from jinx.errors import JinxError, MismatchError, UnsupportedError
+from jinx.errors import JinxError, MismatchError
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
 
 _NOTHING: Mapping[str, str] = {}
-_IS_VIEW = "this is a saved view; run jinx convert to copy the samples that it shows"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[st
         ValueError: The new name is that of a dataset that the view shows.
     """
     if is_readable(source) or is_readable(target):
-        _move_over_network(source, target, overwrite=overwrite)
+        _move_over_network(source, target, overwrite=overwrite, moved=moved)
         return
     parts, target = _checked(source, target, overwrite=overwrite)
     new_bases = _bases_at(parts, target, moved)
@@ -136,7 +138,7 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         ValueError: The new name is that of a dataset that the view shows.
     """
     if is_readable(source) or is_readable(target):
-        _copy_over_network(source, target, overwrite=overwrite)
+        _copy_over_network(source, target, overwrite=overwrite, copied=copied)
         return
     parts, target = _checked(source, target, overwrite=overwrite)
     new_bases = _bases_at(parts, target, copied)
@@ -150,7 +152,7 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
         set_bases(target, new_bases)
 
 
-def _move_over_network(source: str, target: str, *, overwrite: bool) -> None:
+def _move_over_network(source: str, target: str, *, overwrite: bool, moved: Mapping[str, str]) -> None:
     """Copy a dataset from a URL, to one, or between two, and remove it where it was.
 
     Raises:
@@ -159,7 +161,7 @@ def _move_over_network(source: str, target: str, *, overwrite: bool) -> None:
     if source.rstrip("/") == target.rstrip("/"):
         raise ValueError(f"{target}: this is the dataset itself")
     if not is_readable(source):
-        _copy_over_network(source, target, overwrite=overwrite)
+        _copy_over_network(source, target, overwrite=overwrite, copied=moved)
         remove(source)
         return
     from jinx._files.at_urls import RemoteParts
@@ -167,34 +169,61 @@ def _move_over_network(source: str, target: str, *, overwrite: bool) -> None:
 
     store = ObjectStore()
     before = RemoteParts.of(source, store)
-    _copy_over_network(source, target, overwrite=overwrite)
+    _copy_over_network(source, target, overwrite=overwrite, copied=moved)
     if RemoteParts.of(source, store) != before:
         raise MismatchError(f"{source}: the dataset was changed while it was copied, so that it is not removed")
     before.remove(store)
 
 
-def _copy_over_network(source: str, target: str, *, overwrite: bool) -> None:
+def _copy_over_network(source: str, target: str, *, overwrite: bool, copied: Mapping[str, str]) -> None:
     """Copy a dataset from a URL, to one, or between two.
 
     Raises:
-        UnsupportedError: The dataset is a saved view.
+        ValueError: The new name is that of another kind, or a view would be at a URL and show files of this machine.
     """
+    is_directory = not source.rstrip("/").endswith(".jinx")
+    if target.endswith(".jinx") == is_directory:
+        kind, must = ("directory", "must not") if is_directory else (".jinx file", "must")
+        raise ValueError(f"{target}: the new name of a {kind} {must} end in .jinx")
     if is_readable(source):
         from jinx._convert.convert import convert
         from jinx._open import open
 
         dataset = open(source)
         if dataset._definition is not None:
-            raise UnsupportedError(f"{source}: {_IS_VIEW}")
-        convert(dataset, target, overwrite=overwrite)
+            dataset.save(target, overwrite=overwrite)
+        else:
+            convert(dataset, target, overwrite=overwrite)
         return
     parts = Parts.of(source)
-    if parts.is_view:
-        raise UnsupportedError(f"{source}: {_IS_VIEW}")
-    if not parts.is_directory and not target.endswith(".jinx"):
-        raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
     parts.require_sidecars()
-    _core.upload(parts.path, target, overwrite, {})
+    if parts.is_view:
+        _opened_over(parts, copied).save(target, overwrite=overwrite)
+    else:
+        _core.upload(parts.path, target, overwrite, {})
+
+
+def _opened_over(view: Parts, copied: Mapping[str, str]) -> "Dataset":
+    """A view of this machine, opened over copies of the datasets that it shows, where there are some.
+
+    Raises:
+        ValueError: It shows a dataset of this machine that was not copied.
+    """
+    from jinx._open import open
+
+    if view.is_directory:
+        return open(view.path)
+    places: list[str] = []
+    for base in read_view(view.path)["base"]:
+        found = candidates(base, os.path.abspath(view.path))
+        place = next((copied[one] for one in found if one in copied), base.get("location"))
+        if place is None:
+            raise ValueError(
+                f"{view.path}: a view at a URL shows datasets at URLs, and {found[0]} is on this machine; copy both in "
+                "one call, jinx cp DATASET VIEW URL/, or tell the view where it is: jinx rebase VIEW URL"
+            )
+        places.append(place)
+    return open(view.path, base=places)
 
 
 def remove(path: str) -> None:

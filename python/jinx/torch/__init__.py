@@ -13,6 +13,7 @@ from jinx.torch._mrope import MRope  # noqa: E402
 from jinx.torch._packed_dataset import PackedDataset  # noqa: E402
 from jinx.torch._packed_loader import PackedDataLoader, PackedStats  # noqa: E402
 from jinx.torch._packed_stream import PackedStream  # noqa: E402
+from jinx.torch._references import References  # noqa: E402
 
 __all__ = [
     "ElasticLoader",
@@ -22,6 +23,7 @@ __all__ = [
     "PackedDataset",
     "PackedStats",
     "PackedStream",
+    "References",
     "TrainingSample",
     "collate",
     "token_loss",

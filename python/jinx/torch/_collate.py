@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from jinx.torch._references import Referenced
+
 
 def collate(samples: Sequence[Any]) -> Any:
     """A batch as a dict from column to values, for `DataLoader(collate_fn=jinx.torch.collate)`.
@@ -18,6 +20,8 @@ def collate(samples: Sequence[Any]) -> Any:
     Args:
         samples: The samples of one batch, at least one.
     """
+    if isinstance(samples, Referenced):
+        return samples.batch(collate)
     first = samples[0]
     if all(isinstance(sample, Mapping) for sample in samples):
         names = dict.fromkeys(name for sample in samples for name in sample)
