@@ -102,6 +102,19 @@ def refuse_views_among(place: str, files: Sequence[str]) -> None:
         )
 
 
+def refuse_views_of_several(files: Sequence[str]) -> None:
+    """Refuse saved views among several files, which are opened as the shards of one dataset.
+
+    Raises:
+        UnsupportedError: A file is a saved view.
+    """
+    if len(files) > 1 and (view := next(filter(_is_view, files), None)) is not None:
+        raise UnsupportedError(
+            f"{view}: this is a saved view, which is opened by itself; join it with others by "
+            "jinx.concat([jinx.open(path) for path in paths])"
+        )
+
+
 def _is_view(path: str) -> bool:
     try:
         return _core.view_footer(path) is not None

@@ -11,7 +11,7 @@ from jinx import _core
 from jinx._arguments import encodable, size_number
 from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
-from jinx._directories import has_manifest, refuse_mixed, refuse_views_among
+from jinx._directories import has_manifest, refuse_mixed, refuse_views_among, refuse_views_of_several
 from jinx._suggest import hint
 from jinx._urls import is_readable, is_url, resolved, storage_options
 from jinx.errors import CorruptFileError, MismatchError, UnsupportedError
@@ -162,6 +162,8 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
         return Dataset(location=location, split=split, **options)
     except UnsupportedError:
         _refuse_views_among(path, location)
+        if not isinstance(location, str):
+            refuse_views_of_several(location)
         raise
     except CorruptFileError as error:
         damaged = "" if error.path is None else os.fsdecode(error.path)

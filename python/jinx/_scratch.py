@@ -18,9 +18,17 @@ def scratch_directory(directory: str, name: str = "") -> Generator[str]:
             is removed first, and two processes cannot use the name at once. Without a name, a new one is chosen.
 
     Raises:
-        OSError: The directory cannot be made, or another process uses the name.
+        OSError: The directory cannot be made, or another process uses the name; the message names the output.
     """
-    work = _core.NewDirectory(os.path.join(directory, f".{name or uuid4().hex}"), overwrite=True)  # noqa: PTH118
+    hidden = os.path.join(directory, f".{name or uuid4().hex}")  # noqa: PTH118
+    try:
+        work = _core.NewDirectory(hidden, overwrite=True)
+    except OSError as error:
+        # Users know the output, not the directory.
+        out = os.path.join(directory, os.path.splitext(name)[0])  # noqa: PTH118, PTH122
+        if not name or not str(error).startswith(f"{hidden}: another process"):
+            raise
+        raise OSError(str(error).replace(hidden, out, 1)) from None
     try:
         yield work.path
     finally:

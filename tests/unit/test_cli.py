@@ -477,3 +477,14 @@ def test_interrupted_while_it_starts():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "jinx: interrupted\n")
+
+
+def test_an_early_end_of_data_is_no_interruption(monkeypatch, tmp_path):
+    from jinx._cli import convert
+
+    def fails(**_):
+        raise EOFError("the file ends early")
+
+    monkeypatch.setattr(convert.convert, "callback", fails)
+    with pytest.raises(EOFError, match="the file ends early"):
+        run(["convert", "a.jinx", str(tmp_path / "b.jinx")])

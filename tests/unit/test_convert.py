@@ -313,3 +313,16 @@ def test_an_opened_dataset_is_compared_with_its_checksums(tmp_path):
     for verify in ("rows", "none", "full"):
         with pytest.raises(jinx.CorruptFileError):
             jinx.convert(jinx.open(tmp_path / "a.jinx", verify=verify), tmp_path / "b.jinx")
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.msgpack"])
+def test_two_conversions_to_one_output_are_told_its_name(tmp_path, name):
+    out = tmp_path / name
+
+    def rows():
+        yield {"n": 1}
+        with pytest.raises(OSError, match="another process is writing") as refused:
+            jinx.convert([{"n": 2}], out)
+        assert str(refused.value).startswith(f"{out}: ")
+
+    assert jinx.convert(rows(), out).samples == 1

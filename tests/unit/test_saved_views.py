@@ -404,3 +404,16 @@ def test_every_kind_of_value_comes_back(tmp_path):
     want = [{**{k: v for k, v in s.items() if k != "n"}, "n": {"deep": [b"x" * i]}} for i, s in enumerate(view)]
     assert samples.plain(found.to_list()) == samples.plain(want)
     assert jinx.verify(tmp_path / "view.jinx") == []
+
+
+def test_views_in_a_list_of_files_are_told_how_to_join(tmp_path):
+    jinx.convert([{"n": n} for n in range(5)], tmp_path / "a.jinx")
+    opened = jinx.open(tmp_path / "a.jinx")
+    opened[:2].save(tmp_path / "v1.jinx")
+    opened[3:].save(tmp_path / "v2.jinx")
+    both = [tmp_path / "v1.jinx", tmp_path / "v2.jinx"]
+    for path in (both, [tmp_path / "a.jinx", *both], tmp_path / "v*.jinx"):
+        with pytest.raises(jinx.UnsupportedError, match=r"v1.jinx: this is a saved view, .*jinx.concat\("):
+            jinx.open(path)
+    assert jinx.concat([jinx.open(path) for path in both])["n"].tolist() == [0, 1, 3, 4]
+    assert len(jinx.open(both[:1])) == 2

@@ -98,6 +98,25 @@ def test_samples_resume_under_another_world(dataset):
     assert sorted(seen) == list(range(COUNT))
 
 
+@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("trained", [0, 2, 6])
+def test_the_padded_end_is_the_same_for_any_world_and_after_a_resumption(dataset, world, trained):
+    def together(loaders):
+        return [sorted(i for part in step for i in part["id"].tolist()) for step in zip(*loaders, strict=True)]
+
+    [whole] = elastic(dataset, 1, batch_size=18, num_workers=0)
+    expected = [batch["id"].tolist() for batch in whole]
+    assert len(expected) == 7
+    assert expected[-1][12:] == expected[0][:6]  # the first samples again
+    iterator = iter(whole := elastic(dataset, 1, batch_size=18, num_workers=0)[0])
+    for _ in range(trained):
+        next(iterator)
+    resumed = elastic(dataset, world, batch_size=18 // world, num_workers=0)
+    for loader in resumed:
+        loader.load_state_dict(whole.state_dict())
+    assert together(resumed) == [sorted(batch) for batch in expected[trained:]]
+
+
 def test_the_end_of_an_epoch(dataset):
     padded = [[len(batch["id"]) for batch in one] for one in elastic(dataset, 7, batch_size=1, num_workers=0)]
     assert {sum(one) for one in padded} == {-(-COUNT // 7)}

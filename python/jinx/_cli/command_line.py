@@ -145,7 +145,7 @@ class Program:
 
     def _run(self, words: list[str], name: str, *, debug: bool) -> int:
         try:
-            result: Any = self.commands.main(words, prog_name=name, standalone_mode=False)
+            result: Any = self._result(words, name)
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx is not None else name
             return self._say(f"{error.format_message()} (see {command} --help)", USAGE_PROBLEM)
@@ -163,6 +163,15 @@ class Program:
                 self._say(line, failure.code)
             return failure.code
         return result if isinstance(result, int) else DONE
+
+    def _result(self, words: list[str], name: str) -> Any:
+        try:
+            return self.commands.main(words, prog_name=name, standalone_mode=False)
+        except click.Abort as abort:
+            # click takes every EOFError for the end of an input that somebody types.
+            if isinstance(abort.__cause__, EOFError):
+                raise abort.__cause__ from None
+            raise
 
     def _say(self, message: str, code: int) -> int:
         click.echo(f"{self.name}: {message}", err=True)

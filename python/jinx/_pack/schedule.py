@@ -127,8 +127,12 @@ class PackSchedule:
 
         if not -len(self) <= micro_step < len(self):
             raise IndexError(f"micro-step {micro_step} is out of range for {len(self)} micro-steps")
-        first = self._consumed + micro_step % len(self) * self._group + self.rank * self.batch_size
+        first = self._first_place(micro_step % len(self))
         return np.array([self._pack(place) for place in range(first, first + self.batch_size)], dtype=np.int64)
+
+    def _first_place(self, micro_step: int) -> int:
+        """The place, in the order of the whole epoch, where the packs of this rank begin in a micro-step."""
+        return self._consumed + micro_step * self._group + self.rank * self.batch_size
 
     def step_packs(self, step: int) -> "npt.NDArray[np.int64]":
         """The packs of all ranks in all micro-steps of an optimiser step: int64, where -1 is a filler pack."""

@@ -158,11 +158,15 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
         return (batch for batch in super().__iter__() if batch is not None)
 
     def _batches(self, schedule: Any) -> Iterator[list[list[int]]]:
-        """The batches of a schedule; where this rank has no pack, one of the first packs is used again."""
+        """The batches of a schedule; where this rank has no pack, one of the first packs is used again.
+
+        Which one depends on the place in the epoch's order only, so that it is the same after a resumption and for any
+        number of ranks.
+        """
         for step, packs in enumerate(super()._batches(schedule)):
             if self._pads and len(self._plan):
-                shift = self.rank * len(packs) + step
-                packs = [pack or self._positions((shift + i) % len(self._plan)) for i, pack in enumerate(packs)]  # noqa: PLW2901
+                place = schedule._first_place(step)
+                packs = [pack or self._positions((place + i) % len(self._plan)) for i, pack in enumerate(packs)]  # noqa: PLW2901
             yield packs
 
     def _positions(self, pack: int) -> list[int]:
