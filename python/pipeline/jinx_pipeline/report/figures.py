@@ -60,14 +60,7 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
         operator_sums.setdefault("counts", Counter[str]()).update(
             {name: count for name, count in decided.counts.items() if count}
         )
-    # Of a row that killed its worker, only the name of the operator is known.
-    by_name = Counter[str]()
-    by_place = Counter[int]()
-    for bad in ledger.bad_rows():
-        if bad.number < 0:
-            by_name[bad.operator] += 1
-        else:
-            by_place[bad.number] += 1
+    by_place, by_name = _bad_rows(ledger)
     result: list[OperatorTotals] = []
     for place, (step, operator_sums) in enumerate(zip(recipe.steps, sums, strict=True)):
         operator_sums["bad_rows"] = by_place[place] + by_name.pop(step.operator.name, 0)
@@ -75,3 +68,14 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
             operator_sums["counts"] = dict(operator_sums.get("counts", {}))
             result.append(OperatorTotals(place, step.operator.name, **operator_sums))
     return result
+
+
+def _bad_rows(ledger: Ledger) -> tuple[Counter[int], Counter[str]]:
+    """Failed rows by the place of their operator, and by its name where a row killed its worker."""
+    by_place, by_name = Counter[int](), Counter[str]()
+    for bad in ledger.bad_rows():
+        if bad.number < 0:
+            by_name[bad.operator] += 1
+        else:
+            by_place[bad.number] += 1
+    return by_place, by_name
