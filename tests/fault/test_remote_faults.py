@@ -208,7 +208,7 @@ def test_a_store_that_asks_for_a_pause_gets_it(store):
 
 
 def test_a_pause_is_no_longer_than_the_user_wants_to_wait(store):
-    dataset = jinx.open(store.url("a.jinx"), storage={**OPTIONS, "retry_time": 1})
+    dataset = jinx.open(store.url("a.jinx"), storage={**OPTIONS, "retry_time": 6})
     store.faults.append(only(refused_for_a_day, 1))
     assert dataset[3]["image"] == image(3)
 
