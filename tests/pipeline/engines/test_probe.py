@@ -219,7 +219,7 @@ def test_batches_and_place_of_an_operator_that_depends_on_its_batch_are_those_of
     fused = recipe("in.jinx", FusedOp(operators=[Padding()]))
     assert graph_of(fused, found, {"cpu": MB}).of_kind("map")[0].batch_rows == 1000
     clip = recipe("in.jinx", jp.create("image_text_similarity_filter", hf_clip="clip"))
-    assert graph_of(clip, found, {"cpu-2GiB": MB}).of_kind("map")[0].batch_rows == 64
+    assert graph_of(clip, found, {"cpu-2GiB": MB}).of_kind("map")[0].batch_rows == 128
 
 
 def on_gpu():
