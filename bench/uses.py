@@ -76,8 +76,7 @@ READING = (
     ),
     Use(
         "Feed PyTorch",
-        "Batches of 64, all columns, from a `DataLoader` with two worker processes, which send positions with"
-        " `jinx.torch.References`; `jinx.torch.Loader` uses threads.",
+        "Batches of 64, all columns, from a `DataLoader` with two worker processes; `jinx.torch.Loader` uses threads.",
         {"loader": "bytes", "loader_decode": "JPEG decoded to arrays"},
     ),
     Use(
