@@ -181,10 +181,7 @@ def _copy_over_network(source: str, target: str, *, overwrite: bool, copied: Map
     Raises:
         ValueError: The new name is that of another kind, or a view would be at a URL and show files of this machine.
     """
-    is_directory = not source.rstrip("/").endswith(".jinx")
-    if target.endswith(".jinx") == is_directory:
-        kind, must = ("directory", "must not") if is_directory else (".jinx file", "must")
-        raise ValueError(f"{target}: the new name of a {kind} {must} end in .jinx")
+    _refuse_ending(target, is_directory=not source.rstrip("/").endswith(".jinx"))
     if is_readable(source):
         from jinx._convert.convert import convert
         from jinx._open import open
@@ -260,12 +257,15 @@ def _bases_at(parts: Parts, target: str, moved: Mapping[str, str]) -> list[FileP
     return files
 
 
+def _refuse_ending(target: str, *, is_directory: bool) -> None:
+    if target.endswith(".jinx") == is_directory:
+        kind, must = ("directory", "must not") if is_directory else (".jinx file", "must")
+        raise ValueError(f"{target}: the new name of a {kind} {must} end in .jinx")
+
+
 def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
     parts, target = Parts.of(source), target.rstrip("/") or target
-    if not parts.is_directory and not target.endswith(".jinx"):
-        raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
-    if parts.is_directory and target.endswith(".jinx"):
-        raise ValueError(f"{target}: the new name of a directory must not end in .jinx")
+    _refuse_ending(target, is_directory=parts.is_directory)
     directory = os.path.dirname(os.path.abspath(target))
     if not os.path.isdir(directory):
         raise FileNotFoundError(f"{directory}: no such directory")
