@@ -27,12 +27,11 @@ def measured(name: str, parameters: dict[str, Any], samples: list[dict[str, Any]
 
 def facts_of(operator: Any, sample: dict[str, Any]) -> dict[str, Any]:
     """What an operator adds to a sample: statistics of a filter, or facts of a mapper."""
+    columns = {name: [value] for name, value in sample.items()}
     if not hasattr(operator, "compute_stats_single"):
-        columns = {**{name: [value] for name, value in sample.items()}, META: [{}]}
-        return operator.process_batched(columns)[META][0]
+        return operator.process_batched({**columns, META: [{}]})[META][0]
     if operator.is_batched_op():
-        columns = {**{name: [value] for name, value in sample.items()}, STATS: [{}]}
-        return operator.compute_stats_batched(columns)[STATS][0]
+        return operator.compute_stats_batched({**columns, STATS: [{}]})[STATS][0]
     return operator.compute_stats_single({**sample, STATS: {}})[STATS]
 
 
