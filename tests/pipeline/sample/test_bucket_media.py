@@ -8,7 +8,7 @@ from PIL import Image
 from tests.bucket import served
 
 import jinx_pipeline as jp
-from jinx_pipeline.sample.bucket_media import UnstoredError, opened_object
+from jinx_pipeline.sample.bucket_media import opened_object
 from jinx_pipeline.sample.media import Media, MediaError
 from jinx_pipeline.sample.media_files import recorded_media, state_of
 from jinx_pipeline.sample.media_store import MediaStore
@@ -125,7 +125,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_refused(bucket):
         assert stream.read(10) == bytes(10)
         path.write_bytes(b"\1" * 1_000_000)
         stream.seek(900_000)
-        with pytest.raises(UnstoredError, match="was replaced while it was read"):
+        with pytest.raises(mirror.ObjectError, match="was replaced while it was read"):
             stream.read(10)
 
 
@@ -179,5 +179,5 @@ def test_an_object_is_read_in_the_state_that_is_known(bucket):
     (bucket.directory / "x").write_bytes(b"0123456789")
     info = mirror.object_store().head(bucket.url("x"))
     other = info._replace(tag='"another"')
-    with opened_object(other) as stream, pytest.raises(UnstoredError, match="was replaced"):
+    with opened_object(other) as stream, pytest.raises(mirror.ObjectError, match="was replaced"):
         stream.read()

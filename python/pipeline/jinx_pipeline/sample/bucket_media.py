@@ -1,37 +1,29 @@
 """Media in object stores: files that read them by range, and their states."""
 
 import io
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from jinx.errors import MismatchError
-from jinx_pipeline.store.mirror import object_store, patiently
+from jinx_pipeline.sample.range_file import SeekableFile
+from jinx_pipeline.store.mirror import ObjectError, object_store, patiently
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
     from jinx._object_store import ObjectInfo, StoredObject
 
 T = TypeVar("T")
 
+# What one request reads: decoders ask for 32 kB at a time, and a header has less than this.
 _BUFFER_BYTES: Final = 1 << 18
-"""What one request reads: decoders ask for 32 kB at a time, and a header has less than this."""
-
-
 # The code of S3 for an object that these credentials may not read, and for a missing one where they may not list.
 _DENIED: Final = "AccessDenied"
-
-
-class UnstoredError(OSError):
-    """Raised when an object is not there, may not be read, or was replaced while it was read: a fault of one row."""
 
 
 def info_of(url: str) -> "ObjectInfo":
     """The state of an object, without its bytes.
 
     Raises:
-        UnstoredError: There is no such object, or it may not be read.
+        ObjectError: There is no such object, or it may not be read.
         StoreError: The store fails, which concerns all rows.
     """
 
@@ -55,55 +47,33 @@ def opened_object(info: "ObjectInfo") -> io.BufferedReader:
     return io.BufferedReader(_ObjectFile(info), min(_BUFFER_BYTES, max(info.size, 1)))
 
 
-class _ObjectFile(io.RawIOBase):
-    """An object in one state, readable and seekable."""
+class _ObjectFile(SeekableFile):
+    """An object in one state."""
 
     def __init__(self, info: "ObjectInfo") -> None:
-        super().__init__()
-        self._info, self._place = info, 0
+        super().__init__(info.size)
+        self._info = info
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._info.size}[whence]
-        if start + offset < 0:
-            raise ValueError(f"seek to {start + offset}, before the beginning")
-        self._place = start + offset
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
-
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+    def _read_at(self, place: int, view: memoryview) -> int:
         url, _, tag, _ = self._info
-        with memoryview(buffer).cast("B") as view:
-            end = min(self._place + len(view), self._info.size)
-            if end <= self._place:
-                return 0
-            data = _read(url, lambda: object_store().get_range(url, self._place, end, tag=tag))
-            view[: len(data)] = data
-        self._place += len(data)
+        data = _read(url, lambda: object_store().get_range(url, place, place + len(view), tag=tag))
+        view[: len(data)] = data
         return len(data)
 
 
 def _read(url: str, call: Callable[[], T]) -> T:
-    def of_row() -> T | UnstoredError:
+    """What a call of the store returns; raises the errors of `info_of`, also if the object was replaced."""
+
+    def of_object() -> T:
         try:
             return call()
         except FileNotFoundError:
-            return UnstoredError(f"{url}: there is no such object")
+            raise ObjectError(f"{url}: there is no such object") from None
         except PermissionError as error:
             if _DENIED not in str(error):
                 raise  # credentials that have expired concern all rows, and may be renewed
-            return UnstoredError(f"{url}: the store does not allow this object to be read")
+            raise ObjectError(f"{url}: the store does not allow this object to be read") from None
         except MismatchError:
-            return UnstoredError(f"{url}: the object was replaced while it was read")
+            raise ObjectError(f"{url}: the object was replaced while it was read") from None
 
-    found = patiently(of_row)
-    if isinstance(found, UnstoredError):
-        raise found
-    return found
+    return patiently(of_object)

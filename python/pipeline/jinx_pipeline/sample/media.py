@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
 from jinx._dataset.stored_ranges import StoredRange
-from jinx_pipeline.sample.bucket_media import UnstoredError, info_of, object_at, opened_object
+from jinx_pipeline.sample.bucket_media import info_of, object_at, opened_object
 from jinx_pipeline.sample.media_files import record_object, recorded
 from jinx_pipeline.sample.media_from_urls import fetch, is_url
 from jinx_pipeline.sample.paths import Steps, find
 from jinx_pipeline.sample.range_file import RangeFile
-from jinx_pipeline.store.mirror import StoreError
+from jinx_pipeline.store.mirror import ObjectError, StoreError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -194,7 +194,7 @@ class Media:
         """The error for a medium that could not be read; a store that fails concerns all rows."""
         if isinstance(error, StoreError):
             return error
-        reason = str(error) if isinstance(error, UnstoredError) else f"{self.path}: {error.strerror or error}"
+        reason = str(error) if isinstance(error, ObjectError) else f"{self.path}: {error.strerror or error}"
         return MediaError(reason)
 
     def _opened(self) -> "Image":

@@ -1,29 +1,28 @@
-"""Presents a part of a file as a separate file object, from which decoders read what they need."""
+"""Presents bytes that lie elsewhere as a file object, from which decoders read what they need."""
 
 import io
 import os
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-class RangeFile(io.RawIOBase):
-    """Some bytes of a file, readable and seekable; nothing is kept in memory.
+class SeekableFile(io.RawIOBase):
+    """Bytes of a known number, readable and seekable; nothing is kept in memory.
 
     Args:
-        path: The file.
-        offset: Where the bytes begin.
-        length: Their number.
-
-    Raises:
-        OSError: The file cannot be opened.
+        length: The number of bytes.
     """
 
-    def __init__(self, path: str, offset: int, length: int) -> None:
+    def __init__(self, length: int) -> None:
         super().__init__()
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._offset, self._length, self._place = offset, length, 0
+        self._length, self._place = length, 0
+
+    @abstractmethod
+    def _read_at(self, place: int, view: memoryview) -> int:
+        """Fill a view, which is not empty and ends within the bytes, from a place on; returns how many were read."""
 
     def readable(self) -> bool:
         return True
@@ -44,10 +43,31 @@ class RangeFile(io.RawIOBase):
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         with memoryview(buffer).cast("B") as view:
             wanted = max(0, min(len(view), self._length - self._place))
-            # preadv writes into the buffer, so that large reads are not copied.
-            count = os.preadv(self._file, [view[:wanted]], self._offset + self._place) if wanted else 0
+            count = self._read_at(self._place, view[:wanted]) if wanted else 0
         self._place += count
         return count
+
+
+class RangeFile(SeekableFile):
+    """Some bytes of a file.
+
+    Args:
+        path: The file.
+        offset: Where the bytes begin.
+        length: Their number.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+
+    def __init__(self, path: str, offset: int, length: int) -> None:
+        super().__init__(length)
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._offset = offset
+
+    def _read_at(self, place: int, view: memoryview) -> int:
+        # preadv writes into the buffer, so that large reads are not copied.
+        return os.preadv(self._file, [view], self._offset + place)
 
     def close(self) -> None:
         if not self.closed:

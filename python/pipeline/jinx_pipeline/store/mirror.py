@@ -41,6 +41,10 @@ class StoreError(OSError):
     concerns_all_rows = True
 
 
+class ObjectError(OSError):
+    """Raised when a store works, but a single object is not there, may not be read, or was replaced meanwhile."""
+
+
 def is_remote(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a URL of an object store that the pipeline can write to."""
     text = os.fspath(path)
@@ -200,14 +204,14 @@ def patiently(call: Callable[[], T]) -> T:
     """Call a store, again for some time if it fails.
 
     Raises:
-        FileNotFoundError, FileExistsError: There is no such object, or there is one; the store works.
+        FileNotFoundError, FileExistsError, ObjectError: As the call raises them; the store works.
         StoreError: It fails for too long, or refuses the credentials.
     """
     until, delay = time.monotonic() + PATIENCE_SECONDS, _FIRST_DELAY_SECONDS
     while True:
         try:
             return call()
-        except (FileNotFoundError, FileExistsError):
+        except (FileNotFoundError, FileExistsError, ObjectError):
             raise  # the store works
         except OSError as error:
             # Credentials may be renewed meanwhile, and then the call succeeds.
