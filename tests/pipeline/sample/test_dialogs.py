@@ -140,3 +140,87 @@ def test_an_empty_input_leaves_no_column():
     made = convert_dialog({"instruction": "a", "input": "", "output": "b"}, "alpaca", "messages")
     assert set(made) == {"messages"}
     assert convert_dialog(made, "messages", "alpaca")["input"] == ""
+
+
+def turns_of(content, **keys):
+    return {"messages": [{"role": "user", "content": content}, {"role": "assistant", "content": "b", **keys}]}
+
+
+@pytest.mark.parametrize("image", ["1.jpg", b"\x89PNG", {"bytes": b"\x89PNG", "path": "1.png"}])
+def test_one_image_that_is_not_in_a_list_is_one_image(image):
+    assert convert_dialog({**turns_of("<image>a"), "images": image}, "messages", "llava")["image"] == image
+    parts = turns_of([{"type": "image"}, {"type": "text", "text": "a"}])
+    assert convert_dialog({**parts, "images": image}, "messages", "llava")["image"] == image
+
+
+def test_images_of_parts_and_of_the_column_are_in_the_order_of_their_tokens():
+    parts = [{"type": "image", "image": "1.jpg"}, "a <image>", {"type": "image"}, {"type": "image", "image": "4.jpg"}]
+    made = convert_dialog({**turns_of(parts), "images": ["2.jpg", "3.jpg"]}, "messages", "llava")
+    assert made["image"] == ["1.jpg", "2.jpg", "3.jpg", "4.jpg"]
+    assert made["conversations"][0]["value"] == "<image>a <image><image><image>"
+    with pytest.raises(DialogError, match="images has 1 media for 2 tokens and parts without their own"):
+        convert_dialog({**turns_of(parts), "images": ["2.jpg"]}, "messages", "llava")
+
+
+@pytest.mark.parametrize(
+    ("part", "what"),
+    [
+        ({"type": "image", "url": "http://a.org/1.jpg"}, "of type 'image' has 'url', which other schemas cannot hold"),
+        ({"type": "text", "text": None}, "of type 'text' has a NoneType as its text"),
+        (3, "a content part is a int"),
+    ],
+)
+def test_a_part_that_would_lose_something_is_refused(part, what):
+    with pytest.raises(DialogError, match=what):
+        convert_dialog(turns_of([part]), "messages", "llava")
+
+
+@pytest.mark.parametrize("target", ["alpaca", "query_response"])
+def test_a_weight_is_not_lost_in_layouts_that_cannot_hold_it(target):
+    with pytest.raises(DialogError, match="a message of 'assistant' has 'weight', which the new layout cannot hold"):
+        convert_dialog(turns_of("a", weight=0), "messages", target)
+
+
+@pytest.mark.parametrize("target", ["alpaca", "query_response", "sharegpt"])
+def test_a_weight_of_the_system_is_not_lost(target):
+    messages = [{"role": "system", "content": "s", "weight": 0}, *turns_of("a")["messages"]]
+    with pytest.raises(DialogError, match="a message of 'system' has 'weight'"):
+        convert_dialog({"messages": messages}, "messages", target)
+
+
+def test_calls_keep_the_ids_that_results_name():
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": {"n": number}}}
+        for number in (1, 2)
+    ]
+    messages = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "content": "two", "tool_call_id": "c2"},
+        {"role": "tool", "content": "one", "tool_call_id": "c1"},
+    ]
+    there = convert_dialog({"messages": messages}, "messages", "sharegpt")
+    assert convert_dialog(there, "sharegpt", "messages")["messages"] == messages
+
+
+@pytest.mark.parametrize("call", [{"name": "f", "arguments": {}}, {"type": "custom", "function": {"name": "f"}}, "f"])
+def test_a_call_of_another_form_is_refused(call):
+    with pytest.raises(DialogError, match="an entry of tool_calls is not"):
+        convert_dialog(turns_of("a", tool_calls=[call]), "messages", "sharegpt")
+
+
+def test_calls_of_a_user_are_refused():
+    messages = [{"role": "user", "content": "a", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}]
+    with pytest.raises(DialogError, match=r"messages\[0\] has tool_calls, and its role is 'user'"):
+        convert_dialog({"messages": messages}, "messages", "sharegpt")
+
+
+def test_a_system_message_alone_is_no_dialog_of_sharegpt():
+    with pytest.raises(DialogError, match="messages has no turn after that of the system"):
+        convert_dialog({"messages": [{"role": "system", "content": "s"}]}, "messages", "sharegpt")
+
+
+@pytest.mark.parametrize(("column", "value"), [("input", 0), ("system", 0)])
+def test_a_number_in_place_of_a_text_is_not_lost(column, value):
+    with pytest.raises(DialogError, match=f"{column} is a int, not a string"):
+        convert_dialog({"instruction": "a", "output": "b", column: value}, "alpaca", "messages")

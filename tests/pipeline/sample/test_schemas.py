@@ -179,3 +179,10 @@ def test_the_command_converts_files_and_names_the_sample(tmp_path):
     result = convert(source, tmp_path / "no.jinx", "--from", "wavcaps", "--to", "captions")
     assert "sample 1: id is a int" in f"{result.output}{result.exception}"
     assert convert(source, out, "--from", "wavcap", "--to", "captions").exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["a <__dj__image> b", "<__dj__image>a"])
+def test_mmc4_has_no_place_for_an_image_within_a_sentence(text):
+    sample = {"text": f"{text} <|__dj__eoc|>", "images": ["1.jpg"]}
+    with pytest.raises(SchemaError, match="is not at the beginning of its sentence"):
+        convert_schema(sample, "captions", "mmc4")

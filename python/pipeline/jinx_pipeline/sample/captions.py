@@ -132,6 +132,9 @@ def to_mmc4(sample: dict[str, Any]) -> dict[str, Any]:
     columns = without(sample, "text", "images")
     chunks = text.removesuffix(_END).split(_BETWEEN)
     counts = [chunk.count(_IMAGE) for chunk in chunks]
+    sentences = [chunk.removeprefix(_IMAGE * count) for chunk, count in zip(chunks, counts, strict=True)]
+    if any(_ROLES.image_token in sentence for sentence in sentences):
+        raise SchemaError(f"a token {_ROLES.image_token} is not at the beginning of its sentence, followed by a space")
     matched = [number for number, count in enumerate(counts) for _ in range(count)]
     infos = columns.pop("image_info", None) or [{"matched_text_index": number} for number in matched]
     places = sorted(range(len(infos)), key=lambda place: (_index(infos[place]), place))
@@ -140,7 +143,7 @@ def to_mmc4(sample: dict[str, Any]) -> dict[str, Any]:
     named: list[dict[str, Any]] = [{} for _ in infos]
     for place, image in zip(places, images, strict=True):
         named[place] = {_FIRST_IMAGE: image, **infos[place]}
-    return with_columns(columns, text_list=[chunk.replace(_IMAGE, "") for chunk in chunks], image_info=named)
+    return with_columns(columns, text_list=sentences, image_info=named)
 
 
 CAPTIONS: Final[dict[str, tuple[Convert, Convert]]] = {

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from jinx_pipeline.sample.dialog_errors import DialogError
-from jinx_pipeline.sample.messages import as_text, checked, refuse_columns, with_columns, without
+from jinx_pipeline.sample.messages import as_text, checked, refuse_columns, refuse_keys, with_columns, without
 
 
 def from_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
     """Alpaca's layout as messages: an `input` follows the instruction on a new line, and stays as a column too."""
-    instruction, addition = _text(sample, "instruction"), sample.get("input") or ""
+    instruction = _text(sample, "instruction")
+    addition = "" if sample.get("input") is None else _text(sample, "input")
     question = f"{instruction}\n{addition}" if addition else instruction
     names = ("instruction", "output") if addition else ("instruction", "output", "input")
     return _messages(sample, question, _text(sample, "output"), names)
@@ -46,7 +47,7 @@ def _text(sample: Mapping[str, Any], name: str) -> str:
 
 def _messages(sample: dict[str, Any], question: str, answer: str, names: tuple[str, ...]) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
-    if sample.get("system"):
+    if sample.get("system") is not None and sample["system"] != "":
         messages.append({"role": "system", "content": _text(sample, "system")})
     for number, pair in enumerate(sample.get("history") or []):
         if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):  # noqa: PLR2004  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
@@ -65,13 +66,16 @@ def _pairs(sample: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
     columns = without(sample, "messages")
     refuse_columns(columns, "system", "history")
     if messages[0]["role"] == "system":
-        columns["system"] = messages.pop(0)["content"]
+        system = messages.pop(0)
+        refuse_keys(system)
+        columns["system"] = system["content"]
     for number, message in enumerate(messages):
         expected_role = ("user", "assistant")[number % 2]
         if message["role"] != expected_role or message.get("tool_calls"):
             raise DialogError(
                 f"messages do not alternate between user and assistant: one of {message['role']!r} is out of turn"
             )
+        refuse_keys(message)
     if not messages or len(messages) % 2:
         raise DialogError("messages do not end with an answer of the assistant")
     texts = [message["content"] for message in messages]

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from jinx_pipeline.sample.dialog_errors import DialogError
-from jinx_pipeline.sample.messages import as_text, checked, refuse_columns, with_columns, without
+from jinx_pipeline.sample.messages import (
+    as_text,
+    checked,
+    media_list,
+    refuse_columns,
+    refuse_keys,
+    with_columns,
+    without,
+)
 
 _ROLES = {"system": "system", "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant"} | {
     "observation": "tool",
@@ -18,20 +26,18 @@ def from_llava(sample: dict[str, Any]) -> dict[str, Any]:
     """LLaVA's layout as messages; its `image` becomes `images`."""
     columns = with_columns(without(sample, "conversations", "image"), messages=_messages(sample))
     if sample.get("image") is not None:
-        image = sample["image"]
-        images: list[Any] = list(image) if isinstance(image, list | tuple) else [image]  # pyright: ignore[reportUnknownArgumentType]
-        columns = with_columns(columns, images=images)
+        columns = with_columns(columns, images=media_list(sample, "image"))
     return checked(columns)
 
 
 def to_llava(sample: dict[str, Any]) -> dict[str, Any]:
     """Messages in LLaVA's layout; a single image is not in a list."""
     sample = as_text(sample)
-    images = sample.get("images") or []
+    images = media_list(sample, "images")
     columns = with_columns(without(sample, "messages", "images"), conversations=_conversations(sample["messages"]))
     refuse_columns(columns, "image")
     if images:
-        columns["image"] = images[0] if len(images) == 1 else list(images)
+        columns["image"] = images[0] if len(images) == 1 else images
     return columns
 
 
@@ -51,8 +57,11 @@ def to_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
     columns = without(sample, "messages")
     refuse_columns(columns, "system")
     if messages[0]["role"] == "system":
+        refuse_keys(messages[0])
         columns["system"] = messages[0]["content"]
         messages = messages[1:]
+    if not messages:
+        raise DialogError("messages has no turn after that of the system, and the layout needs one")
     return with_columns(columns, conversations=_conversations(messages))
 
 
@@ -94,13 +103,28 @@ def _calls(text: str, where: str) -> list[dict[str, Any]]:
         parsed: Any = json.loads(text)
         calls = parsed if isinstance(parsed, list) else [parsed]  # pyright: ignore[reportUnknownVariableType]
         return [
-            {"type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+            {
+                **without(call, "name", "arguments"),  # pyright: ignore[reportUnknownArgumentType]
+                "type": "function",
+                "function": {"name": call["name"], "arguments": call["arguments"]},
+            }
             for call in calls  # pyright: ignore[reportUnknownVariableType]
         ]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise DialogError(f"{where}.value is not JSON of a call with name and arguments") from None
 
 
 def _calls_text(calls: list[dict[str, Any]]) -> str:
-    plain = [{"name": call["function"]["name"], "arguments": call["function"]["arguments"]} for call in calls]
+    """JSON of one call, or of a list; the id of a call, which results name, stays next to `name` and `arguments`."""
+    plain = [_plain_call(call) for call in calls]
     return json.dumps(plain[0] if len(plain) == 1 else plain, ensure_ascii=False)
+
+
+def _plain_call(call: Any) -> dict[str, Any]:
+    function: Any = call.get("function") if isinstance(call, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(function, Mapping) or set(function) != {"name", "arguments"}:  # pyright: ignore[reportUnknownArgumentType]
+        raise DialogError("an entry of tool_calls is not a dict with a function, which has a name and arguments")
+    other = without(call, "type", "function")
+    if call.get("type", "function") != "function" or {"name", "arguments"} & set(other):
+        raise DialogError("an entry of tool_calls is not of the type 'function'")
+    return {**dict(function), **other}  # pyright: ignore[reportUnknownArgumentType]
