@@ -110,7 +110,7 @@ class _Digest:
         return ["code", code.co_code.hex(), code.co_exceptiontable.hex(), repr(shape), repr(names), *constants]
 
     def _of_function(self, function: types.FunctionType, name: str) -> list[str]:
-        where, code = [function.__module__ or "", function.__qualname__], function.__code__
+        where, code = [digested_name(function.__module__), function.__qualname__], function.__code__
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         closed = [self.of(_content(cell), free) for free, cell in cells]
         if is_installed(function.__module__):  # a wrapper of a decorator may close over a function of the user
@@ -138,7 +138,7 @@ class _Digest:
         return _hash(value.__name__, *(member + self.of(content, f"{name}.{member}") for member, content in read))
 
     def _of_class(self, kind: type, name: str) -> list[str]:
-        where = [kind.__module__, kind.__qualname__]
+        where = [digested_name(kind.__module__), kind.__qualname__]
         if is_installed(kind.__module__):
             return ["class", *where]
         own = [(member, value) for member, value in sorted(vars(kind).items()) if member not in _ABOUT_CLASSES]
@@ -154,7 +154,7 @@ class _Digest:
         """What pickle would keep of an object, part by part: the bytes of a pickle depend on more than its values."""
         kind = _type(value)
         if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | None):
-            return ["builtin", value.__module__ or "", value.__qualname__]
+            return ["builtin", digested_name(value.__module__), value.__qualname__]
         reduce = copyreg.dispatch_table.get(kind)
         try:
             reduced: Any = reduce(value) if reduce else value.__reduce_ex__(_PICKLE_PROTOCOL)
@@ -164,7 +164,7 @@ class _Digest:
             raise NoStableFormError(f"{name}, of type {kind.__module__}.{kind.__qualname__}") from error
         if isinstance(reduced, str):  # an object that its module holds under this name, perhaps a wrapped function
             within = getattr(value, "__wrapped__", None)
-            return ["object", getattr(value, "__module__", None) or "", reduced, self.of(within, name)]
+            return ["object", digested_name(getattr(value, "__module__", None)), reduced, self.of(within, name)]
         parts: list[Any] = [list(part) if hasattr(part, "__next__") else part for part in reduced]
         return ["object", self.of(kind, name), *(self.of(part, name) for part in parts)]
 
@@ -253,6 +253,14 @@ def _file_of_user(module: str) -> str | None:
 
 def _hash_of_file(file: str) -> str:
     return _core.hash_bytes(Path(file).read_bytes())
+
+
+def digested_name(module: str | None) -> str:
+    """The name of a module in digests.
+
+    A module that was loaded from a file may have another one than in `sys.modules`, so that its path does not count.
+    """
+    return getattr(sys.modules.get(module or ""), "__digested_name__", module or "")
 
 
 def is_installed(module: str | None) -> bool:

@@ -67,6 +67,33 @@ def test_the_same_recipe_gives_the_same_bytes_wherever_and_whenever_it_runs(data
     assert metas(tmp_path / f"other-{name}")[0] != metas(tmp_path / name)[0]
 
 
+OPERATORS = """
+import jinx_pipeline as jp
+
+SIGN = "!"
+
+@jp.register("signing_mapper", modality="text")
+class SigningMapper(jp.TextMapper):
+    \"\"\"Ends each text with a sign.\"\"\"
+
+    def edit(self, texts, ctx):
+        return [text + SIGN for text in texts.to_pylist()]
+"""
+
+
+def test_a_file_of_operators_counts_by_its_content_wherever_it_is(data, tmp_path):
+    made = {}
+    for name, code in (("one", OPERATORS), ("two", OPERATORS), ("three", OPERATORS.replace('"!"', '"?"'))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "mine.py").write_text(code)
+        jp.load_file(folder / "mine.py")
+        Dataset.load(data).process(jp.create("signing_mapper")).export(folder / "out.jinx")
+        made[name] = digest(folder / "out.jinx"), metas(folder / "out.jinx")[0][MEMBER]["recipe"]["digest"]
+    assert made["one"] == made["two"]
+    assert made["one"][1] != made["three"][1]
+
+
 def test_a_converted_input_is_told_by_what_it_holds(tmp_path):
     rows = [{"n": n, "text": "x"} for n in range(10)]
     jinx.convert(rows, tmp_path / "in.parquet")

@@ -210,7 +210,9 @@ class Operator(ABC):
         return self.run(batch, ctx)
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
-        facts = [type(self).__module__, type(self).__qualname__, self.name, self.version, parameters]
+        from jinx._code_digest import digested_name
+
+        facts = [digested_name(type(self).__module__), type(self).__qualname__, self.name, self.version, parameters]
         facts += [path_facts(path) for path in self.digested_files]
         text = json.dumps(facts, sort_keys=True, default=_as_json)
         return sha256(text.encode()).hexdigest()[:32]

@@ -153,7 +153,8 @@ def module_of_file(file: Path, place: str | None = None) -> Any:
     """
     from hashlib import sha256
 
-    digest = sha256((place or str(file)).encode() + b"\0" + file.read_bytes()).hexdigest()[:16]
+    content = file.read_bytes()
+    digest = sha256((place or str(file)).encode() + b"\0" + content).hexdigest()[:16]
     name = f"{FILE_MODULES}{digest}"
     if name in sys.modules:
         return sys.modules[name]
@@ -163,10 +164,13 @@ def module_of_file(file: Path, place: str | None = None) -> Any:
     # An edited file replaces the operators that it registered before.
     forget_operators(lambda module: _is_of_file(module, file))
     try:
-        return module_of(str(file), name)
+        module: Any = module_of(str(file), name)
     except BaseException:
         _REGISTERED.update(before)
         raise
+    # Without the path, so that a recipe stays the same when its files are moved.
+    module.__digested_name__ = f"{FILE_MODULES}{sha256(content).hexdigest()[:16]}"
+    return module
 
 
 def forget_operators(is_gone: Callable[[str], bool]) -> None:
