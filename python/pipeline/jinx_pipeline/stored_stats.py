@@ -5,12 +5,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.operators.api.filter import Filter
-from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.export import Export
+from jinx_pipeline.recipe.measured import lasting_filters, measured_steps
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.recipe.output_kind import refuse_other_name
 from jinx_pipeline.recipe.resolve import resolve
@@ -27,11 +26,7 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
     """
     if recipe.has_branches:
         raise RecipeError([(Place(recipe.file), "only a list of operators can be measured, not nodes and flows")])
-    steps = []
-    for step in recipe.steps:
-        if step.operator.kind in GLOBAL_KINDS or step.operator.kind == "splitter":
-            break
-        steps.append(step)
+    steps = measured_steps(recipe.steps)
     refuse_other_name(out, "view")
     export = Export(out, "view", keep_stats=True, overwrite=True)
     return replace(recipe, steps=tuple(steps), export=export, measure_only=True)
@@ -48,13 +43,12 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
 
 
 def reusable(recipe: Recipe) -> dict[str, str]:
-    """The statistics of the unchanged input, with the digests of their filters: filters before any mapper."""
-    digests: dict[str, str] = {}
-    for step in recipe.steps:
-        if not isinstance(step.operator, Filter):
-            break
-        digests |= dict.fromkeys(step.operator.stats, step.operator.stats_digest)
-    return digests
+    """The statistics of the unchanged input, with the digests of their filters: of filters before any mapper.
+
+    Those that a later filter has replaced are missing.
+    """
+    filters = [operator for operator, is_unchanged in lasting_filters(recipe.steps) if is_unchanged]
+    return {name: operator.stats_digest for operator in filters for name in operator.stats}
 
 
 def from_stats(recipe: Recipe, path: str) -> Recipe:

@@ -179,6 +179,25 @@ def test_analyze_then_sweep_thresholds_without_measuring_again(folder):
     assert [row["n"] for row in rows_of(folder / "out.jinx")] == kept
 
 
+def test_statistics_that_a_later_filter_has_replaced_are_measured_again(folder):
+    steps = [
+        {"text_length_filter": {"max_len": 60}},
+        {"remove_specific_chars_mapper": {"chars_to_remove": "e"}},
+        {"text_length_filter": {"max_len": 55}},
+        "document_deduplicator",
+        "words_num_filter",
+    ]
+    assert run(["analyze", recipe(folder, steps), "--out", "stats.jinx", "--report", "report.html"]) == 0
+    page = (folder / "report.html").read_text()
+    assert "Not shown: process[0].text_length_filter, process[4].words_num_filter." in page
+    rows = rows_of(folder / "in.jinx")
+    share = sum(len(row["text"].replace("e", "")) <= 55 for row in rows) / len(rows)
+    assert page.count(f"<td>{share:.1%}</td>") == 1
+    path = recipe(folder, steps[:1])
+    assert run(["run", path, "--from-stats", "stats.jinx"]) == 0
+    assert [row["n"] for row in rows_of(folder / "out.jinx")] == [row["n"] for row in rows if len(row["text"]) <= 60]
+
+
 def test_statistics_of_another_input_are_refused(folder, capsys):
     path = recipe(folder, [{"text_length_filter": {"max_len": 60}}])
     assert run(["analyze", path]) == 0

@@ -7,6 +7,7 @@ import numpy as np
 
 from jinx_pipeline.operators.api.batch import STATS
 from jinx_pipeline.operators.api.filter import Filter, as_arrow
+from jinx_pipeline.recipe.measured import lasting_filters, measured_steps
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.report.insight import Change, changes
 from jinx_pipeline.report.tags import tag_counts
@@ -72,6 +73,8 @@ class Analysis:
         correlation: Pearson correlation coefficients, of shape (n, n); NaN if a statistic does not vary.
         changes: What the filters do to the statistics, the clearest changes first.
         tags: The most frequent values of each statistic of strings, with their counts.
+        left_out: The filters that are not shown: a later filter has statistics of the same name, or they come after an
+            operator that makes new samples or looks at all samples.
     """
 
     samples: int
@@ -80,6 +83,7 @@ class Analysis:
     correlation: "npt.NDArray[np.float64]"
     changes: list[Change] = field(default_factory=list[Change])
     tags: dict[str, list[tuple[str, int]]] = field(default_factory=dict[str, list[tuple[str, int]]])
+    left_out: list[str] = field(default_factory=list[str])
 
 
 def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Analysis:
@@ -88,10 +92,9 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
     columns: dict[str, npt.NDArray[np.float64]] = {}
     filters: list[tuple[str, npt.NDArray[np.bool_]]] = []
     tags: dict[str, list[tuple[str, int]]] = {}
-    for step in recipe.steps if len(dataset) else ():  # without samples there are no columns
-        operator = step.operator
-        if not isinstance(operator, Filter):
-            continue
+    measured = measured_steps(recipe.steps)
+    lasting = [operator for operator, _ in lasting_filters(measured)]
+    for operator in lasting if len(dataset) else ():  # without samples there are no columns
         filters.append((operator.name, _kept(dataset, operator)))
         tags |= {
             name: tag_counts(dataset.column(f"{STATS}.{name}"))
@@ -117,7 +120,14 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
                 )
     names = list(columns)
     correlation = _correlation(list(columns.values()))
-    return Analysis(len(dataset), statistics, names, correlation, changes(columns, filters), tags)
+    # A filter of a fused operator is none of the steps.
+    shown = {id(operator) for operator in lasting}
+    left_out = [
+        f"process[{number}].{step.operator.name}"
+        for number, step in enumerate(recipe.steps)
+        if isinstance(step.operator, Filter) and id(step.operator) not in shown
+    ]
+    return Analysis(len(dataset), statistics, names, correlation, changes(columns, filters), tags, left_out)
 
 
 def _kept(dataset: "jinx.Dataset", operator: Filter) -> "npt.NDArray[np.bool_]":

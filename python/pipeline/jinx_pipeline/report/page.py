@@ -42,6 +42,11 @@ _LEGEND = (
     "jinx view --report shows this page, a bar opens its samples."
 )
 
+_LEFT_OUT = (
+    "A later filter has statistics of the same name, or they come after an operator that makes new samples or looks at "
+    "all samples."
+)
+
 _STYLE = """
 :root { --ink: #1d2433; --soft: #5b6579; --line: #dfe4ec; --back: #f6f7f9; --card: #fff; --bar: #9db4d8;
   --kept: #3b6db5; --bad: #b3392f; }
@@ -102,6 +107,9 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         _facts(facts),
         "<h2>Statistics</h2>",
         _overall(figures.statistics),
+        f'<p class="soft">Not shown: {escape(", ".join(figures.left_out))}. {_LEFT_OUT}</p>'
+        if figures.left_out
+        else "",
         f'<h2>Distributions</h2><p class="soft">{_LEGEND}</p><div class="grid">',
         *(_histogram(statistic) for statistic in figures.statistics),
         "</div>",
@@ -115,6 +123,10 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         _quarantine(result),
     ]
     return document(f"{title}: analysis", parts)
+
+
+def _left_out(filters: Sequence[str]) -> str:
+    return f'<p class="soft">Not shown: {escape(", ".join(filters))}. {_LEFT_OUT}</p>' if filters else ""
 
 
 def run_page(recipe: Recipe, result: "RunResult") -> str:
