@@ -40,6 +40,28 @@ def test_faster_filters_run_first_but_never_past_a_mapper():
     assert kept.operators == (0, 1, 2, 3)
 
 
+def places_of(operators, found):
+    what = Recipe((SourceSpec("in.jinx"),), Roles(), tuple(Step(operator) for operator in operators))
+    (node,) = graph_of(what, rates(found)).of_kind("map")
+    return node.operators
+
+
+def test_filters_with_the_same_statistic_keep_their_order():
+    # The last of them decides the value in the output.
+    repeated = [jp.create("character_repetition_filter", rep_len=length) for length in (10, 2)]
+    operators = [repeated[0], jp.create("words_num_filter"), repeated[1], jp.create("text_length_filter")]
+    assert places_of(operators, {0: 100.0, 1: 300.0, 2: 900.0, 3: 500.0}) == (3, 1, 0, 2)
+
+
+def test_a_filter_never_passes_one_whose_statistic_it_reads():
+    measured = jp.create("text_length_filter")
+    condition = jp.create("general_field_filter", filter_condition="__dj__stats__.text_len > 5")
+    other = jp.create("general_field_filter", filter_condition="n > 5")
+    assert places_of([measured, condition], {0: 1.0, 1: 9.0}) == (0, 1)
+    assert places_of([condition, measured], {0: 1.0, 1: 9.0}) == (0, 1)
+    assert places_of([measured, other], {0: 1.0, 1: 9.0}) == (1, 0)
+
+
 def test_operators_that_see_all_rows_end_chains():
     what = recipe("text_length_filter", "document_deduplicator", "clean_links_mapper", "image_deduplicator")
     nodes = [(node.operators, node.keys_of) for node in graph_of(what).of_kind("map")]

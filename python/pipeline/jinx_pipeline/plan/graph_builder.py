@@ -14,9 +14,9 @@ from jinx_pipeline.operators.api.keyed import Edits, Keyed, Partitioned
 from jinx_pipeline.operators.api.operator_kinds import GLOBAL_KINDS
 from jinx_pipeline.operators.api.resources import Resources
 from jinx_pipeline.operators.api.unloaded_operator import UnloadedOperator
+from jinx_pipeline.plan.filter_order import reordered
 from jinx_pipeline.plan.graph import WRITERS, PlanGraph, PlanNode, node_id
 from jinx_pipeline.plan.probe import Findings, places_by_pool
-from jinx_pipeline.plan.stage import may_move
 from jinx_pipeline.recipe.errors import Place, RecipeError
 from jinx_pipeline.recipe.export import Export
 from jinx_pipeline.recipe.model import Output, Recipe, StepPort
@@ -224,7 +224,8 @@ class _Builder:
 
     def _runs(self, chain: _Chain, keys_of: int | None) -> list[tuple[int, ...]]:
         """Runs of operators with the same workers and batch size: the first makes groups, the last computes keys."""
-        steps, ordered = self._recipe.steps, _reordered(self._recipe, chain.places, self._findings)
+        rates = {place: measured.rows_per_second for place, measured in self._findings.operators.items()}
+        steps, ordered = self._recipe.steps, reordered(self._recipe, chain.places, rates)
         places = [*([] if chain.group is None else [chain.group]), *ordered, *([] if keys_of is None else [keys_of])]
         runs: list[tuple[int, ...]] = []
         for _, in_pool in groupby(places, lambda place: steps[place].resources.pool):
@@ -406,19 +407,6 @@ def _plain(port: StepPort) -> StepPort:
 
 def _all_inputs(recipe: Recipe) -> list[tuple[StepPort, ...]]:
     return [*recipe.step_inputs, *(output.inputs for output in recipe.all_outputs)]
-
-
-def _reordered(recipe: Recipe, chain: Sequence[int], findings: Findings) -> list[int]:
-    """The operators, with the fastest first within each run of filters that commute."""
-    if not recipe.options.reorder:
-        return list(chain)
-    rates = {place: measured.rows_per_second for place, measured in findings.operators.items()}
-    ordered: list[int] = []
-    for moves, places in groupby(chain, lambda place: may_move(recipe.steps[place].operator)):
-        run = list(places)
-        is_known = moves and all(place in rates for place in run)
-        ordered += sorted(run, key=lambda place: -rates[place]) if is_known else run
-    return ordered
 
 
 # Checks that steps fit together.

@@ -107,9 +107,7 @@ def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: 
         _facts(facts),
         "<h2>Statistics</h2>",
         _overall(figures.statistics),
-        f'<p class="soft">Not shown: {escape(", ".join(figures.left_out))}. {_LEFT_OUT}</p>'
-        if figures.left_out
-        else "",
+        _left_out(figures.left_out),
         f'<h2>Distributions</h2><p class="soft">{_LEGEND}</p><div class="grid">',
         *(_histogram(statistic) for statistic in figures.statistics),
         "</div>",
