@@ -198,6 +198,12 @@ def test_statistics_that_a_later_filter_has_replaced_are_measured_again(folder):
     assert [row["n"] for row in rows_of(folder / "out.jinx")] == [row["n"] for row in rows if len(row["text"]) <= 60]
 
 
+def test_a_condition_has_no_statistics_to_show(folder):
+    steps = ["text_length_filter", {"general_field_filter": {"filter_condition": "n > 3"}}]
+    assert run(["analyze", recipe(folder, steps)]) == 0
+    assert "Not shown" not in (folder / "report.html").read_text()
+
+
 def test_statistics_of_another_input_are_refused(folder, capsys):
     path = recipe(folder, [{"text_length_filter": {"max_len": 60}}])
     assert run(["analyze", path]) == 0

@@ -94,7 +94,8 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
     tags: dict[str, list[tuple[str, int]]] = {}
     measured = measured_steps(recipe.steps)
     lasting = [operator for operator, _ in lasting_filters(measured)]
-    for operator in lasting if len(dataset) else ():  # without samples there are no columns
+    # A filter without statistics looks at columns. Without samples there are no columns.
+    for operator in (operator for operator in lasting if operator.stats and len(dataset)):
         filters.append((operator.name, _kept(dataset, operator)))
         tags |= {
             name: tag_counts(dataset.column(f"{STATS}.{name}"))
