@@ -105,8 +105,25 @@ def test_nothing_left_is_an_empty_dataset(data, options, tmp_path):
 def test_pairs_of_duplicates_are_traced(data, options, tmp_path):
     flow = Dataset.load(data).process(jp.create("twin_deduplicator"))
     result = flow.export(tmp_path / "out", trace=2, **options)
-    assert [(trace["id"], trace["of"]) for trace in result.traces] == [(1, 0), (3, 2)]
+    assert [(trace["id"], trace["of"]) for trace in result.traces] == [("1", "0"), ("3", "2")]
     assert len((tmp_path / "out.work" / "trace.jsonl").read_text().splitlines()) == 2
+
+
+def test_pairs_of_duplicates_name_rows_of_the_input_after_others_were_dropped(data, options, tmp_path):
+    kept = [n for n in range(200) if n % 3]  # what slow_filter keeps
+    result = (
+        Dataset.load(data).process(["slow_filter", "twin_deduplicator"]).export(tmp_path / "out", trace=3, **options)
+    )
+    pairs = [(trace["id"], trace["of"]) for trace in result.traces if trace["what"] == "duplicate"]
+    assert pairs == [(str(n), str(n - 1)) for n in kept if n % 2 and n - 1 in kept][:3]
+
+
+def test_what_a_function_drops_is_traced(data, options, tmp_path):
+    def fewer(sample):
+        return None if sample["n"] % 2 else [sample] * (sample["n"] % 3)
+
+    result = Dataset.load(data).process(fewer).export(tmp_path / "out", trace=4, **options)
+    assert [(trace["what"], trace["id"]) for trace in result.traces] == [("dropped", id) for id in "0135"]
 
 
 def test_opens_after_a_global_operator_do_not_grow_with_the_blocks_before_it(tmp_path):

@@ -138,7 +138,7 @@ class Decisions:
             time.perf_counter() - started,
             time.process_time() - cpu,
             dict(decision.counts),
-            self._pairs(decision),
+            self._pairs(decision, source),
             len(self.ledger.grown),
             ends,
         )
@@ -209,12 +209,21 @@ class Decisions:
         files[path.name] = _digest(np.load(path, mmap_mode="r"))
         return count
 
-    def _pairs(self, decision: Decision) -> list[tuple[int, int]]:
-        """The first duplicates with the rows that they repeat, as examples."""
+    def _pairs(self, decision: Decision, source: Source) -> list[tuple[str, str]]:
+        """The ids of the first duplicates and of the rows that they repeat, as examples."""
         limit = self.recipe.options.trace
         heads = [table.slice(0, limit) for table in decision.repeats]
         pairs = [pair for head in heads for pair in zip(*(head[name].to_pylist() for name in _PAIR), strict=True)]
-        return sorted(pairs)[:limit]
+        opened = OpenSource(source)
+        return [(_id_of(opened, row), _id_of(opened, repeated)) for row, repeated in sorted(pairs)[:limit]]
+
+
+def _id_of(source: OpenSource, row: int) -> str:
+    """The id of a row, as other examples have it: not the number of the row, if earlier operators have dropped some."""
+    if source.bounds is not None:
+        return str(row)
+    part = source.slice(row, 1)
+    return part.ids(part.positions(row, 1))[0]
 
 
 def _by_ending(files: Mapping[str, str]) -> dict[str, str]:

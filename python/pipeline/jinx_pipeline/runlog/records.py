@@ -164,7 +164,7 @@ class Decided(Record, kw_only=False):
         seconds: Wall time of the decision.
         cpu_seconds: CPU time of the decision.
         counts: Other counts of the operator, such as samples without a key.
-        pairs: The first duplicates, each with the row that it repeats.
+        pairs: The ids of the first duplicates, each with that of the row that it repeats.
         growth: How many times the input had grown.
         ends: The length of the decision each time that the input had grown and rows were only added at its end; the
             blocks after the decision begin again at each of them.
@@ -178,7 +178,7 @@ class Decided(Record, kw_only=False):
     seconds: float
     cpu_seconds: float
     counts: dict[str, int]
-    pairs: list[tuple[int, int]]
+    pairs: list[tuple[str, str]]
     growth: int = 0
     ends: list[int] = []
 

@@ -1,5 +1,6 @@
 """Readable examples of rows that an operator changed or dropped."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from jinx._dataset.stored_ranges import StoredRange
@@ -26,25 +27,42 @@ def row_examples(operator: Operator, before: Batch, after: Batch, limit: int, ct
         return _dropped(operator, before, after, limit, ctx)
     if operator.kind == "mapper" and len(before) == len(after):
         return _changed(before, after, limit)
-    return []
+    if operator.kind not in {"mapper", "splitter"}:
+        return []
+    # A sample that a splitter made has the id of its parent, a slash and a number.
+    kept = {part for sample_id in after.ids for part in _parents(sample_id)}
+    return _dropped_rows(before, [row for row, sample_id in enumerate(before.ids) if sample_id not in kept], limit)
+
+
+def _parents(sample_id: str) -> Iterator[str]:
+    yield sample_id
+    while "/" in sample_id:
+        sample_id = sample_id.rpartition("/")[0]
+        yield sample_id
 
 
 def _dropped(operator: Filter, before: Batch, after: Batch, limit: int, ctx: Context) -> list[dict[str, Any]]:
     kept_ids = set(after.ids)
-    dropped = [row for row, sample_id in enumerate(before.ids) if sample_id not in kept_ids][:limit]
+    dropped = [row for row, sample_id in enumerate(before.ids) if sample_id not in kept_ids]
+    examples = _dropped_rows(before, dropped, limit)
+    if examples:
+        stats = _stats_of(operator, before.take(dropped[:limit]), ctx)
+        examples = [{**example, "stats": values} for example, values in zip(examples, stats, strict=True)]
+    return examples
+
+
+def _dropped_rows(before: Batch, dropped: list[int], limit: int) -> list[dict[str, Any]]:
     if not dropped:
         return []
-    rows = before.take(dropped)
-    samples = rows.samples()
-    stats = _stats_of(operator, rows, ctx)
+    rows = before.take(dropped[:limit])
     return [
         {
             "what": "dropped",
             "id": sample_id,
-            "stats": values,
+            "stats": {},
             "sample": {name: shown(sample[name]) for name in list(sample)[:6]},
         }
-        for sample_id, values, sample in zip(rows.ids, stats, samples, strict=True)
+        for sample_id, sample in zip(rows.ids, rows.samples(), strict=True)
     ]
 
 
