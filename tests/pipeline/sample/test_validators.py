@@ -34,6 +34,14 @@ def test_required_columns():
         RequiredColumns(columns={"a": "integer"})
 
 
+def test_a_required_path_is_in_every_element_of_a_list():
+    lists = [[{"c": "a"}, {"c": "b"}], [{"c": "a"}, {}], [{"c": "a"}, "b"], [], "a"]
+    validator = RequiredColumns(columns={"turns[*].c": "str"})
+    assert problems_of([{"turns": elements} for elements in lists], validator) == [
+        (position, "'turns[*].c' is missing") for position in (1, 2, 3, 4)
+    ]
+
+
 def test_dialog_shapes():
     samples = [{"messages": [{"role": "user", "content": "a"}]}, {"messages": "a"}]
     assert problems_of(samples, DialogShape()) == [(1, "messages is a list of at least one message")]

@@ -59,6 +59,18 @@ def find(value: Any, steps: Steps) -> list[Any]:
     return values
 
 
+def find_each(value: Any, steps: Steps) -> list[Any]:
+    """The values at a path, in order; None where a name is missing, or where `[*]` stands for no list."""
+    values = [value]
+    for step in steps:
+        if step is None:
+            lists = (value if isinstance(value, list | tuple) else [None] for value in values)
+            values = [element for elements in lists for element in elements]
+        else:
+            values = [value.get(step) if isinstance(value, Mapping) else None for value in values]
+    return values
+
+
 def replaced(value: Any, steps: Steps, changes: Iterator[Any]) -> Any:
     """A copy of `value` with the values at a path replaced by those of `changes`, in the order of `find`.
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from jinx_pipeline.sample.dialog_errors import SchemaError
 from jinx_pipeline.sample.dialogs import DialogError, Layout, require_dialog
 from jinx_pipeline.sample.media import MediaError, media_of
-from jinx_pipeline.sample.paths import find
+from jinx_pipeline.sample.paths import find_each
 from jinx_pipeline.sample.roles import Role, Roles
 from jinx_pipeline.sample.schemas import Schema, require_schema
 from jinx_pipeline.sample.texts import texts_at
@@ -58,7 +58,7 @@ class Validator(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class RequiredColumns(Validator):
-    """Every sample has the given columns or paths, with values of a type.
+    """Every sample has the given columns or paths, with values of a type; `[*]` means every element of a list.
 
     Attributes:
         columns: Names, or names with types: `{"text": "str", "meta.width": "int"}`; types are `str`, `int`, `float`,
@@ -75,7 +75,7 @@ class RequiredColumns(Validator):
 
     def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
         for path in self.columns:
-            values = find(sample, roles.steps(path))
+            values = find_each(sample, roles.steps(path))
             if not values or any(value is None for value in values):
                 yield f"{path!r} is missing"
             elif isinstance(self.columns, dict):
