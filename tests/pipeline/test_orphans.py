@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,24 @@ def test_a_run_that_has_not_ended_is_refused(folder):
     done = CliRunner().invoke(pipeline, ["clean", "out.jinx.work"])
     assert isinstance(done.exception, RuntimeError)
     assert "has not ended" in str(done.exception)
+
+
+def test_a_table_that_is_gone_is_named_and_nothing_removed(folder):
+    assert jp.Run(recipe_of(RECIPE))().ok
+    (path,) = folder.glob("*.db")
+    with closing(sqlite3.connect(path)) as connection:
+        (table,) = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchone()
+        connection.execute(f"DROP TABLE {table}")
+    done = CliRunner().invoke(pipeline, ["clean", "out.jinx.work", "--remove", "--min-hours", "0"])
+    assert isinstance(done.exception, RuntimeError)
+    assert f"{path.name}: no such table: {table}, so the media that it names are not known" in str(done.exception)
+    for file in folder.glob("*.db*"):
+        file.unlink()
+    done = CliRunner().invoke(pipeline, ["clean", "out.jinx.work", "--remove", "--min-hours", "0"])
+    assert isinstance(done.exception, FileNotFoundError)
+    assert f"{path.name}: no such database" in str(done.exception)
+    assert not path.exists()
+    assert len(stored()) == 10
 
 
 def test_what_is_no_working_directory_is_refused(folder):

@@ -10,7 +10,7 @@ import numpy as np
 
 import jinx
 from jinx_pipeline.database.address import address_of
-from jinx_pipeline.database.connection import connect, quoted
+from jinx_pipeline.database.connection import DatabaseError, connect, quoted
 from jinx_pipeline.operators.api.sample_source import source_of
 from jinx_pipeline.operators.table.table_upsert import TableUpsert
 from jinx_pipeline.recipe.model import Recipe
@@ -32,10 +32,9 @@ def orphans(folders: Sequence[Path], *, min_seconds: float = 0.0, remove: bool =
         remove: Remove them.
 
     Raises:
-        FileNotFoundError: A directory is not the working directory of a run.
-        RuntimeError: A run is running, or has not ended.
+        FileNotFoundError: A directory is not the working directory of a run, or a file of SQLite is gone.
+        RuntimeError: A run is running, or has not ended, or a database refuses to tell.
         AwayError: A database does not answer.
-        DatabaseError: A database refuses to tell.
     """
     stores: dict[str, MediaStore] = {}
     used: set[str] = set()
@@ -97,11 +96,18 @@ def _values_of_table(sink: TableUpsert) -> Iterator[Any]:
     columns = [column.name for column in sink.table_columns if column.kind in {"str", "json"}]
     if not columns:
         return
-    connection = connect(address_of(sink.database))
+    address = address_of(sink.database)
+    restore = "so the media that it names are not known; restore it, or begin in the directory where the run began"
+    # A connection would make the file.
+    if address.kind == "sqlite" and not Path(address.target).exists():
+        raise FileNotFoundError(f"{sink.database}: no such database, {restore}")
+    connection = connect(address)
     try:
         # Names of tables and columns are checked.
         for _, rows in connection.select(f'SELECT {quoted(columns)} FROM "{sink.table}"'):  # noqa: S608
             yield from rows
+    except DatabaseError as error:
+        raise RuntimeError(f"{error}, {restore}") from error
     finally:
         connection.close()
 
