@@ -198,6 +198,28 @@ def test_statistics_that_a_later_filter_has_replaced_are_measured_again(folder):
     assert [row["n"] for row in rows_of(folder / "out.jinx")] == [row["n"] for row in rows if len(row["text"]) <= 60]
 
 
+SET_OPERATOR = """
+import jinx_pipeline as jp
+
+@jp.register("counting_mapper", modality="text")
+class CountingMapper(jp.Mapper):
+    \"\"\"Counts words.\"\"\"
+
+    words: frozenset[str] = frozenset({"a", "the", "of", "row"})
+
+    def process(self, batch, ctx):
+        return {"words": [sum(word in self.words for word in text.split()) for text in batch.text.to_pylist()]}
+"""
+
+
+def test_a_parameter_that_is_a_set_is_the_same_recipe_in_every_process(folder):
+    (folder / "sets.py").write_text(SET_OPERATOR)
+    path = recipe(folder, ["counting_mapper"], custom_operators=["sets.py"])
+    for seed in ("1", "2", "3"):
+        done = apart("run", path, PYTHONHASHSEED=seed)
+        assert done.returncode == 0, done.stderr
+
+
 def test_a_condition_has_no_statistics_to_show(folder):
     steps = ["text_length_filter", {"general_field_filter": {"filter_condition": "n > 3"}}]
     assert run(["analyze", recipe(folder, steps)]) == 0

@@ -433,6 +433,14 @@ def _plain(operator: Operator) -> dict[str, Any]:
     return {name: _shown(value) for name, value in operator.described_parameters.items()}
 
 
+def _sorted_members(value: Any) -> list[Any]:
+    """The members of a set in an order that is the same in every process."""
+    if not isinstance(value, set | frozenset):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    members: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    return sorted(members, key=lambda member: json.dumps(member, sort_keys=True, default=_sorted_members))
+
+
 def _shown(value: Any) -> Any:
     """A value as a log holds it: values that JSON would change or refuse (infinity, a function) become strings."""
     if isinstance(value, Model):
@@ -440,7 +448,7 @@ def _shown(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)  # pyright: ignore[reportUnknownArgumentType]
     try:
-        return json.loads(json.dumps(value, allow_nan=False))
+        return json.loads(json.dumps(value, allow_nan=False, default=_sorted_members))
     except (TypeError, ValueError):
         # Addresses are left out, because they differ in each process; the digest of the operator covers the objects
         # themselves.
