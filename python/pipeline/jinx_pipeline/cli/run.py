@@ -71,7 +71,13 @@ def run(
     if limit is not None:
         from jinx_pipeline.cli.trial import print_trial
 
-        return print_trial(_read(recipe, source, out, options), limit, as_json=as_json)
+        refused = {"--append": append, "--restart": restart, "--from-stats": from_stats, "--report": report}
+        refused |= {"--metrics": metrics, "--serve-metrics": serve_metrics, "--work-dir": options["work_dir"]}
+        given = next((name for name, value in refused.items() if value), None)
+        if given is not None:
+            raise click.UsageError(f"--limit tries the recipe on a few samples and keeps nothing; leave out {given}")
+        examples = options["trace"]
+        return print_trial(_read(recipe, source, out, options), limit, examples=examples, as_json=as_json)
     with nullcontext() if options["engine"] == "ray" else early_worker.started():
         from jinx_pipeline.cli.report_files import refuse_file_places
         from jinx_pipeline.run import Run

@@ -11,9 +11,17 @@ _EXAMPLES = 3
 _WIDTH = 80
 
 
-def print_trial(recipe: Recipe, limit: int, *, as_json: bool) -> int:
-    """Run a recipe on a random sample of its input, and print the results; nothing is kept."""
-    result = run_trial(recipe, limit, _EXAMPLES)
+def print_trial(recipe: Recipe, limit: int, *, examples: int | None, as_json: bool) -> int:
+    """Run a recipe on a random sample of its input, and print the results; nothing is kept.
+
+    Args:
+        recipe: The recipe.
+        limit: How many samples of each source.
+        examples: How many examples of each operator; None: a few.
+        as_json: Whether to print JSON.
+    """
+    examples = _EXAMPLES if examples is None else examples
+    result = run_trial(recipe, limit, examples)
     if as_json:
         print_json(without_places(result))
         return 0 if result.ok else 1
@@ -21,7 +29,7 @@ def print_trial(recipe: Recipe, limit: int, *, as_json: bool) -> int:
     for totals in result.operators:
         share = totals.rows_out / totals.rows_in if totals.rows_in else 1.0
         click.echo(f"\n{totals.operator}: {totals.rows_out:,} of {totals.rows_in:,} ({share:.1%})")
-        for trace in [trace for trace in result.traces if trace["number"] == totals.place][:_EXAMPLES]:
+        for trace in [trace for trace in result.traces if trace["number"] == totals.place]:
             for line in _lines(trace):
                 click.echo(f"  {line}")
     print_kept_none(result)
