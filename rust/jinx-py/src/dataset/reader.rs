@@ -392,8 +392,20 @@ impl Reader {
             let bytes: Vec<u8> = positions.iter().flat_map(|position| position.to_le_bytes()).collect();
             PyBytes::new(py, &bytes)
         });
-        let own = rows.own_names().into_iter().filter(|name| rows.projection().has(name)).collect();
-        Ok((roots.rows.into_iter().map(RowsHandle).collect(), positions, own))
+        Ok((roots.rows.into_iter().map(RowsHandle).collect(), positions, self._own_columns()))
+    }
+
+    /// The files of `_roots` alone: the positions of a long view take time.
+    fn _root_files(&self, py: Python<'_>) -> PyResult<Vec<RowsHandle>> {
+        let rows = &self.view.rows;
+        let roots = py.detach(|| Arc::clone(rows).roots(Some(Vec::new()))).into_py_result()?;
+        Ok(roots.rows.into_iter().map(RowsHandle).collect())
+    }
+
+    /// The columns that the files of `_roots` do not have.
+    fn _own_columns(&self) -> Vec<String> {
+        let rows = &self.view.rows;
+        rows.own_names().into_iter().filter(|name| rows.projection().has(name)).collect()
     }
 
     /// The footer of a shard as JSON text, with the entries that its version has.
