@@ -227,6 +227,10 @@ class Reader:
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
         """The files below all views, the positions of the view's samples in these files (little-endian u64, or None
         for all in order), and the columns that the files do not have."""
+    def _root_files(self) -> list[Rows]:
+        """The files of `_roots` alone: the positions of a long view take time."""
+    def _own_columns(self) -> list[str]:
+        """The columns that the files of `_roots` do not have."""
     @property
     def _options(self) -> dict[str, Any]:
         """The keyword arguments of the constructor as they were given, without `decoders`."""

@@ -115,7 +115,7 @@ def open(
             # With the options of MDS directories.
             dataset = open_directories(
                 Dataset,
-                [root_path for root in dataset._roots()[0] for root_path in root.paths],
+                [root_path for root in dataset._root_files() for root_path in root.paths],
                 io=io,
                 lazy=lazy,
                 verify=verify,
@@ -133,7 +133,7 @@ def open(
 
 def _is_mds_at_url(path: Any, dataset: Dataset) -> bool:
     is_directory = isinstance(path, str) and is_readable(path) and not path.endswith((".jinx", *PLAIN))
-    return is_directory and any(root.kind == "mds" for root in dataset._roots()[0])
+    return is_directory and any(root.kind == "mds" for root in dataset._root_files())
 
 
 def _is_index_at_url(path: Any) -> bool:

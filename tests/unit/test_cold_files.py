@@ -71,3 +71,24 @@ def test_a_shrunk_file_is_an_error_while_it_is_read_ahead(paths, tmp_path):
         ds.take(range(SAMPLES))
     with pytest.raises(jinx.TruncatedFileError):
         [sample["image"] for sample in ds]
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the page cache cannot be dropped")
+def test_cold_rows_beyond_the_memory_are_put_in_order(tmp_path):
+    """In parts, for which the disk is asked while earlier ones are moved; and the map reads ahead again after that."""
+    source = tmp_path / "rows.jinx"
+    rows = ({"id": i, "key": (7919 * i) % 100_003 / 8, "text": f"{i}-" * (i % 20)} for i in range(100_000))
+    with jinx.Writer(source) as writer:
+        writer.write_many(rows)
+    ds = jinx.open(source)
+    one, two = tmp_path / "one" / "out.jinx", tmp_path / "two" / "out.jinx"
+    for path in (one, two):
+        path.parent.mkdir()
+    for rewrite, options in ((jinx.shuffle, {"seed": 5}), (jinx.sort, {"by": "key"})):
+        rewrite(ds, one, memory="1GB", overwrite=True, **options)
+        cool(source)
+        assert rewrite(ds, two, memory="1MB", overwrite=True, **options).plan == "two passes"
+        for suffix in (".jinx", ".binx"):
+            assert one.with_suffix(suffix).read_bytes() == two.with_suffix(suffix).read_bytes()
+    cool(source)
+    assert [sample["id"] for sample in ds] == list(range(100_000))

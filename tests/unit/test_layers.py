@@ -222,6 +222,13 @@ def test_directories_are_changed_through_the_publishing_layer_alone():
     assert found == {layer, *fetched}
 
 
+def test_threads_are_started_in_one_place():
+    """There a refusal of the system is met, and the threads of a call are waited for."""
+    starts = re.compile(r"\bthread::(scope|spawn|Builder)\b|\.spawn_scoped\(")
+    found = {path for path in rust_sources() if starts.search(rust_code(path))}
+    assert found == {ROOT / "rust/jinx-core/src/threads.rs"}
+
+
 def test_the_list_of_unsafe_files_is_whole():
     allowing = [path for path in (ROOT / "rust").rglob("*.rs") if "allow(unsafe_code)" in path.read_text("utf-8")]
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

@@ -232,8 +232,8 @@ class Conversion:
         from jinx._open import open
 
         parts = [open(file) for file in files]
-        beneath = (root for part in parts if part._definition is not None for root in part._roots()[0])
-        refuse_input(self.settings.out, [path for root in beneath for path in root.paths])
+        roots = (root for part in parts if part._definition is not None for root in part._root_files())
+        refuse_input(self.settings.out, [path for root in roots for path in root.paths])
         return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
 
     def _without_files(self, inputs: Inputs, written: WriteResult) -> WriteResult:

@@ -31,8 +31,8 @@ def copy_mds(source: "Dataset", settings: "Settings", progress: "Progress | None
     if not may_copy(settings) or source._transforms or source._decoders:
         return None
     core = settings.core
-    roots, _, own = source._roots()
-    if own or not roots or any(root.kind != "mds" for root in roots):
+    roots = source._root_files()
+    if source._own_columns() or not roots or any(root.kind != "mds" for root in roots):
         return None
     if core["columns"] is not None:
         source = source.select_columns(core["columns"])

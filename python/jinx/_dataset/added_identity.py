@@ -20,7 +20,7 @@ def identity_with_columns(dataset: Reader) -> dict[str, Any]:
     A saved view counts by its id, and columns in memory by their values. A function counts by the name of its column:
     it is not called, and may be corrected between two runs like a function of `map`.
     """
-    parts = _added_in(dataset, frozenset(dataset._roots()[2]))
+    parts = _added_in(dataset, frozenset(dataset._own_columns()))
     return {**identity_of(dataset), "columns": _hash(parts) if parts else None}
 
 

@@ -13,8 +13,7 @@ class RemoteReading(Browsing):
         Returns:
             The number of bytes; 0 for files of this machine.
         """
-        roots, _, _ = self._roots()
-        return sum(root.fetch_all() for root in roots)
+        return sum(root.fetch_all() for root in self._root_files())
 
     def io_stats(self) -> dict[str, int]:
         """What this process has read from object stores, for all datasets together.

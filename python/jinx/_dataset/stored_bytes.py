@@ -13,7 +13,7 @@ def stored_bytes(dataset: Reader) -> int:
     Raises:
         MismatchError: An MDS directory was replaced since it was opened.
     """
-    roots, _, own = dataset._roots()
+    roots, own = dataset._root_files(), dataset._own_columns()
     stored = sum(sum(main + sidecar for main, sidecar in file_sizes(dataset, root)) for root in roots)
     in_files = sum(root.samples for root in roots)
     share = stored * len(dataset) // in_files if in_files else 0

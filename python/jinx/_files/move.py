@@ -212,11 +212,11 @@ def _opened_over(view: Parts, copied: Mapping[str, str]) -> "Dataset":
         return open(view.path)
     places: list[str] = []
     for base in read_view(view.path)["base"]:
-        found = candidates(base, os.path.abspath(view.path))
-        place = next((copied[one] for one in found if one in copied), base.get("location"))
+        known = candidates(base, os.path.abspath(view.path))
+        place = next((copied[path] for path in known if path in copied), base.get("location"))
         if place is None:
             raise ValueError(
-                f"{view.path}: a view at a URL shows datasets at URLs, and {found[0]} is on this machine; copy both in "
+                f"{view.path}: a view at a URL shows datasets at URLs, and {known[0]} is on this machine; copy both in "
                 "one call, jinx cp DATASET VIEW URL/, or tell the view where it is: jinx rebase VIEW URL"
             )
         places.append(place)

@@ -35,7 +35,7 @@ def krippendorff_alpha(units: Sequence[Sequence[Hashable | None]]) -> float | No
     Args:
         units: For each sample the answer of each person; None where there is none.
     """
-    paired = [answers for unit in units if len(answers := [one for one in unit if one is not None]) > 1]
+    paired = [answers for unit in units if len(answers := [answer for answer in unit if answer is not None]) > 1]
     totals = Counter(answer for answers in paired for answer in answers)
     count = sum(totals.values())
     differing = sum(

@@ -15,6 +15,7 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.stored_bytes import file_sizes, stored_bytes
 from jinx._dataset.summary import extra_indexed
 from jinx._disk_space import require_space
+from jinx._malloc import give_freed_memory_back
 from jinx._order.memory_limit import memory_bound
 from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_stdout, refuse_within
 from jinx._results import OrderResult, WriteResult
@@ -78,7 +79,7 @@ class Job:
                 "samples are rewritten as they are stored, without the functions given to map or with_transform; write "
                 "them first: jinx.convert(ds, 'new.jinx')"
             )
-        refuse_input(target, [path for root in dataset._roots()[0] for path in root.paths] + dataset._shard_paths)
+        refuse_input(target, [path for root in dataset._root_files() for path in root.paths] + dataset._shard_paths)
         if where is not None:
             dataset = dataset.filter(where)
         return cls(dataset, target, bound, view, overwrite, shard_size, progress, started)
@@ -107,6 +108,9 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
     writer = _writer(job)
     try:
         writer.inherit(job.dataset, [], [], None, untyped=False)
+        if runs is not None:
+            # What the sort keys took is for the system's cache of files now.
+            give_freed_memory_back()
         plan = (runs, stored, job.memory)
         tell = _in_bytes(job.progress, len(ordering), stored)
         written = _core.reorder(writer, job.dataset, ordering, plan, tell)
@@ -169,7 +173,7 @@ def _sidecar_values(dataset: Dataset) -> tuple[int, Path] | None:
 
     Returns None for formats other than JINX, and if the file has been removed since it was opened.
     """
-    roots = dataset._roots()[0]
+    roots = dataset._root_files()
     if any(root.kind != "jinx" for root in roots):
         return None
     sizes = [

@@ -189,14 +189,14 @@ class _Indexed:
 
     def _is_own(self, path: str) -> bool:
         """Whether views add the column, whose values are then read without the samples of files."""
-        return self._own_name(path) in self._dataset._roots()[2]
+        return self._own_name(path) in self._dataset._own_columns()
 
     def _is_function(self, path: str) -> bool:
         """Whether a function gives the values of an added column."""
         return is_function(self._dataset, self._own_name(path))
 
     def _own_name(self, path: str) -> str:
-        return path if path in self._dataset._roots()[2] else parse_path(path)[0]
+        return path if path in self._dataset._own_columns() else parse_path(path)[0]
 
     def _read(self, column: str, path: str, *, by_length: bool) -> "npt.NDArray[np.uint32]":
         values: Any = lengths_of(self._dataset, path) if by_length else read_column(self._dataset, path)

@@ -131,8 +131,7 @@ def _as_one(datasets: Sequence[Dataset], out: str, where: str | None) -> Dataset
 
 def files_of(dataset: Dataset) -> list[str]:
     """The main files with the samples of a dataset, including files below views."""
-    roots, _, _ = dataset._roots()
-    return [path for root in roots for path in root.paths]
+    return [path for root in dataset._root_files() for path in root.paths]
 
 
 def _stem(path: str) -> str:

@@ -30,7 +30,7 @@ def search(vectors: Vectors, queries: Any, metric: str, k: int, chosen: Any = No
     with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond float32 are compared as float64
         for positions, rough, squares in vectors.blocks(chosen, len(queries)):
             compare.add(positions, rough, squares)
-    return [(one.positions, one.scores) for one in best]
+    return [(nearest.positions, nearest.scores) for nearest in best]
 
 
 class _Best:
@@ -106,7 +106,7 @@ class _Search:
             scores -= squares.astype(np.float32)
             scores -= (self._lengths**2).astype(np.float32)[:, None]
             slack = 2 * self._error * (longest + self._lengths) ** 2
-        floors = np.array([one.floor(is_square=self._metric == "l2") for one in self._best]) - slack
+        floors = np.array([nearest.floor(is_square=self._metric == "l2") for nearest in self._best]) - slack
         for i, one in enumerate(self._best):
             if len(one.scores) < one.k < scores.shape[1]:
                 floors[i] = np.partition(scores[i], -one.k)[-one.k] - 2 * slack[i]

@@ -269,10 +269,10 @@ def corrupt(path: str, problem: str) -> CorruptFileError:
 
 
 def _footer(text: bytes) -> tuple[Facts, Lists]:
-    """What a footer holds.
+    """The facts and the lists that the text of a footer describes.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not the footer of an index.
     """
     import numpy as np
 

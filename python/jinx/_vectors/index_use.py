@@ -49,10 +49,10 @@ def by_index(
     if probes is None and share <= _SLOWER * searched:
         return None
     wider = probes or min(index.lists, round(index.facts.probes / share))
-    found = IndexSearch(index, vectors.array, allowed)(queries, k, wider)
+    nearest = IndexSearch(index, vectors.array, allowed)(queries, k, wider)
     positions = np.arange(len(rows)) if chosen is None else chosen
     order = np.argsort(rows, kind="stable")
-    return [_in_view(one, rows[order], positions[order], k) for one in found]
+    return [_in_view(of_query, rows[order], positions[order], k) for of_query in nearest]
 
 
 def _in_view(found: tuple[Any, Any], rows: Any, positions: Any, k: int) -> tuple[Any, Any]:

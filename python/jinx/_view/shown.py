@@ -52,7 +52,7 @@ class ShownDataset:
             "name": self.path.rstrip("/").rpartition("/")[2] or self.path,
             "samples": len(self),
             "columns": names,
-            "own": self._stored._roots()[2],
+            "own": self._stored._own_columns(),
             "media": self._has_media(),
             "charts": [{"name": column.name, "kind": column.kind} for column in self.charts.columns.values()],
         }

@@ -123,7 +123,7 @@ def refuse_replaced(base: Base, options: Mapping[str, Any]) -> None:
     if "hint" not in base or base["kind"] not in {"pair", "directory"}:
         return
     path, count = base["hint"], base.get("shards", 1)
-    roots = Reader(location=path, encoding=options["encoding"])._roots()[0]
+    roots = Reader(location=path, encoding=options["encoding"])._root_files()
     found = [file for root in roots for file in _files(root)][:count]
     ids = [_id_of_directory(found)] if base["kind"] == "directory" else [id_ for _, (_, id_) in found]
     if ids != [base["id"]]:

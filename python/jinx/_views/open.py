@@ -196,13 +196,12 @@ class ViewOpener:
     """
 
     def __init__(self, base: Reader) -> None:
-        roots, _, _ = base._roots()
         self._kind = type(base)
         self._options = {name: value for name, value in base._options.items() if name in _VIEW_OPTIONS}
         # What the base consists of, by identity. A view may show a part of it.
         self._files: dict[tuple[int, str], Reader] = {}
         self._locations: dict[tuple[int, str], str] = {}
-        for root in roots:
+        for root in base._root_files():
             entries = [new["entry"] for new in bases_of(root, "", base._options)]
             identities = _identities(entries)
             if len(entries) == 1:

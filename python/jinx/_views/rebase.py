@@ -87,8 +87,8 @@ def _files_of(view: str) -> list[_File]:
     name = os.path.join(view, "shard") if os.path.isdir(view) else view  # noqa: PTH112, PTH118
     folder = os.path.dirname(name)  # noqa: PTH120
     return [
-        _File(os.path.join(folder, os.path.basename(one._shard_paths[0])), one, footer_of(one))  # noqa: PTH118, PTH119
-        for one in files
+        _File(os.path.join(folder, os.path.basename(shard._shard_paths[0])), shard, footer_of(shard))  # noqa: PTH118, PTH119
+        for shard in files
     ]
 
 
@@ -131,7 +131,7 @@ def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> list[F
                 new_places.append(None)
                 continue
             before = candidates(base, path)
-            together = [place for one in before for place in _followed(one, moved)]
+            together = [place for old in before for place in _followed(old, moved)]
             found = _first(file, path, (i, base), [*together, *before, *candidates(base, after)])
             new_places.append(found or before[0])
         files.append(FilePlaces(name, footer["id"], new_places))

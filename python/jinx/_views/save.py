@@ -40,16 +40,16 @@ def save(
         return _save_at_url(dataset, target, overwrite=overwrite, meta=meta, shard_bytes=shard_bytes)
     if not overwrite:
         refuse_existing(target)
-    beneath = dataset._roots()
-    roots = beneath[0]
+    stored = dataset._roots()
+    roots = stored[0]
     if any(root.kind == "memory" for root in roots):
-        raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
+        raise ValueError("there is no file below this view; write its samples with jinx.Writer")
     refuse_input(target, [path for root in roots for path in root.paths])
     refuse_within(target, dataset)
     typed = _core.typed_columns(dataset)
-    writer = _writer(dataset, target, beneath, typed, overwrite=overwrite, meta=meta, shard_bytes=shard_bytes)
+    writer = _writer(dataset, target, stored, typed, overwrite=overwrite, meta=meta, shard_bytes=shard_bytes)
     with _aborted_on_error(writer):
-        _write_own(writer, dataset, beneath[2], typed)
+        _write_own(writer, dataset, stored[2], typed)
         return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
 
 
@@ -59,17 +59,17 @@ def _save_at_url(
     """Write the view on this machine, and copy it to its URL when it is complete."""
     from jinx._remote_output import local_output
 
-    beneath = dataset._roots()
-    if any(root.kind == "memory" for root in beneath[0]):
-        raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
-    if url in {path for root in beneath[0] for path in root.paths}:
+    stored = dataset._roots()
+    if any(root.kind == "memory" for root in stored[0]):
+        raise ValueError("there is no file below this view; write its samples with jinx.Writer")
+    if url in {path for root in stored[0] for path in root.paths}:
         raise ValueError(f"{url} is also an input, which is never changed; choose another name")
     typed = _core.typed_columns(dataset)
     place = url if url.endswith(".jinx") else f"{url.rstrip('/')}/shard-00000.jinx"
     with local_output(url, overwrite=overwrite, options=dataset._options) as path:
-        writer = _writer(dataset, path, beneath, typed, overwrite=True, meta=meta, place=place, shard_bytes=shard_bytes)
+        writer = _writer(dataset, path, stored, typed, overwrite=True, meta=meta, place=place, shard_bytes=shard_bytes)
         with _aborted_on_error(writer):
-            _write_own(writer, dataset, beneath[2], typed)
+            _write_own(writer, dataset, stored[2], typed)
             done = WriteResult.of(url, {**writer.close(), "rows": len(dataset)})
     return done
 
@@ -126,18 +126,18 @@ def write_rows_of(
     if positions is not None:
         rows = np.frombuffer(positions, dtype="<u8")[rows]
     is_whole = len(rows) == sum(root.samples for root in roots) and bool((rows == np.arange(len(rows))).all())
-    beneath = roots, None if is_whole else np.asarray(rows, dtype="<u8").tobytes(), dataset._roots()[2]
+    stored = roots, None if is_whole else np.asarray(rows, dtype="<u8").tobytes(), dataset._own_columns()
     typed = _core.typed_columns(dataset)
-    writer = _writer(dataset, target, beneath, typed, overwrite=True, meta=meta, place=place, unhidden=unhidden)
+    writer = _writer(dataset, target, stored, typed, overwrite=True, meta=meta, place=place, unhidden=unhidden)
     with _aborted_on_error(writer):
-        _write_own(writer, dataset, beneath[2], typed)
+        _write_own(writer, dataset, stored[2], typed)
         return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
 
 
 def _writer(
     dataset: Reader,
     target: str,
-    beneath: tuple[list[_core.Rows], bytes | None, list[str]],
+    stored: tuple[list[_core.Rows], bytes | None, list[str]],
     typed: _core.TypedColumns | None,
     *,
     overwrite: bool,
@@ -148,9 +148,9 @@ def _writer(
 ) -> _core.Writer:
     """A writer for the own columns of a view, of which `typed` are arrays.
 
-    `beneath` has the files, the positions and the names of all own columns.
+    `stored` has the files, the positions and the names of all own columns.
     """
-    roots, positions, own = beneath
+    roots, positions, own = stored
     is_by_user = place is None
     if place is None:
         # The shards of a directory name the bases by paths from the directory.

@@ -17,7 +17,7 @@ def describe(dataset: Reader) -> DatasetInfo:
     definition = dataset._definition
     views = _saved_views(definition)
     facts = _saved(dataset, views) if views else _united([part.info() for part in definition.parts])
-    _, _, own = dataset._roots()
+    own = dataset._own_columns()
     return replace(
         facts,
         path=path_of(dataset),

@@ -50,7 +50,7 @@ def _of_file(view: str, file: Reader, check: Callable[[str], list[Problem]], che
 def _problems_of_lines(base: Base, i: int, view: str, file: Reader, path: str) -> list[Problem]:
     if _core.hash_file(path) != base.get("content"):
         return [Problem(path, None, None, None, "mismatch", f"the lines are not those that {view} was saved over")]
-    [root], _, _ = Dataset([path], plain=True, verify="none")._roots()
+    [root] = Dataset([path], plain=True, verify="none")._root_files()
     if root.line_offsets(0) != _core.view_line_offsets(file, i):
         return [Problem(view, None, None, None, "corrupt", f"the stored line offsets are not those of {path}")]
     return []

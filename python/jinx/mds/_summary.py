@@ -16,7 +16,7 @@ from jinx.mds._directories import INDEX
 
 def describe(dataset: Reader) -> DatasetInfo:
     """Samples, sizes, columns with their encodings, compression and hashes; no shard is opened."""
-    [root], _, _ = dataset._roots()
+    [root] = dataset._root_files()
     shards = [shard for listed in listed_shards(dataset, root) for shard in listed]
     encodings: dict[str, str] = {}
     for shard in shards:

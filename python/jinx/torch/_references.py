@@ -125,8 +125,7 @@ def _found(key: str) -> References:
 
 
 def _is_local(dataset: Dataset) -> bool:
-    roots, _, _ = dataset._roots()
-    return not any(is_url(path) for root in roots for path in root.paths)
+    return not any(is_url(path) for root in dataset._root_files() for path in root.paths)
 
 
 def _calls_functions(dataset: Dataset) -> bool:

@@ -5,7 +5,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::panics::caught;
-use jinx_core::threads::refused;
+use jinx_core::threads;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::thread;
@@ -70,11 +70,10 @@ where
     let (sender, receiver) = unbounded();
     let feeder = {
         let backpressure = Arc::clone(&backpressure);
-        thread::Builder::new()
-            .spawn(move || feed(produce, &job_sender, &backpressure))
-            .map_err(|error| refused(&error))?
+        threads::background("jinx-reader", move || feed(produce, &job_sender, &backpressure))
+            .map_err(|error| threads::refused(&error))?
     };
-    let done = thread::scope(|scope| {
+    let done = threads::scope(|scope| {
         let started = workers.into_iter().enumerate().try_for_each(|(number, worker)| {
             let (jobs, results, backpressure) = (jobs.clone(), sender.clone(), Arc::clone(&backpressure));
             let work = move || {
@@ -82,12 +81,12 @@ where
                 interrupt::also_ask(move || asked.is_stopped());
                 work(worker, &jobs, &results, &backpressure);
             };
-            let started = thread::Builder::new().spawn_scoped(scope, work).map(drop);
+            let started = scope.start(work);
             // Where the system refuses more threads, the first ones do the work.
             if number > 0 { Ok(()) } else { started }
         });
         drop(sender);
-        let started = started.map_err(|error| refused(&error));
+        let started = started.map_err(|error| threads::refused(&error));
         let done = started.and_then(|()| collect(&receiver, &backpressure, commit));
         backpressure.stop();
         done

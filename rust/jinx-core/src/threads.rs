@@ -1,21 +1,60 @@
-//! Threads that share the work of one call. The system may refuse to start one, for example where a container limits
-//! the number of processes. Then the other threads, and at least the calling one, do its work.
+//! All threads are started here: those that share the work of one call, and those in the background. The system may
+//! refuse to start one, for example where a container limits the number of processes. Then the other threads, and at
+//! least the calling one, do its work.
 
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::panics::caught;
+use std::cell::RefCell;
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread::{self, JoinHandle, Scope, ScopedJoinHandle};
 
-/// Starts a thread; `None` if the system refuses.
-pub fn start<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> Option<ScopedJoinHandle<'scope, T>> {
-    thread::Builder::new().spawn_scoped(scope, work).ok()
+/// The threads of one call.
+pub struct Workers<'scope, 'env: 'scope> {
+    scope: &'scope Scope<'scope, 'env>,
+    started: RefCell<Vec<ScopedJoinHandle<'scope, ()>>>,
+}
+
+impl<'scope> Workers<'scope, '_> {
+    /// Starts a thread.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn start(&self, work: impl FnOnce() + Send + 'scope) -> io::Result<()> {
+        let started = thread::Builder::new().spawn_scoped(self.scope, work)?;
+        self.started.borrow_mut().push(started);
+        Ok(())
+    }
+}
+
+/// Does `work`, which may start threads that borrow, and waits until the system has ended these threads.
+///
+/// `std::thread::scope` waits only for what they do. On a busy machine, a process that calls it in a loop then has
+/// thousands of threads that still have to end.
+pub fn scope<'env, T>(work: impl for<'scope> FnOnce(&Workers<'scope, 'env>) -> T) -> T {
+    thread::scope(|scope| {
+        let workers = Workers { scope, started: RefCell::default() };
+        let result = work(&workers);
+        for started in workers.started.into_inner() {
+            started.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+        result
+    })
+}
+
+/// Starts a thread that may outlive the call. `name` is for the operating system, which shows 15 bytes of it.
+///
+/// # Errors
+/// If the system refuses.
+pub fn background<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
 /// The error of work that needs a thread, if the system refuses to start one.
@@ -28,9 +67,9 @@ pub fn refused(error: &io::Error) -> Error {
 /// Ctrl-C. `work` must take its parts from a common place, so that any number of threads does all of them, and must not
 /// panic.
 pub fn share(threads: usize, work: &(impl Fn(bool) + Sync)) {
-    thread::scope(|scope| {
+    scope(|workers| {
         for _ in 1..threads {
-            if start(scope, || work(false)).is_none() {
+            if workers.start(|| work(false)).is_err() {
                 break;
             }
         }
@@ -110,7 +149,7 @@ pub fn report(
     tell: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
     let next = AtomicU64::new(0);
-    thread::scope(|scope| {
+    scope(|workers| {
         let (sender, receiver) = channel();
         let mut is_alone = true;
         for _ in 0..threads.min(usize::try_from(count).unwrap_or(usize::MAX)) {
@@ -129,7 +168,7 @@ pub fn report(
                     }
                 }
             };
-            is_alone &= start(scope, worker).is_none();
+            is_alone &= workers.start(worker).is_err();
         }
         drop(sender);
         if is_alone {
@@ -192,6 +231,40 @@ mod tests {
             let error = report(threads, 50, "a test", &failing, &mut |_| Ok(())).unwrap_err();
             assert!(error.to_string().contains("seven") || error.to_string().contains("eight"));
         }
+    }
+
+    #[test]
+    fn threads_have_ended_when_the_call_returns() {
+        static STARTED: AtomicU64 = AtomicU64::new(0);
+        static ENDED: AtomicU64 = AtomicU64::new(0);
+        struct End;
+        impl End {
+            fn new() -> Self {
+                STARTED.fetch_add(1, Ordering::Relaxed);
+                Self
+            }
+        }
+        impl Drop for End {
+            fn drop(&mut self) {
+                thread::sleep(std::time::Duration::from_millis(20));
+                ENDED.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        // Dropped by a thread after its work.
+        thread_local!(static END: End = End::new());
+        share(5, &|is_caller| {
+            if !is_caller {
+                END.with(|_| ());
+            }
+        });
+        assert_eq!((STARTED.load(Ordering::Relaxed), ENDED.load(Ordering::Relaxed)), (4, 4));
+        let end = |_: u64, report: &mut dyn FnMut(u64) -> Result<()>| {
+            END.with(|_| ());
+            report(1)
+        };
+        report(4, 4, "a test", &end, &mut |_| Ok(())).unwrap();
+        assert!(ENDED.load(Ordering::Relaxed) > 4);
+        assert_eq!(STARTED.load(Ordering::Relaxed), ENDED.load(Ordering::Relaxed));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use crate::dataset::Dataset;
 use jinx_core::io::Density;
+use jinx_core::threads;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 
 /// Blocks of the next group that are fetched in addition to those that replace read blocks.
 const MORE_BLOCKS: usize = 4;
@@ -90,7 +90,7 @@ fn start(view: &Dataset, columns: Option<&[String]>) -> Option<Sender<Vec<u64>>>
             rows.will_need(&positions, &wanted, Density::Dense);
         }
     };
-    thread::Builder::new().name("jinx-blocks".into()).spawn(ask).is_ok().then_some(sender)
+    threads::background("jinx-blocks", ask).is_ok().then_some(sender)
 }
 
 #[cfg(test)]

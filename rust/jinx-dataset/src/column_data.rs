@@ -3,13 +3,14 @@
 use arrow_schema::{DataType, Field, TimeUnit as ArrowUnit};
 use bytes::Bytes;
 use jinx_convert::arrow::calendar::timestamp_text;
-use jinx_core::checked_math::{to_u64, u64_at};
+use jinx_core::checked_math::to_u64;
 use jinx_core::npy;
 use jinx_core::row_events::Payload;
 use jinx_core::value::Value;
 use jinx_core::{Error, Result};
 use jinx_format::own_columns::code_type;
-use jinx_format::read::columns::{ColumnType, TimeUnit, code_at};
+use jinx_format::read::column_view::{CellNumber, ColumnView};
+use jinx_format::read::columns::{ColumnType, TimeUnit};
 use jinx_format::write::new_column::NewColumn;
 use std::sync::Arc;
 
@@ -80,15 +81,20 @@ impl ColumnData {
         }
     }
 
-    fn is_valid(&self, at: usize) -> Option<bool> {
-        self.validity.as_ref().map_or(Some(true), |bits| Some(bits.get(at / 8)? >> (at % 8) & 1 == 1))
-    }
-
-    /// String `at` of all strings.
-    fn string(&self, at: usize) -> Option<&[u8]> {
-        let offsets = self.offsets.as_ref()?;
-        let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
-        self.data.get(bound(at)?..bound(at.checked_add(1)?)?)
+    /// Its cells.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown type.
+    pub fn view(&self) -> Result<ColumnView<'_>> {
+        Ok(ColumnView {
+            dtype: self.column_type()?,
+            rows: to_u64(self.samples()?),
+            width: self.width,
+            validity: self.validity.as_deref(),
+            offsets: self.offsets.as_deref(),
+            data: &self.data,
+            codes: self.codes.as_deref(),
+        })
     }
 
     /// The same values as one string a sample, where they are strings with codes, or times.
@@ -117,26 +123,15 @@ impl ColumnData {
     /// `Invalid` past the end.
     pub fn value(&self, i: u64) -> Result<Value> {
         let past = || Error::invalid(format!("sample {i} is past the end of the column"));
-        let at = usize::try_from(i).map_err(|_| past())?;
-        if !self.is_valid(at).ok_or_else(past)? {
+        let view = self.view()?;
+        if !view.is_valid(i).ok_or_else(past)? {
             return Ok(Value::Null);
         }
-        let dtype = self.column_type()?;
-        if self.offsets.is_some() {
-            let code = match &self.codes {
-                None => Some(at),
-                Some(codes) => code_at(codes, codes.len() / self.code_bytes(), at),
-            };
-            let text = code.and_then(|code| self.string(code));
-            let text = std::str::from_utf8(text.ok_or_else(past)?);
-            return text
-                .map(|text| Value::Str(text.to_owned()))
-                .map_err(|_| Error::corrupt("a string that is not UTF-8"));
+        if view.offsets.is_some() {
+            return view.text(i).map(|text| Value::Str(text.to_owned()));
         }
-        let bytes = self.cell_bytes()?;
-        let range = at.checked_mul(bytes).and_then(|start| Some(start..start.checked_add(bytes)?));
-        let cell = range.and_then(|range| self.data.get(range)).ok_or_else(past)?;
-        Ok(cell_value(dtype, self.width, self.zone.as_deref(), cell))
+        let cell = view.bytes(i).ok_or_else(past)?;
+        Ok(cell_value(view.dtype, view.width, self.zone.as_deref(), cell))
     }
 
     /// The column as 64-bit integers; `None` if it holds anything but single integers, or one that is too large.
@@ -196,23 +191,18 @@ pub fn cell_value(dtype: ColumnType, width: Option<u64>, zone: Option<&str>, cel
         let data = npy::vector(dtype.name(), width, cell).into();
         return Value::Blob { payload: Payload::Npy, data, media: false, path: None };
     }
-    if let Some(value) = dtype.float(cell) {
-        return Value::Float(value);
-    }
-    let is_negative = dtype.is_signed() && cell.last().is_some_and(|byte| *byte >= 0x80);
-    let mut bits = [if is_negative { 0xff } else { 0 }; 8];
-    bits.iter_mut().zip(cell).for_each(|(bit, byte)| *bit = *byte);
-    match dtype {
-        ColumnType::Bool => Value::Bool(bits[0] != 0),
-        ColumnType::Utf8 => Value::Str(String::from_utf8_lossy(cell).into_owned()),
-        ColumnType::Time(unit) => {
-            Value::Str(timestamp_text(i64::from_le_bytes(bits), arrow_unit(unit), zone))
-        }
-        ColumnType::Uint64 => {
-            let value = u64::from_le_bytes(bits);
+    match (dtype.number(cell), dtype) {
+        (Some(CellNumber::Bool(value)), _) => Value::Bool(value),
+        (Some(CellNumber::Int(value)), _) => Value::Int(value),
+        (Some(CellNumber::Uint(value)), _) => {
             i64::try_from(value).map_or_else(|_| Value::BigInt(value.to_string()), Value::Int)
         }
-        _ => Value::Int(i64::from_le_bytes(bits)),
+        (Some(CellNumber::Float(value)), _) => Value::Float(value),
+        (None, ColumnType::Time(unit)) => {
+            let count = cell.first_chunk().map_or(0, |count| i64::from_le_bytes(*count));
+            Value::Str(timestamp_text(count, arrow_unit(unit), zone))
+        }
+        (None, _) => Value::Str(String::from_utf8_lossy(cell).into_owned()),
     }
 }
 

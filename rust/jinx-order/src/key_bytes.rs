@@ -63,7 +63,9 @@ impl KeyBytes {
     }
 
     pub(crate) fn begin(&mut self, sample: u64) {
-        (self.sample, self.next, self.is_missing) = (sample, 0, false);
+        self.sample = sample;
+        self.next = 0;
+        self.is_missing = false;
         self.bytes.clear();
     }
 

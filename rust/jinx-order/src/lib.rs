@@ -7,6 +7,7 @@
 //! ```
 //! Samples are copied in their stored form. The output depends neither on the number of passes nor on that of threads.
 
+mod column_keys;
 mod key_bytes;
 mod merge;
 mod number_sort;
@@ -20,12 +21,11 @@ mod rewrite;
 mod rewrite_by_region;
 mod scatter;
 mod sort;
-mod stored_column;
 
+pub use column_keys::key_at;
 pub use key_bytes::{Direction, KeyBytes, KeyValue};
 pub use order::Order;
 pub use passes::{Passes, SidecarValues};
 pub use permutation::Permutation;
 pub use rewrite::{Rewrite, Samples, rewrite};
 pub use sort::{Sorted, Sorter};
-pub use stored_column::StoredColumn;

@@ -1,14 +1,15 @@
 //! Sorts samples by one indexed column of numbers. Keys are compared as integers, and fit in memory a part at a time, so
 //! none is written to a file.
 
+use crate::column_keys::each_key;
 use crate::position_list::PositionList;
-use crate::stored_column::StoredColumn;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::Result;
 use jinx_core::interrupt;
 use jinx_core::permutation::mix;
 use jinx_format::ordered_blocks::in_order;
+use jinx_format::read::column_view::ColumnView;
 use std::ops::Range;
 use std::path::Path;
 
@@ -20,8 +21,8 @@ const TRIED: u64 = 32;
 const BLOCK: u64 = 8192;
 /// Shares of the samples for each thread, so that all threads end at about the same time.
 const SHARES: u64 = 8;
-/// Bytes of an item, twice: while the items of a part are sorted, those of all shares are put together.
-const ITEM_BYTES: u64 = 32;
+/// Bytes of an item, and a quarter more, since lists have room to spare. Items that are being sorted come to this.
+const ITEM_BYTES: u64 = 20;
 
 /// A sample with its key, an integer that has the order of the keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +40,7 @@ struct Share {
 
 /// The keys of samples.
 pub struct NumberKeys<'k, P> {
-    pub column: &'k StoredColumn,
+    pub column: ColumnView<'k>,
     /// The place of a sample in the column.
     pub position: P,
     pub samples: u64,
@@ -55,8 +56,8 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
     pub fn sort(&self, folder: &Path, memory: u64) -> Result<(PositionList, u64)> {
         let parts = self.samples.div_ceil(PART).max(1);
         let first_items = self.first_items(parts)?;
-        // A part may be somewhat larger than others.
-        let at_once = to_usize((memory / ITEM_BYTES / (PART + PART / 2)).max(1), "the number of parts")?;
+        // Half of the memory is for items that wait. A quarter is for those that are being sorted, and one for the list.
+        let at_once = to_usize((memory / 2 / ITEM_BYTES / PART).max(1), "the number of parts")?;
         let limit = usize::try_from(memory / 4).unwrap_or(usize::MAX);
         let mut list = PositionList::new(folder, limit, self.samples);
         let mut missing = 0;
@@ -143,7 +144,7 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
     ) -> Result<()> {
         let positions = samples.clone().map(|sample| (self.position)(sample));
         let mut samples = samples;
-        self.column.each_number(positions, |key| {
+        each_key(&self.column, positions, |key| {
             let sample = samples.next().unwrap_or_default();
             match key {
                 Some(key) if self.is_descending => see(KeyedSample { key: !key, sample }),

@@ -6,6 +6,12 @@
 //! ```
 //! The input is read in order, and each bucket is only appended to; only a few megabytes at a time are accessed at random.
 //!
+//! What is read: the lines once, the buckets once, and the arrays of the sidecar (index, checksums of lines, columns)
+//! twice, since the checksum of an array covers all of it and is compared before a cell is used. The second time costs
+//! nothing where these arrays fit in the system's cache: they are a third of small rows. In the input, the disk is asked
+//! for the parts that threads take next, and for nothing else. Its own read-ahead, up to megabytes in each of the
+//! arrays at once, would be dropped before it is used where little memory is left for the cache.
+//!
 //! The buckets lie in the main file of the output, each with more room than its lines take. So the lines of all buckets
 //! up to one end before the next bucket begins: written in order, they replace only what has been read.
 
@@ -167,8 +173,16 @@ impl<'b> Buckets<'b> {
         expect_writes(&self.file, start);
         let free: Mutex<Vec<Pieces>> = Mutex::default();
         let taken = || free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let at_once = to_u64(self.threads());
+        let read_ahead =
+            |part: u64| if part < self.parts() { self.lines.read_ahead(self.rows_of(part)) } else { Ok(()) };
+        self.lines.set_read_ahead(false);
         let move_part = |part: u64, tell: &mut dyn FnMut(u64) -> Result<()>| {
             interrupt::check()?;
+            if part < at_once {
+                read_ahead(part)?;
+            }
+            read_ahead(part + at_once)?;
             let mut pieces =
                 taken().unwrap_or_else(|| self.buckets.iter().map(|_| Piece::default()).collect());
             let rows = self.rows_of(part);
@@ -176,7 +190,10 @@ impl<'b> Buckets<'b> {
             free.lock().unwrap_or_else(PoisonError::into_inner).push(pieces);
             tell(rows.end - rows.start)
         };
-        threads::report(self.threads(), self.parts(), "a thread that moves lines", &move_part, tell)?;
+        let moved =
+            threads::report(self.threads(), self.parts(), "a thread that moves lines", &move_part, tell);
+        self.lines.set_read_ahead(true);
+        moved?;
         for mut pieces in free.into_inner().unwrap_or_else(PoisonError::into_inner) {
             for (bucket, piece) in self.buckets.iter().zip(&mut pieces) {
                 self.write_piece(bucket, piece)?;
@@ -258,7 +275,6 @@ impl<'b> Buckets<'b> {
 
     /// Adds rows of the input to the pieces of their buckets, and writes those that are large enough.
     fn move_rows(&self, rows: Range<u64>, places: &[AtomicU32], pieces: &mut Pieces) -> Result<()> {
-        self.lines.read_ahead(rows.clone())?;
         let mut start = rows.start;
         while start < rows.end {
             let end = rows.end.min(start + GATHERED_ROWS);

@@ -6,7 +6,6 @@ use crate::merge::merge;
 use crate::number_sort::NumberKeys;
 use crate::order::Order;
 use crate::position_list::PositionList;
-use crate::stored_column::StoredColumn;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
@@ -14,6 +13,7 @@ use jinx_core::interrupt;
 use jinx_core::io::process_limits::max_open_files;
 use jinx_core::panics::caught;
 use jinx_core::threads;
+use jinx_format::read::column_view::ColumnView;
 use jinx_format::read::columns::ColumnType;
 use std::cell::Cell;
 use std::fs::File;
@@ -254,7 +254,7 @@ impl Sorter {
     /// `Corrupt` for a column with too few cells; `Io` if a file cannot be written; `Interrupted`.
     pub fn add_column(
         &mut self,
-        column: &StoredColumn,
+        column: ColumnView<'_>,
         samples: u64,
         position: &(impl Fn(u64) -> u64 + Sync),
     ) -> Result<bool> {
@@ -458,8 +458,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sorter = Sorter::new(&[Direction::default()], folder.path(), u64::MAX, false);
         let dtype = ColumnType::Uint8;
-        let column = StoredColumn { dtype, data: vec![3, 1, 2].into(), validity: None, offsets: None };
-        assert!(sorter.add_column(&column, 3, &|sample| sample).unwrap());
+        let column = ColumnView {
+            dtype,
+            rows: 3,
+            width: None,
+            validity: None,
+            offsets: None,
+            data: &[3, 1, 2],
+            codes: None,
+        };
+        assert!(sorter.add_column(column, 3, &|sample| sample).unwrap());
         assert!(sorter.add(1, &|_| Ok(()), &|(), _, out| out.push(&KeyValue::Int(1))).is_err());
         let mut found = Vec::new();
         sorter.finish().unwrap().order.read(0..3, &mut found).unwrap();

@@ -22,88 +22,65 @@ use pyo3::types::PyType;
 
 // Not tested without the GIL yet.
 #[pymodule(gil_used = true)]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
-    errors::register(module)?;
-    signals::listen();
-    module.add_class::<sample::lazy_dict::LazyDict>()?;
-    module.add_class::<dataset::reader::Reader>()?;
-    module.add_class::<dataset::batches::Batches>()?;
-    module.add_class::<writer::Writer>()?;
-    module.add_class::<order::Ordering>()?;
-    module.add_class::<order::SortKeys>()?;
-    module.add_function(wrap_pyfunction!(order::plan_order, module)?)?;
-    module.add_function(wrap_pyfunction!(writer::reorder::reorder, module)?)?;
-    module.add_class::<mds::shard::MdsShard>()?;
-    module.add_function(wrap_pyfunction!(files::views::view_footer, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::open_view_footer, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::view_files, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::is_view_directory, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::view_directory_set_paths, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::open_base, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::find_base, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::base_candidates, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::directory_id, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::view_set_paths, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::hash_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(files::views::hash_file, module)?)?;
-    module.add_class::<dataset::handle::PositionsHandle>()?;
-    module.add_class::<dataset::handle::RowsHandle>()?;
-    module.add_function(wrap_pyfunction!(view::compose::compose, module)?)?;
-    module.add_function(wrap_pyfunction!(view::compose::compose_saved, module)?)?;
-    module.add_function(wrap_pyfunction!(view::compose::join, module)?)?;
-    module.add_function(wrap_pyfunction!(view::compose::lengths_after, module)?)?;
-    module.add_class::<view::typed_columns::TypedColumns>()?;
-    module.add_function(wrap_pyfunction!(view::typed_columns::typed_columns, module)?)?;
-    module.add_class::<mds::writer::MdsWriter>()?;
-    module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
-    module.add_function(wrap_pyfunction!(sample::lazy_dict::_sample_of, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::columns::parse_path, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::columns::expression_paths, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::arrow_stream::take_stream_failure, module)?)?;
-    module.add_function(wrap_pyfunction!(files::detect::sniff, module)?)?;
-    module.add_function(wrap_pyfunction!(files::detect::resolve, module)?)?;
-    module.add_function(wrap_pyfunction!(files::detect::mds_directory, module)?)?;
-    module.add_function(wrap_pyfunction!(files::json_text::row_json, module)?)?;
-    module.add_function(wrap_pyfunction!(files::json_text::json_text, module)?)?;
-    module.add_function(wrap_pyfunction!(files::merge_clean::clean, module)?)?;
-    module.add_function(wrap_pyfunction!(files::merge_clean::merge, module)?)?;
-    module.add_function(wrap_pyfunction!(files::detect::sidecar_of, module)?)?;
-    module.add_function(wrap_pyfunction!(files::detect::require_own_sidecar, module)?)?;
-    module.add_function(wrap_pyfunction!(files::copy_move_remove::copy_pair, module)?)?;
-    module.add_function(wrap_pyfunction!(files::copy_move_remove::copy_directory, module)?)?;
-    module.add_function(wrap_pyfunction!(files::copy_move_remove::move_pair, module)?)?;
-    module.add_function(wrap_pyfunction!(files::copy_move_remove::move_directory, module)?)?;
-    module.add_function(wrap_pyfunction!(files::copy_move_remove::remove_pair, module)?)?;
-    module.add_function(wrap_pyfunction!(files::copy_move_remove::remove_directory, module)?)?;
-    module.add_class::<files::directory::NewDirectory>()?;
-    module.add_class::<files::directory::NewFile>()?;
-    module.add_class::<dataset::measures::SeenFingerprints>()?;
-    module.add_class::<dataset::browse::ViewNumbers>()?;
-    module.add_class::<dataset::browse::SortedPages>()?;
-    module.add_function(wrap_pyfunction!(dataset::browse::view_categories, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::browse::view_counts, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::browse::view_kept, module)?)?;
-    module.add_function(wrap_pyfunction!(dataset::browse::view_search, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::copy_mds, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
-    module.add_class::<files::object_store::ObjectStore>()?;
-    module.add_function(wrap_pyfunction!(files::remote::upload, module)?)?;
-    module.add_function(wrap_pyfunction!(files::remote::io_statistics, module)?)?;
-    module.add_function(wrap_pyfunction!(files::remote::cache_directory, module)?)?;
-    module.add_function(wrap_pyfunction!(files::remote::cache_contents, module)?)?;
-    module.add_function(wrap_pyfunction!(files::remote::cache_clear, module)?)?;
-    module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
-    module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
-    module.add("PACKER_VERSION", jinx_pack::VERSION)?;
-    module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
-    module.add_function(wrap_pyfunction!(pack::step_order, module)?)?;
-    register_mapping(module.py())
+mod _core {
+    use super::{errors, register_mapping, signals};
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::convert::{convert, convert_arrow, copy_mds, read_schema, stream};
+    #[pymodule_export]
+    use crate::dataset::{
+        arrow_stream::take_stream_failure,
+        batches::Batches,
+        browse::{SortedPages, ViewNumbers, view_categories, view_counts, view_kept, view_search},
+        columns::{expression_paths, parse_path},
+        handle::{PositionsHandle, RowsHandle},
+        measures::SeenFingerprints,
+        reader::Reader,
+    };
+    #[pymodule_export]
+    use crate::files::{
+        checks::{repair, verify},
+        copy_move_remove::{
+            copy_directory, copy_pair, move_directory, move_pair, remove_directory, remove_pair,
+        },
+        detect::{mds_directory, require_own_sidecar, resolve, sidecar_of, sniff},
+        directory::{NewDirectory, NewFile},
+        json_text::{json_text, row_json},
+        merge_clean::{clean, merge},
+        object_store::ObjectStore,
+        remote::{cache_clear, cache_contents, cache_directory, io_statistics, upload},
+        views::{
+            base_candidates, directory_id, find_base, hash_bytes, hash_file, is_view_directory, open_base,
+            open_view_footer, view_directory_set_paths, view_files, view_footer, view_line_offsets,
+            view_set_paths,
+        },
+    };
+    #[pymodule_export]
+    use crate::mds::{checks::mds_verify, shard::MdsShard, writer::MdsWriter};
+    #[pymodule_export]
+    use crate::order::{Ordering, SortKeys, plan_order};
+    #[pymodule_export]
+    use crate::pack::{pack, step_order};
+    #[pymodule_export]
+    use crate::sample::lazy_dict::{_sample_of, LazyDict};
+    #[pymodule_export]
+    use crate::view::{
+        compose::{compose, compose_saved, join, lengths_after},
+        typed_columns::{TypedColumns, typed_columns},
+    };
+    #[pymodule_export]
+    use crate::writer::{Writer, reorder::reorder};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
+        module.add("PACKER_VERSION", jinx_pack::VERSION)?;
+        errors::register(module)?;
+        signals::listen();
+        register_mapping(module.py())
+    }
 }
 
 /// Registers samples as a `collections.abc.MutableMapping`, so that collators and `**` treat them as mappings.

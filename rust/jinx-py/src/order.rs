@@ -8,7 +8,7 @@ use jinx_core::{Error, Result};
 use jinx_dataset::{ColumnData, Dataset};
 use jinx_format::fields::Measure;
 use jinx_order::{
-    Direction, KeyBytes, KeyValue, Order, Passes, Permutation, SidecarValues, Sorted, Sorter, StoredColumn,
+    Direction, KeyBytes, KeyValue, Order, Passes, Permutation, SidecarValues, Sorted, Sorter, key_at,
 };
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -117,10 +117,12 @@ impl SortKeys {
             for (path, kind) in &keys {
                 let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
                 // If there is no stored column, the keys are taken from the samples.
-                sources.push(view.rows.column(&path, *kind)?.map(stored).transpose()?);
+                sources.push(view.rows.column(&path, *kind)?.map(comparable).transpose()?);
             }
+            let sources = sources.iter().map(|column| column.as_ref().map(ColumnData::view).transpose());
+            let sources = sources.collect::<Result<Vec<_>>>()?;
             if let [Some(column)] = sources.as_slice()
-                && sorter.add_column(column, to_u64(view.len()), &|sample| position_of(view, sample))?
+                && sorter.add_column(*column, to_u64(view.len()), &|sample| position_of(view, sample))?
             {
                 return Ok(vec![true]);
             }
@@ -144,7 +146,7 @@ impl SortKeys {
             };
             sorter.add(view.len(), &measure, &|(start, measured), i, out| {
                 sources.iter().zip(measured).try_for_each(|(source, measured)| match source {
-                    Some(column) => out.push(&column.key(view.position(i))?),
+                    Some(column) => out.push(&key_at(column, view.position(i))?),
                     None => push_measure(out, measured[i - start].as_ref()),
                 })
             })?;
@@ -184,14 +186,12 @@ fn position_of(view: &Dataset, sample: u64) -> u64 {
     usize::try_from(sample).map_or(u64::MAX, |sample| view.position(sample))
 }
 
-fn stored(column: ColumnData) -> Result<StoredColumn> {
+fn comparable(column: ColumnData) -> Result<ColumnData> {
     if column.width.is_some() {
         return Err(Error::invalid("vectors have no order; sort by a number"));
     }
     // Inputs may have other codes, and times of another unit: they are compared as what samples show.
-    let column = column.with_plain_strings()?;
-    let dtype = column.column_type()?;
-    Ok(StoredColumn { dtype, data: column.data, validity: column.validity, offsets: column.offsets })
+    column.with_plain_strings()
 }
 
 fn push_measure(out: &mut KeyBytes, measure: Option<&Measure>) -> Result<()> {

@@ -40,6 +40,24 @@ pub(crate) fn writable(scheme: Scheme) -> Result<()> {
     }
 }
 
+/// Sets the options that the user gave. The builders have the same methods, but no trait in common.
+macro_rules! configured {
+    ($builder:expr, $options:expr, $settings:expr) => {{
+        let builder =
+            $options.into_iter().fold($builder, |builder, (key, value)| builder.with_config(key, value));
+        if $settings.anonymous { builder.with_skip_signature(true) } else { builder }
+    }};
+}
+
+/// The client of a builder, with what all of them are given.
+macro_rules! built {
+    ($builder:expr, $endpoint:expr, $settings:expr, $connector:expr) => {{
+        let builder = $builder.with_client_options(client_options($endpoint, $settings)?);
+        let client = builder.with_retry(retries($settings)).with_http_connector($connector).build();
+        client.map_err(|error| unusable(&error))?
+    }};
+}
+
 fn s3(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     let mut builder = AmazonS3Builder::from_env().with_url(&url.root);
     for (name, value) in aws_profile::options() {
@@ -47,68 +65,30 @@ fn s3(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
             builder = builder.with_config(key, value);
         }
     }
-    for (key, value) in keys::<AmazonS3ConfigKey>(settings, "s3")? {
-        builder = builder.with_config(key, value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
+    builder = configured!(builder, keys::<AmazonS3ConfigKey>(settings, "s3")?, settings);
     let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
         .iter()
         .find_map(|key| builder.get_config_value(key));
-    let options = client_options(endpoint.as_deref(), settings)?;
-    let built = builder
-        .with_client_options(options)
-        .with_retry(retries(settings))
-        .with_http_connector(Connector::new(settings))
-        .build();
-    Ok(Arc::new(built.map_err(|error| unusable(&error))?))
+    Ok(Arc::new(built!(builder, endpoint.as_deref(), settings, Connector::new(settings))))
 }
 
 fn gcs(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     let mut builder = GoogleCloudStorageBuilder::from_env().with_url(&url.root);
-    for (key, value) in keys::<GoogleConfigKey>(settings, "gs")? {
-        builder = builder.with_config(key, value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
+    builder = configured!(builder, keys::<GoogleConfigKey>(settings, "gs")?, settings);
     let endpoint = builder.get_config_value(&GoogleConfigKey::BaseUrl);
-    let options = client_options(endpoint.as_deref(), settings)?;
-    let built = builder
-        .with_client_options(options)
-        .with_retry(retries(settings))
-        .with_http_connector(Connector::new(settings))
-        .build();
-    Ok(Arc::new(built.map_err(|error| unusable(&error))?))
+    Ok(Arc::new(built!(builder, endpoint.as_deref(), settings, Connector::new(settings))))
 }
 
 fn azure(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     let mut builder = MicrosoftAzureBuilder::from_env().with_url(&url.root);
-    for (key, value) in keys::<AzureConfigKey>(settings, "az")? {
-        builder = builder.with_config(key, value);
-    }
-    if settings.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
+    builder = configured!(builder, keys::<AzureConfigKey>(settings, "az")?, settings);
     let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
-    let options = client_options(endpoint.as_deref(), settings)?;
-    let built = builder
-        .with_client_options(options)
-        .with_retry(retries(settings))
-        .with_http_connector(Connector::new(settings))
-        .build();
-    Ok(Arc::new(built.map_err(|error| unusable(&error))?))
+    Ok(Arc::new(built!(builder, endpoint.as_deref(), settings, Connector::new(settings))))
 }
 
 fn http(url: &ObjectUrl, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
-    let built = HttpBuilder::new()
-        .with_url(&url.root)
-        .with_client_options(client_options(Some(&url.root), settings)?)
-        .with_retry(retries(settings))
-        .with_http_connector(Connector::new(settings).with_token(hub_token(&url.root)))
-        .build();
-    Ok(Arc::new(built.map_err(|error| unusable(&error))?))
+    let connector = Connector::new(settings).with_token(hub_token(&url.root));
+    Ok(Arc::new(built!(HttpBuilder::new().with_url(&url.root), Some(&url.root), settings, connector)))
 }
 
 /// The user's token of the Hugging Face Hub, for URLs of the Hub.

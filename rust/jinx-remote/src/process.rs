@@ -7,7 +7,7 @@ use crate::chunk::ChunksSeen;
 use crate::failure::no_thread;
 use crate::spans::Spans;
 use crate::turns::Turns;
-use jinx_core::Result;
+use jinx_core::{Result, threads};
 use object_store::ObjectStore;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -53,10 +53,7 @@ impl Process {
         let (alive, ended) = oneshot::channel::<()>();
         // The thread serves requests until the process ends, or the other end of the channel is dropped.
         let serve = move || drop(runtime.block_on(ended));
-        std::thread::Builder::new()
-            .name("jinx-remote".into())
-            .spawn(serve)
-            .map_err(|error| no_thread(&error))?;
+        threads::background("jinx-remote", serve).map_err(|error| no_thread(&error))?;
         Ok(Self {
             id,
             runtime: handle,

@@ -18,13 +18,13 @@ use jinx_core::limits::MAX_VALUE_BYTES;
 use jinx_core::npy;
 use jinx_core::panics::caught;
 use jinx_core::row_events::{Blob, Payload, Sink};
+use jinx_core::threads;
 use jinx_core::value::{TreeBuilder, Value};
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_SAMPLES: usize = 1024;
@@ -52,7 +52,7 @@ impl TarSamples {
         let (total, read) = (input.total_bytes(), input.counter());
         let (sender, chunks) = bounded(CHUNKS_AHEAD);
         // On a thread of its own, because the archive's iterator borrows the archive.
-        thread::Builder::new().spawn(move || {
+        threads::background("jinx-tar", move || {
             if let Err(error) = caught(|| walk(input, &name, &sender), "the reading thread") {
                 let _ = sender.send(Err(error.in_file(&name)));
             }

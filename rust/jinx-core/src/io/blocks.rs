@@ -66,6 +66,10 @@ pub trait Blocks: Debug + Send + Sync {
     /// fails.
     fn will_need(&self, ranges: &[Range<u64>], density: Density);
 
+    /// Whether more than what is used is read from the disk, where bytes are mapped into memory: `false` is for those who say
+    /// with [`Blocks::will_need`] what they need.
+    fn set_read_ahead(&self, _is_on: bool) {}
+
     /// The bytes of a range do not match a checksum: copies of them that are kept must not be used again.
     fn forget(&self, _range: Range<u64>) {}
 

@@ -67,6 +67,8 @@ pub(crate) struct LocalFile {
     place: PathBuf,
     identity: Identity,
     map: Option<Bytes>,
+    /// The owner of these bytes.
+    mapping: Option<Map>,
 }
 
 /// How the file is kept: a process has few handles, and a dataset may have thousands of files.
@@ -99,8 +101,9 @@ impl LocalFile {
         let file = File::open(&place)?;
         let metadata = file.metadata()?;
         require_regular(&metadata)?;
-        let map = map_if_wanted(&file, metadata.len(), access)?;
-        Ok(Self { handle: Handle::of(file), place, identity: Identity::from(&metadata), map })
+        let mapping = map_if_wanted(&file, metadata.len(), access)?;
+        let map = mapping.clone().map(Bytes::from_owner);
+        Ok(Self { handle: Handle::of(file), place, identity: Identity::from(&metadata), map, mapping })
     }
 
     /// Opens the regular file at an absolute path, unmapped, and keeps its handle: its name may lead nowhere later, and its
@@ -113,7 +116,13 @@ impl LocalFile {
         let file = File::open(&place)?;
         let metadata = file.metadata()?;
         require_regular(&metadata)?;
-        Ok(Self { handle: Handle::Held(file), place, identity: Identity::from(&metadata), map: None })
+        Ok(Self {
+            handle: Handle::Held(file),
+            place,
+            identity: Identity::from(&metadata),
+            map: None,
+            mapping: None,
+        })
     }
 
     fn mapped<'m>(&self, map: &'m [u8], range: &Range<u64>) -> Result<&'m [u8]> {
@@ -265,6 +274,12 @@ impl Blocks for LocalFile {
         }
     }
 
+    fn set_read_ahead(&self, is_on: bool) {
+        if let Some(map) = &self.mapping {
+            map.set_read_ahead(is_on);
+        }
+    }
+
     fn as_mapped(&self) -> Option<Bytes> {
         self.map.clone()
     }
@@ -302,7 +317,7 @@ fn require_regular(metadata: &Metadata) -> Result<()> {
     Err(Error::invalid(format!("this is {kind}; a regular file is needed")))
 }
 
-fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Bytes>> {
+fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Map>> {
     // An empty file cannot be mapped.
     if length == 0
         || access == Access::Pread
@@ -313,7 +328,7 @@ fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Byte
     let mapped =
         to_usize(length, "the file's size").and_then(|length| Map::new(file, length).map_err(Error::from));
     match (mapped, access) {
-        (Ok(map), _) => Ok(Some(Bytes::from_owner(map))),
+        (Ok(map), _) => Ok(Some(map)),
         (Err(_), Access::Auto) => Ok(None),
         (Err(error), _) => Err(error),
     }

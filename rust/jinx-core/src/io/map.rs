@@ -2,17 +2,21 @@
 #![allow(unsafe_code)]
 
 use super::process_limits::max_maps;
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Advice, Mmap, MmapOptions};
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maps that exist now.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A whole file mapped for reading.
+/// A whole file mapped for reading. A clone is the same map.
+#[derive(Debug, Clone)]
+pub(crate) struct Map(Arc<CountedMap>);
+
 #[derive(Debug)]
-pub(crate) struct Map(Mmap);
+struct CountedMap(Mmap);
 
 impl Map {
     /// Maps the first `length` bytes; `length` must not be zero and not exceed the file.
@@ -29,7 +33,13 @@ impl Map {
         // avoids it.
         let map = unsafe { MmapOptions::new().len(length).map(file) }?;
         COUNT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self(map))
+        Ok(Self(Arc::new(CountedMap(map))))
+    }
+
+    /// Whether the system reads more than the page that is used first, as much as the disk's setting says.
+    pub(crate) fn set_read_ahead(&self, is_on: bool) {
+        // Without the advice, reading gives the same bytes.
+        let _ = self.0.0.advise(if is_on { Advice::Normal } else { Advice::Random });
     }
 
     /// Whether this library has half of the maps that a process may have: the rest is for memory and other libraries.
@@ -40,11 +50,11 @@ impl Map {
 
 impl AsRef<[u8]> for Map {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.0.0
     }
 }
 
-impl Drop for Map {
+impl Drop for CountedMap {
     fn drop(&mut self) {
         COUNT.fetch_sub(1, Ordering::Relaxed);
     }

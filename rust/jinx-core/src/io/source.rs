@@ -221,6 +221,11 @@ impl Source {
         self.blocks.will_need(&inside, density);
     }
 
+    /// See [`Blocks::set_read_ahead`].
+    pub fn set_read_ahead(&self, is_on: bool) {
+        self.blocks.set_read_ahead(is_on);
+    }
+
     #[inline]
     fn range(&self, offset: u64, length: u64) -> Result<Range<u64>> {
         self.named(range_within(offset, length, self.length, "a range"))

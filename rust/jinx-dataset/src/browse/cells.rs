@@ -1,7 +1,9 @@
 //! Single cells of a column as integers that order like their numbers.
 
 use crate::column_data::ColumnData;
-use jinx_core::{Error, Result};
+use jinx_core::Result;
+use jinx_core::checked_math::to_u64;
+use jinx_format::read::column_view::{CellNumber, ColumnView};
 use jinx_format::read::columns::ColumnType;
 
 /// How a key stands for a number.
@@ -46,9 +48,7 @@ pub(super) fn float_key(value: f64) -> Option<u64> {
 
 /// The cells of a column of single numbers.
 pub(super) struct Cells<'c> {
-    column: &'c ColumnData,
-    dtype: ColumnType,
-    width: usize,
+    column: ColumnView<'c>,
     kind: KeyKind,
 }
 
@@ -58,7 +58,7 @@ impl<'c> Cells<'c> {
     /// # Errors
     /// `Invalid` for strings.
     pub(super) fn of(column: &'c ColumnData, kind: KeyKind) -> Result<Self> {
-        Ok(Self { column, dtype: column.column_type()?, width: column.cell_bytes()?, kind })
+        Ok(Self { column: column.view()?, kind })
     }
 
     /// The key of a cell; `None` if it has no number.
@@ -66,24 +66,13 @@ impl<'c> Cells<'c> {
     /// # Errors
     /// `Invalid` past the end.
     pub(super) fn key(&self, at: usize) -> Result<Option<u64>> {
-        let cell =
-            at.checked_mul(self.width).and_then(|start| self.column.data.get(start..start + self.width));
-        let cell =
-            cell.ok_or_else(|| Error::invalid(format!("sample {at} is past the end of the column")))?;
-        let is_valid = |bits: &[u8]| bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
-        if self.column.validity.as_deref().is_some_and(|bits| !is_valid(bits)) {
-            return Ok(None);
-        }
-        if let Some(value) = self.dtype.float(cell) {
-            return Ok(float_key(value));
-        }
-        let is_negative = self.dtype.is_signed() && cell.last().is_some_and(|byte| *byte >= 0x80);
-        let mut bits = [if is_negative { 0xff } else { 0 }; 8];
-        bits[..self.width].copy_from_slice(cell);
-        let value = match self.dtype {
+        let value = match self.column.number(to_u64(at))? {
+            None => return Ok(None),
+            Some(CellNumber::Float(value)) => return Ok(float_key(value)),
+            Some(CellNumber::Bool(value)) => value.into(),
+            Some(CellNumber::Int(value)) => value,
             // Keys have room only for the largest signed integer.
-            ColumnType::Uint64 => i64::try_from(u64::from_le_bytes(bits)).unwrap_or(i64::MAX),
-            _ => i64::from_le_bytes(bits),
+            Some(CellNumber::Uint(value)) => i64::try_from(value).unwrap_or(i64::MAX),
         };
         Ok(match self.kind {
             KeyKind::Int => Some(int_key(value)),

@@ -3,6 +3,7 @@
 use crate::column_data::{ColumnData, ColumnPart};
 use crate::shards::shard_list::Shards;
 use jinx_core::{Error, Result};
+use jinx_format::read::column_view::CellNumber;
 use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 
 #[derive(Default)]
@@ -133,15 +134,14 @@ impl JoinedColumn {
 
 /// Converts a cell to the wider type, in eight bytes.
 fn widen(from: ColumnType, cell: &[u8], to: ColumnType) -> [u8; 8] {
-    let signed = matches!(from, ColumnType::Int8 | ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64);
-    let fill = if signed && cell.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
-    let mut bits = [fill; 8];
-    bits[..cell.len()].copy_from_slice(cell);
-    if to == ColumnType::Float64 && from != ColumnType::Float64 {
+    match from.number(cell) {
         // Exact: only integers of up to 32 bits are joined with floats.
         #[allow(clippy::cast_precision_loss)]
-        let value = i64::from_le_bytes(bits) as f64;
-        return value.to_le_bytes();
+        Some(CellNumber::Int(value)) if to == ColumnType::Float64 => (value as f64).to_le_bytes(),
+        Some(CellNumber::Int(value)) => value.to_le_bytes(),
+        Some(CellNumber::Uint(value)) => value.to_le_bytes(),
+        Some(CellNumber::Float(value)) => value.to_le_bytes(),
+        Some(CellNumber::Bool(value)) => u64::from(value).to_le_bytes(),
+        None => [0; 8],
     }
-    bits
 }

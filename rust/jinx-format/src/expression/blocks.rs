@@ -6,6 +6,7 @@ use crate::expression::float_types::FloatTypes;
 use crate::expression::tree::{Cell, Comparison, Condition, Literal, NarrowFloat, Operand, Test, TestKind};
 use crate::expression::truth::Truth;
 use crate::read::chunked::ChunkedColumn;
+use crate::read::column_view::CellNumber;
 use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use crate::read::shard::Shard;
 use half::f16;
@@ -292,31 +293,19 @@ fn cell<'c>(column: &'c IndexedColumn, row: u64) -> Cell<'c> {
         return Cell::Missing;
     }
     let bytes = column.cell(row);
-    let signed = || {
-        let fill = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
-        let mut bits = [fill; 8];
-        bits.iter_mut().zip(bytes).for_each(|(bit, byte)| *bit = *byte);
-        i128::from(i64::from_le_bytes(bits))
-    };
-    let unsigned = || {
-        let mut bits = [0; 8];
-        bits.iter_mut().zip(bytes).for_each(|(bit, byte)| *bit = *byte);
-        u64::from_le_bytes(bits)
-    };
-    match column.dtype {
-        ColumnType::Bool => Cell::Bool(bytes == [1]),
-        ColumnType::Int8 | ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => Cell::Int(signed()),
-        ColumnType::Uint8 | ColumnType::Uint16 | ColumnType::Uint32 | ColumnType::Uint64 => {
-            Cell::Int(i128::from(unsigned()))
-        }
-        ColumnType::Float16 | ColumnType::Float32 | ColumnType::Float64 => {
-            let value = column.dtype.float(bytes).unwrap_or_default();
+    match column.dtype.number(bytes) {
+        Some(CellNumber::Bool(value)) => Cell::Bool(value),
+        Some(CellNumber::Int(value)) => Cell::Int(value.into()),
+        Some(CellNumber::Uint(value)) => Cell::Int(value.into()),
+        Some(CellNumber::Float(value)) => {
             column.dtype.narrow_float().map_or(Cell::Float(value), |kind| Cell::Narrow(value, kind))
         }
-        // Times are left out when columns are opened.
-        ColumnType::Time(_) => Cell::Other("a time"),
         // Reading the column has checked that this is UTF-8.
-        ColumnType::Utf8 => Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default())),
+        None if column.dtype == ColumnType::Utf8 => {
+            Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default()))
+        }
+        // Times are left out when columns are opened.
+        None => Cell::Other("a time"),
     }
 }
 

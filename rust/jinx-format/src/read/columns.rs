@@ -3,9 +3,9 @@
 use crate::expression::tree::NarrowFloat;
 use crate::footer::{ArrayRef, ColumnInfo, check_x};
 use crate::own_columns;
+use crate::read::column_view::ColumnView;
 use crate::read::shard::Shard;
 use bytes::Bytes;
-use half::f16;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
 
@@ -139,16 +139,6 @@ impl ColumnType {
         matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64)
     }
 
-    /// A float of this type, which a float64 holds exactly; `None` for other bytes.
-    pub fn float(self, cell: &[u8]) -> Option<f64> {
-        match self {
-            Self::Float16 => cell.try_into().ok().map(|cell| f16::from_le_bytes(cell).into()),
-            Self::Float32 => cell.try_into().ok().map(|cell| f32::from_le_bytes(cell).into()),
-            Self::Float64 => cell.try_into().ok().map(f64::from_le_bytes),
-            _ => None,
-        }
-    }
-
     /// The size of one cell in bytes; `None` for strings.
     pub fn width(self) -> Option<u64> {
         match self {
@@ -158,6 +148,11 @@ impl ColumnType {
             Self::Int64 | Self::Uint64 | Self::Float64 | Self::Time(_) => Some(8),
             Self::Utf8 => None,
         }
+    }
+
+    /// The size of one number in bytes.
+    pub(crate) fn number_bytes(self) -> usize {
+        self.width().and_then(|width| usize::try_from(width).ok()).unwrap_or(size_of::<u64>())
     }
 }
 
@@ -179,11 +174,21 @@ pub struct IndexedColumn {
 }
 
 impl IndexedColumn {
+    pub fn view(&self) -> ColumnView<'_> {
+        ColumnView {
+            dtype: self.dtype,
+            rows: self.rows,
+            width: self.width,
+            validity: self.validity.as_deref(),
+            offsets: self.offsets.as_deref(),
+            data: &self.data,
+            codes: self.codes.as_deref(),
+        }
+    }
+
     /// Whether row `i` has a value.
     pub fn is_valid(&self, i: u64) -> bool {
-        let Some(bits) = &self.validity else { return i < self.rows };
-        let byte = usize::try_from(i / 8).ok().and_then(|at| bits.get(at));
-        i < self.rows && byte.is_some_and(|byte| byte >> (i % 8) & 1 == 1)
+        self.view().is_valid(i).unwrap_or_default()
     }
 
     /// Whether its cells are values as they are: neither vectors nor times, which are shown as strings.
@@ -193,35 +198,8 @@ impl IndexedColumn {
 
     /// The bytes of cell `i`; empty past the end.
     pub fn cell(&self, i: u64) -> &[u8] {
-        self.bounds(i).and_then(|(start, end)| self.data.get(start..end)).unwrap_or_default()
+        self.view().bytes(i).unwrap_or_default()
     }
-
-    /// Which string row `i` has; `None` without codes, and past the end.
-    pub(crate) fn code(&self, i: u64) -> Option<usize> {
-        let rows = usize::try_from(self.rows).ok()?;
-        code_at(self.codes.as_ref()?, rows, usize::try_from(i).ok()?)
-    }
-
-    fn bounds(&self, i: u64) -> Option<(usize, usize)> {
-        let at = usize::try_from(i).ok()?;
-        if let Some(offsets) = &self.offsets {
-            let at = if self.codes.is_some() { self.code(i)? } else { at };
-            let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
-            return Some((bound(at)?, bound(at.checked_add(1)?)?));
-        }
-        let width = usize::try_from(self.dtype.width()?.checked_mul(self.width.unwrap_or(1))?).ok()?;
-        let start = at.checked_mul(width)?;
-        Some((start, start.checked_add(width)?))
-    }
-}
-
-/// The code of row `i` of `rows`.
-pub fn code_at(codes: &[u8], rows: usize, i: usize) -> Option<usize> {
-    let width = codes.len().checked_div(rows)?;
-    let start = i.checked_mul(width)?;
-    let mut code = [0; 4];
-    code.get_mut(..width)?.copy_from_slice(codes.get(start..start.checked_add(width)?)?);
-    usize::try_from(u32::from_le_bytes(code)).ok()
 }
 
 /// Opens an array of a number of bytes, of which each row has so many bits; the text says what it holds.

@@ -2,6 +2,7 @@
 
 mod as_stored;
 pub mod chunked;
+pub mod column_view;
 pub mod columns;
 pub mod decode;
 mod fetch;

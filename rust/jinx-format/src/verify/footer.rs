@@ -1,6 +1,7 @@
 //! Compares the footer's `fields` and `columns` with the rows.
 
 use crate::fields::{FieldInfo, Measure, Path};
+use crate::read::column_view::CellNumber;
 use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use crate::read::shard::Shard;
 use crate::verify::row::Fact;
@@ -197,28 +198,15 @@ impl OpenColumn {
 }
 
 fn int_fits(dtype: ColumnType, cell: &[u8], value: i128) -> bool {
-    match dtype {
-        ColumnType::Bool | ColumnType::Utf8 | ColumnType::Time(_) => false,
-        ColumnType::Float64 => {
-            let stored = f64::from_bits(u64_at(cell, 0).unwrap_or_default());
+    match dtype.number(cell) {
+        None | Some(CellNumber::Bool(_)) => false,
+        Some(CellNumber::Int(stored)) => i128::from(stored) == value,
+        Some(CellNumber::Uint(stored)) => i128::from(stored) == value,
+        Some(CellNumber::Float(stored)) => {
             // A column of floats may hold integers below 2^53 only, which are exact.
             #[allow(clippy::cast_precision_loss)]
             let exact = value as f64;
             value.unsigned_abs() <= 1 << 53 && stored.to_bits() == exact.to_bits()
         }
-        signed @ (ColumnType::Int8 | ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64) => {
-            let negative = cell.last().is_some_and(|byte| *byte >= 0x80);
-            widened(cell, negative) == value && signed.width().is_some()
-        }
-        _ => widened(cell, false) == value,
     }
-}
-
-/// A little-endian integer of up to eight bytes.
-fn widened(cell: &[u8], negative: bool) -> i128 {
-    let mut wide = [if negative { 0xff } else { 0 }; 16];
-    for (to, from) in wide.iter_mut().zip(cell) {
-        *to = *from;
-    }
-    i128::from_le_bytes(wide)
 }

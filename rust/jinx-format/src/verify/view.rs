@@ -33,7 +33,7 @@ fn check_own(shard: &Shard, info: &ColumnInfo) -> Result<()> {
     let column = shard.read_column(info)?;
     let mut missing = (0..column.rows).filter(|i| !column.is_valid(*i));
     let is_zero = |i: u64| match &column.codes {
-        Some(_) => column.code(i) == Some(0),
+        Some(_) => column.view().code(i) == Some(0),
         None => column.cell(i).iter().all(|byte| *byte == 0),
     };
     match missing.find(|i| !is_zero(*i)) {

@@ -2,6 +2,7 @@
 
 use crate::fields::{Fact, FieldInfo, Measure, Path};
 use crate::footer::{ArrayRef, ColumnInfo};
+use crate::read::columns::ColumnType;
 use crate::write::address_map::AddressMap;
 use crate::write::cells::Cells;
 use crate::write::line_block::BlockColumn;
@@ -302,17 +303,17 @@ impl IndexedColumn {
     }
 
     /// The narrowest type that holds every value, if there is one.
-    fn dtype(&self) -> Option<&'static str> {
+    fn dtype(&self) -> Option<ColumnType> {
         let seen = &self.seen;
         if seen.unfit {
             return None;
         }
         if self.kind == IndexedType::Text {
-            return Some("utf8");
+            return Some(ColumnType::Utf8);
         }
         match (seen.bools, seen.ints, seen.floats) {
-            (true, false, false) => Some("bool"),
-            (false, _, true) if !seen.inexact_ints => Some("float64"),
+            (true, false, false) => Some(ColumnType::Bool),
+            (false, _, true) if !seen.inexact_ints => Some(ColumnType::Float64),
             (false, true, false) => {
                 narrowest(seen.min.into(), i128::from(seen.max).max(i128::from(seen.max_unsigned)))
             }
@@ -350,7 +351,7 @@ impl IndexedColumn {
             })?;
             (Some(offsets), data)
         } else {
-            let width = width(dtype);
+            let width = dtype.number_bytes();
             let data = out.put_array(rows * to_u64(width), &mut |write| {
                 cells.blocks(|block| {
                     // These are stored as they are.
@@ -365,7 +366,7 @@ impl IndexedColumn {
         Ok(Some(ColumnInfo {
             path: (*self.path).clone(),
             kind: if self.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
-            dtype: dtype.to_owned(),
+            dtype: dtype.name().to_owned(),
             rows,
             width: None,
             nulls: None,
@@ -380,8 +381,13 @@ impl IndexedColumn {
 }
 
 /// The narrowest integer type for all values; if two are equally wide, the signed type.
-pub(super) fn narrowest(min: i128, max: i128) -> Option<&'static str> {
-    let types = [("int8", "uint8"), ("int16", "uint16"), ("int32", "uint32"), ("int64", "uint64")];
+pub(super) fn narrowest(min: i128, max: i128) -> Option<ColumnType> {
+    let types = [
+        (ColumnType::Int8, ColumnType::Uint8),
+        (ColumnType::Int16, ColumnType::Uint16),
+        (ColumnType::Int32, ColumnType::Uint32),
+        (ColumnType::Int64, ColumnType::Uint64),
+    ];
     types.into_iter().zip([8u32, 16, 32, 64]).find_map(|((signed, unsigned), bits)| {
         let half = 1i128 << (bits - 1);
         if min >= -half && max < half {
@@ -392,19 +398,9 @@ pub(super) fn narrowest(min: i128, max: i128) -> Option<&'static str> {
     })
 }
 
-/// The size of one cell of a fixed-width column in bytes.
-pub fn width(dtype: &str) -> usize {
-    match dtype {
-        "bool" | "int8" | "uint8" => 1,
-        "int16" | "uint16" => 2,
-        "int32" | "uint32" => 4,
-        _ => 8,
-    }
-}
-
 /// A cell's bits; a narrow type keeps the low bytes.
-pub(super) fn cell(dtype: &str, tag: u8, bits: u64) -> u64 {
-    if dtype != "float64" || tag == FLOAT || tag == MISSING {
+pub(super) fn cell(dtype: ColumnType, tag: u8, bits: u64) -> u64 {
+    if dtype != ColumnType::Float64 || tag == FLOAT || tag == MISSING {
         return if tag == MISSING { 0 } else { bits };
     }
     // Only integers below 2^53 reach this point.

@@ -3,10 +3,11 @@
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{FileOps, RealOps};
+use jinx_core::threads;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 /// The number of bytes of a file between two syncs.
 const STEP: u64 = 64 << 20;
@@ -32,7 +33,7 @@ impl EarlySync {
         // If there is no second file handle or thread, the sync at the end writes everything.
         if let Ok(file) = file.try_clone() {
             let path = path.to_owned();
-            self.running = thread::Builder::new().spawn(move || RealOps.sync_file(&file, &path)).ok();
+            self.running = threads::background("jinx-sync", move || RealOps.sync_file(&file, &path)).ok();
         }
         self.bytes = 0;
         Ok(())

@@ -22,10 +22,7 @@ use jinx_core::threads;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use twox_hash::XxHash3_128;
 
 /// The place of an array.
@@ -165,50 +162,24 @@ impl PlacedFiles<'_> {
         let turns =
             Turns { next: 0, is_stopped: false, rows: 0, main_len: 0, id: XxHash3_128::new(), arrays };
         let turns = (Mutex::new(turns), Condvar::new());
-        let number = AtomicU64::new(0);
-        let work = |done: &mut dyn FnMut(u64) -> Result<()>| -> Result<()> {
-            loop {
-                let block = number.fetch_add(1, Ordering::Relaxed);
-                if block >= blocks.count || lock(&turns.0).is_stopped {
-                    return Ok(());
-                }
-                let lines = interrupt::check().and_then(|()| (blocks.make)(block));
-                let Some((turn, lines)) = self.take_turn(&turns, block, lines)? else { return Ok(()) };
-                self.put(&turn, &lines).inspect_err(|_| stop(&turns))?;
-                done(to_u64(lines.ends.len()))?;
+        let what = "a thread that writes lines";
+        let write = |block: u64, done: &mut dyn FnMut(u64) -> Result<()>| -> Result<()> {
+            if lock(&turns.0).is_stopped {
+                return Ok(());
             }
+            let lines = interrupt::check().and_then(|()| caught(|| (blocks.make)(block), what));
+            let Some((turn, lines)) = self.take_turn(&turns, block, lines)? else { return Ok(()) };
+            self.put(&turn, &lines)?;
+            done(to_u64(lines.ends.len()))
         };
-        let ended = |_| Err(Error::invalid("a thread that writes lines ended without a result"));
+        // Others may wait for the turn of a block that failed.
+        let write = |block: u64, done: &mut dyn FnMut(u64) -> Result<()>| {
+            write(block, done).inspect_err(|_| stop(&turns))
+        };
         // A single block takes no thread.
         let threads = threads.min(blocks.threads.unwrap_or(usize::MAX));
         let threads = if blocks.count <= 1 || threads <= 1 { 0 } else { threads };
-        let outcome = thread::scope(|scope| {
-            let (sender, receiver) = channel();
-            let workers: Vec<_> = (0..threads)
-                .map_while(|_| {
-                    let (sender, work, turns) = (sender.clone(), &work, &turns);
-                    threads::start(scope, move || {
-                        let mut done = |rows| {
-                            // Nobody listens after an error.
-                            let _ = sender.send(rows);
-                            Ok(())
-                        };
-                        let worked = caught(|| work(&mut done), "a thread that writes lines");
-                        worked.inspect_err(|_| stop(turns))
-                    })
-                })
-                .collect();
-            drop(sender);
-            if workers.is_empty() {
-                return caught(|| work(&mut *tell), "writing lines");
-            }
-            let outcome =
-                receiver.into_iter().try_for_each(|rows| interrupt::check().and_then(|()| tell(rows)));
-            let outcome = outcome.inspect_err(|_| stop(&turns));
-            let worked = workers.into_iter().map(|worker| worker.join().unwrap_or_else(ended));
-            worked.fold(outcome, |first, worked| first.and(worked))
-        });
-        outcome?;
+        threads::report(threads, blocks.count, what, &write, tell)?;
         let turns = turns.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         if turns.rows != self.form.rows {
             return Err(Error::invalid(format!("{} of {} rows were written", turns.rows, self.form.rows)));

@@ -2,6 +2,7 @@
 //! file that has only these rows.
 
 use crate::fields::{Fact, Path};
+use crate::read::column_view::CellNumber;
 use crate::read::columns::{ColumnType, IndexedColumn};
 use crate::write::columns::narrowest;
 use crate::write::line_block::kind_fact;
@@ -48,7 +49,7 @@ impl CellFacts {
 impl CellFacts {
     /// Whether every row of the column has a value, and those that were counted need all bytes of a cell.
     fn need_whole(&self, column: &IndexedColumn) -> bool {
-        let has_type = || narrowest(self.least, self.greatest) == Some(column.dtype.name());
+        let has_type = || narrowest(self.least, self.greatest) == Some(column.dtype);
         let is_narrowest = column.dtype == ColumnType::Int8 || !column.dtype.is_integer();
         column.validity.is_none() && (is_narrowest || (self.values > 0 && has_type()))
     }
@@ -169,7 +170,7 @@ impl FormFacts {
         }
         let first = *dtypes.first()?;
         let dtype = if dtypes.iter().copied().all(ColumnType::is_integer) {
-            narrowest(all.least, all.greatest).and_then(ColumnType::from_name)
+            narrowest(all.least, all.greatest)
         } else {
             Some(first).filter(|first| dtypes.iter().all(|dtype| dtype == first))
         };
@@ -210,31 +211,19 @@ fn has_common_type(lines: &PlainLines<'_>, place: usize) -> bool {
 /// The values of a column in some rows.
 fn cell_facts_of(column: &IndexedColumn, rows: impl Iterator<Item = u64> + Clone) -> Result<CellFacts> {
     let values = values(column, rows.clone())?;
-    macro_rules! range {
-        ($kind:ty) => {{
-            let (cells, _) = column.data.as_chunks();
-            let (mut least, mut greatest): ($kind, $kind) = (0, 0);
-            for row in rows {
-                let cell =
-                    usize::try_from(row).ok().and_then(|row| cells.get(row)).ok_or_else(|| past(row))?;
-                let value = <$kind>::from_le_bytes(*cell);
-                (least, greatest) = (least.min(value), greatest.max(value));
+    let (mut least, mut greatest, mut greatest_unsigned) = (0, 0, 0);
+    if column.dtype.is_integer() {
+        column.view().each_number(rows, |number| match number {
+            Some(CellNumber::Int(value)) => {
+                least = value.min(least);
+                greatest = value.max(greatest);
             }
-            (least.into(), greatest.into())
-        }};
+            Some(CellNumber::Uint(value)) => greatest_unsigned = value.max(greatest_unsigned),
+            _ => {}
+        })?;
     }
-    let (least, greatest) = match column.dtype {
-        ColumnType::Int8 => range!(i8),
-        ColumnType::Int16 => range!(i16),
-        ColumnType::Int32 => range!(i32),
-        ColumnType::Int64 => range!(i64),
-        ColumnType::Uint8 => range!(u8),
-        ColumnType::Uint16 => range!(u16),
-        ColumnType::Uint32 => range!(u32),
-        ColumnType::Uint64 => range!(u64),
-        _ => (0, 0),
-    };
-    Ok(CellFacts { values, least, greatest })
+    let greatest = i128::from(greatest).max(greatest_unsigned.into());
+    Ok(CellFacts { values, least: least.into(), greatest })
 }
 
 /// The number of rows that have a value.

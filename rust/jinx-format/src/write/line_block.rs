@@ -67,7 +67,7 @@ pub(super) fn make_blocks(
         return if rows.is_empty() { Ok(()) } else { write(caught(|| make(rows), "making lines")?, rows) };
     }
     let threads = threads.clamp(1, rows.len().div_ceil(block));
-    std::thread::scope(|scope| {
+    threads::scope(|workers| {
         // Thread `i` makes the blocks `i`, `i + threads` and so on.
         let receivers: Vec<_> = (0..threads)
             .map(|first| {
@@ -80,7 +80,7 @@ pub(super) fn make_blocks(
                         }
                     }
                 };
-                threads::start(scope, work).map(|_| receiver)
+                workers.start(work).ok().map(|()| receiver)
             })
             .collect();
         let ended = |_| Error::invalid("a thread that makes lines ended without a result");

@@ -70,13 +70,13 @@ pub(super) fn encode_rows(
     }
     let (order, turns) = channel();
     let chunks = Mutex::new(Chunks { next, count, done_rows: 0, done_bytes: 0, order });
-    let written = std::thread::scope(|scope| {
+    let written = threads::scope(|workers| {
         let mut parts = Vec::with_capacity(threads);
         for (worker, encoder) in encoders.iter_mut().take(threads).enumerate() {
             let (sender, receiver) = sync_channel(WAITING_PARTS);
             let chunks = &chunks;
             let encode = move || work(worker, encoder, chunks, first, emit, &sender);
-            if threads::start(scope, encode).is_none() {
+            if workers.start(encode).is_err() {
                 break;
             }
             parts.push(receiver);

@@ -4,13 +4,14 @@
 use crate::fields::{Fact, FieldInfo, Path};
 use crate::footer::Footer;
 use crate::key::needs_quotes;
+use crate::read::column_view::ColumnView;
 use crate::read::columns::{ColumnKind, IndexedColumn};
 use crate::read::shard::Shard;
 use crate::write::columns::{IndexedType, MISSING, UINT, default_type};
 use crate::write::encode::RowEncoder;
 use crate::write::line_block::{BlockColumn, LineBlock, kind_fact};
-use crate::write::number_column::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
+use crate::write::tagged_cell::tagged_cell;
 use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize, u64_at};
 use jinx_core::error::{Error, Result};
@@ -322,7 +323,7 @@ impl<'s> PlainLines<'s> {
             let mut cells = Vec::with_capacity(places.len());
             for (shard, row) in places {
                 let cell = match &sources[*shard] {
-                    Some(source) => source.cell(*row)?,
+                    Some(source) => tagged_cell(source, *row)?,
                     None => (MISSING, 0),
                 };
                 let is_there = cell.0 != MISSING;
@@ -385,11 +386,10 @@ impl PlainShard<'_> {
     }
 
     /// The cells of this shard for a column of the output.
-    pub(super) fn cells(&self, place: usize) -> Option<NumberColumn<'_>> {
+    pub(super) fn cells(&self, place: usize) -> Option<ColumnView<'_>> {
         let mut columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
         let (_, column) = columns.find(|(at, _)| *at == place)?;
-        let validity = column.validity.as_deref();
-        Some(NumberColumn { dtype: column.dtype, data: &column.data, validity })
+        Some(column.view())
     }
 }
 

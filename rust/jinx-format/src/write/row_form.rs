@@ -2,15 +2,18 @@
 //! it, a writer can give every array its final place before the first row is written.
 
 use crate::fields::{Fact, Path};
+use crate::read::column_view::ColumnView;
 use crate::read::columns::ColumnType;
-use crate::write::columns::{ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, may_hold, width};
+use crate::write::columns::{ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, may_hold};
 use crate::write::encode::RowEncoder;
 use crate::write::form_facts::FormFacts;
-use crate::write::number_column::NumberColumn;
 use crate::write::options::{ColumnChoice, WriteOptions};
 use crate::write::plain_lines::PlainLines;
+use crate::write::tagged_cell::tagged_cell;
+use bytes::Bytes;
 use jinx_core::checked_math::to_u64;
 use jinx_core::error::{Error, Result};
+use jinx_core::io::Density;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -42,12 +45,12 @@ pub(super) struct ColumnForm<'l> {
     pub(super) dtype: ColumnType,
     pub(super) has_missing: bool,
     /// The cells of each shard that has some.
-    sources: Vec<Option<NumberColumn<'l>>>,
+    sources: Vec<Option<ColumnView<'l>>>,
 }
 
 impl ColumnForm<'_> {
     pub(super) fn width(&self) -> usize {
-        width(self.dtype.name())
+        self.dtype.number_bytes()
     }
 
     /// Appends the cells at `places`, after their validity if values are missing.
@@ -56,7 +59,7 @@ impl ColumnForm<'_> {
             && source.validity.is_none()
         {
             // A narrower integer has the low bytes of a wider one.
-            let from = width(source.dtype.name());
+            let from = source.dtype.number_bytes();
             let cells = match self.width() {
                 1 => low_bytes::<1>(source.data, from, places),
                 2 => low_bytes::<2>(source.data, from, places),
@@ -66,18 +69,18 @@ impl ColumnForm<'_> {
             arrays.push(cells.ok_or_else(|| Error::corrupt("a column with fewer cells than samples"))?);
             return Ok(());
         }
-        let (name, width) = (self.dtype.name(), self.width());
+        let width = self.width();
         let mut validity = vec![0u8; places.len().div_ceil(8)];
         let mut cells = Vec::with_capacity(places.len() * width);
         for (i, (shard, row)) in places.iter().enumerate() {
             let (tag, bits) = match &self.sources[*shard] {
-                Some(source) => source.cell(*row)?,
+                Some(source) => tagged_cell(source, *row)?,
                 None => (MISSING, 0),
             };
             if tag != MISSING {
                 validity[i / 8] |= 1 << (i % 8);
             }
-            cells.extend_from_slice(&cell(name, tag, bits).to_le_bytes()[..width]);
+            cells.extend_from_slice(&cell(self.dtype, tag, bits).to_le_bytes()[..width]);
         }
         if self.has_missing {
             arrays.push(validity);
@@ -259,8 +262,18 @@ impl PlainLines<'_> {
         Ok(LineArrays { lines, ends, arrays })
     }
 
-    /// Reads one byte of each page with the lines and cells of `rows`, in the order of the files, so that the system
-    /// reads ahead.
+    /// Whether the system reads ahead in every array as much as the disk's setting says, up to megabytes. With little memory,
+    /// most of that is dropped before it is used, and read again.
+    pub fn set_read_ahead(&self, is_on: bool) {
+        for shard in &self.shards {
+            shard.shard.main().set_read_ahead(is_on);
+            if let Some(sidecar) = shard.shard.sidecar() {
+                sidecar.set_read_ahead(is_on);
+            }
+        }
+    }
+
+    /// Asks the system to read the lines and cells of `rows`, and nothing else.
     ///
     /// # Errors
     /// Errors of reading.
@@ -271,25 +284,33 @@ impl PlainLines<'_> {
             if first >= end {
                 continue;
             }
-            touch(&shard.index, first, end, 8);
-            touch(shard.hashes.as_deref().unwrap_or_default(), first, end, 8);
-            for (_, column) in shard.fields.iter().filter_map(|field| field.cells.as_ref()) {
-                touch(&column.data, first, end, column.dtype.width().unwrap_or_default());
+            if let Some(sidecar) = shard.shard.sidecar() {
+                let columns = shard.fields.iter().filter_map(|field| field.cells.as_ref());
+                let columns = columns.map(|(_, column)| (&column.data, to_u64(column.dtype.number_bytes())));
+                let arrays =
+                    [(&shard.index, 8)].into_iter().chain(shard.hashes.as_ref().map(|hashes| (hashes, 8)));
+                let of_rows = |(array, width): (&Bytes, u64)| {
+                    let start = place_in(array, sidecar.mapped()?)?;
+                    Some(
+                        start.checked_add(first.checked_mul(width)?)?
+                            ..start.checked_add(end.checked_mul(width)?)?,
+                    )
+                };
+                let ranges: Vec<_> = arrays.chain(columns).filter_map(of_rows).collect();
+                sidecar.will_need(&ranges, Density::Dense);
             }
-            let range = shard.bounds(first)?.0..shard.bounds(end - 1)?.1;
-            let lines = shard.shard.main().slice(range.start, range.end.saturating_sub(range.start))?;
-            touch(&lines, 0, to_u64(lines.len()), 1);
+            let lines = shard.bounds(first)?.0..shard.bounds(end - 1)?.1;
+            shard.shard.main().will_need(&[lines], Density::Dense);
         }
         Ok(())
     }
 }
 
-/// Reads a byte of each page of the cells `first..end`, each of `width` bytes.
-fn touch(bytes: &[u8], first: u64, end: u64, width: u64) {
-    const PAGE: usize = 4096;
-    let at = |cell: u64| usize::try_from(cell.saturating_mul(width)).unwrap_or(usize::MAX).min(bytes.len());
-    let pages = bytes[at(first)..at(end)].iter().step_by(PAGE);
-    std::hint::black_box(pages.fold(0, |sum: u8, byte| sum ^ byte));
+/// Where an array begins in a map; `None` if it is elsewhere in memory.
+fn place_in(array: &[u8], map: &[u8]) -> Option<u64> {
+    let range = map.as_ptr_range();
+    let start = array.as_ptr();
+    range.contains(&start).then(|| to_u64(start.addr() - range.start.addr()))
 }
 
 /// The low `WIDTH` bytes of the cells at `places` of one shard, which have `from` bytes each.

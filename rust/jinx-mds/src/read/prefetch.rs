@@ -9,6 +9,7 @@ use crate::read::unpack::{self, read_exactly, read_vec};
 use bytes::Bytes;
 use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::error::{Error, Result};
+use jinx_core::threads;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -41,7 +42,7 @@ impl ShardPrefetcher {
     pub fn new(directory: Arc<Directory>, start: u64) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
         // If no thread can be started, samples are read at random instead.
-        let _ = std::thread::Builder::new().name("jinx-mds".to_owned()).spawn(move || {
+        let _ = threads::background("jinx-mds", move || {
             let (first, _) = directory.place(start.min(directory.len().saturating_sub(1)));
             for shard in first..directory.count() {
                 let skip = start.saturating_sub(directory.start(shard));

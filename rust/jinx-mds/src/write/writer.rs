@@ -10,6 +10,7 @@ use jinx_core::checked_math::{to_u64, to_usize};
 use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Contents, DirectoryWriter, FileOps, RealOps};
+use jinx_core::threads;
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -264,7 +265,7 @@ impl Writer {
         let write = move || {
             take(&for_thread).map_or_else(|| Err(Error::invalid("a shard was lost")), ShardJob::write)
         };
-        match std::thread::Builder::new().spawn(write) {
+        match threads::background("jinx-mds", write) {
             Ok(handle) => self.running.shards.push_back(handle),
             // The system refuses another thread: this one does the work, after the earlier shards.
             Err(_) => {

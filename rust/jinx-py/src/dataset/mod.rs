@@ -10,4 +10,5 @@ pub mod measures;
 pub mod open;
 pub mod python_rows;
 pub mod reader;
+pub mod roots;
 pub mod take;

@@ -4,7 +4,7 @@ use crate::dataset::handle::{PositionsHandle, RowsHandle};
 use crate::dataset::iterator::{SampleIterator, no_end_of_loop};
 use crate::dataset::open::{OpenArguments, Place};
 use crate::dataset::python_rows::PythonRows;
-use crate::dataset::{arrow_stream, columns, measures, take};
+use crate::dataset::{arrow_stream, columns, measures, roots, take};
 use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::objects::build::plain_json;
 use crate::sample::decoders::{Decoders, members};
@@ -380,20 +380,18 @@ impl Reader {
 
     /// The files that all views are based on, the positions of the view's samples in them (little-endian u64, or None
     /// for all), and the columns that the files do not have.
-    #[allow(clippy::type_complexity)]
-    fn _roots<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Vec<RowsHandle>, Option<Bound<'py, PyBytes>>, Vec<String>)> {
-        let rows = &self.view.rows;
-        let positions = self.view.positions.as_ref().map(|positions| positions.to_vec());
-        let roots = py.detach(|| Arc::clone(rows).roots(positions)).into_py_result()?;
-        let positions = roots.positions.map(|positions| {
-            let bytes: Vec<u8> = positions.iter().flat_map(|position| position.to_le_bytes()).collect();
-            PyBytes::new(py, &bytes)
-        });
-        let own = rows.own_names().into_iter().filter(|name| rows.projection().has(name)).collect();
-        Ok((roots.rows.into_iter().map(RowsHandle).collect(), positions, own))
+    fn _roots<'py>(&self, py: Python<'py>) -> PyResult<roots::Roots<'py>> {
+        roots::all(py, &self.view)
+    }
+
+    /// The files of `_roots` alone.
+    fn _root_files(&self, py: Python<'_>) -> PyResult<Vec<RowsHandle>> {
+        roots::files(py, &self.view)
+    }
+
+    /// The columns that the files of `_roots` do not have.
+    fn _own_columns(&self) -> Vec<String> {
+        roots::own_columns(&self.view)
     }
 
     /// The footer of a shard as JSON text, with the entries that its version has.

@@ -2,6 +2,7 @@
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use jinx_core::cores::usable_cores;
+use jinx_core::threads;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
@@ -99,7 +100,7 @@ impl Threads {
         let (sender, queue) = unbounded::<Weak<dyn Work>>();
         for _ in 0..count {
             let queue = queue.clone();
-            let started = thread::Builder::new().name(name.into()).spawn(move || {
+            let started = threads::background(name, move || {
                 for work in queue {
                     do_wanted(&work);
                 }

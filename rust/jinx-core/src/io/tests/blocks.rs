@@ -129,7 +129,11 @@ fn advice_changes_nothing_and_reaches_no_further_than_the_file() {
         source.will_need(&[0..10, 5..u64::MAX, u64::MAX - 1..u64::MAX], Density::Sparse);
         assert!(source.is_cached(0), "it was just written");
         assert!(!source.is_cached(1_600_000));
-        assert_eq!(source.read_vec(0, 1_600_000).unwrap(), bytes);
+        for is_on in [false, true] {
+            source.set_read_ahead(is_on);
+            assert_eq!(source.read_vec(0, 1_600_000).unwrap(), bytes);
+            assert_eq!(*source.slice(0, 1_600_000).unwrap(), bytes);
+        }
     }
     let object = Object { bytes, ..Object::default() };
     let expected = Arc::clone(&object.expected);
