@@ -80,15 +80,19 @@ def _picture(draw: random.Random, size: int, number: int) -> dict[str, object]:
     return {"bytes": _JPEG_START + draw.randbytes(size - len(_JPEG_START)), "path": f"{number}.jpg"}
 
 
-def measure(command: list[str]) -> Peak:
+def measure(command: list[str], directory: Path | None = None) -> Peak:
     """Run a command and look at its memory every few milliseconds.
+
+    Args:
+        command: The program and its arguments.
+        directory: Where it runs; here if not given.
 
     Raises:
         RuntimeError: The command failed.
     """
     started = time.monotonic()
     private = mapped = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             now = memory(process.pid)
             private, mapped = max(private, now[0]), max(mapped, now[1])

@@ -1,11 +1,9 @@
 """Semantic deduplication next to the products of matrices that it needs.
 
-python -m bench.vectors.dedup VECTORS.npy: prints the seconds and the memory of one deduplication, as JSON.
+python -m bench.vectors.dedup VECTORS.npy: prints the seconds of one deduplication, as JSON.
 """
 
 import json
-import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench.environments import ROOT
+from bench.memory import measure
 from bench.views.rounds import Record, alternate
 
 DEDUP, MEMORY, JINX, PRODUCTS = "semantic deduplication", "memory of it", "jinx", "its products of matrices"
@@ -33,9 +32,8 @@ def run(vectors: Path, rounds: int) -> list[Record]:
 
     def ours() -> dict[str, Any]:
         command = [sys.executable, "-m", "bench.vectors.dedup", str(vectors)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        peak = measure(command, ROOT)
+        return {**json.loads(peak.output.splitlines()[-1]), "memory": peak.private}
 
     records = alternate(DEDUP, {JINX: ours, PRODUCTS: lambda: products(count, width)}, count=count, rounds=rounds)
     used = [record.pop("memory") for record in records if "memory" in record]
@@ -77,8 +75,7 @@ def main() -> None:
     before, start = time.process_time(), time.perf_counter()
     keep, _ = operator.duplicates(Tables())
     times = {"wall": time.perf_counter() - start, "cpu": time.process_time() - before}
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({**times, "memory": memory, "kept": int(keep.sum())}))
+    print(json.dumps({**times, "kept": int(keep.sum())}))
 
 
 if __name__ == "__main__":

@@ -23,10 +23,11 @@ adds it to a dataset of as many integers, and all are synced. It is read by open
 ours are compared with their checksums before. {vectors:,} random vectors of {width} float16 are written and synced,
 next to a program that only writes their bytes. Then the ten nearest of {queries} queries are searched by cosine: faiss
 has float32 vectors in memory, and ours are float16 in the page cache. The deduplication runs in a process of its own on
-the same vectors, and the products are those of k-means and of all pairs in clusters of equal size alone. An index
-(IVF) is made of as many vectors around random points, one point for 200 of them, and searched with queries around the
-same points; faiss makes as many lists, has float32 vectors in memory, and searches as few lists as reach the same
-recall, while ours reads one byte for each number from the file and compares the best exactly. The
+the same vectors; its memory is that of anonymous pages, which cannot be dropped as those of files. The products are
+those of k-means and of all pairs in clusters of equal size alone. An index (IVF) is made of as many vectors around
+random points, one point for 200 of them, and searched with queries around the same points; faiss makes as many lists,
+has float32 vectors in memory, and searches as few lists as reach the same recall, while ours reads one byte for each
+number from the file and compares the best exactly. The
 contestants take turns, and medians count; a ratio is the median of those of the rounds."""
 
 
