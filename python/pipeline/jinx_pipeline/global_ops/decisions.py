@@ -126,7 +126,8 @@ class Decisions:
             self._publish(node, _KEYS, decision.keys, files)
         elif decision.keys is not None:
             self._publish(node, _KEYS, [decision.keys], files, decision.keys.dtype)
-        rows = len(OpenSource(source))
+        opened = OpenSource(source)
+        rows = len(opened)
         ends = self._ends(node, length, files)
         decided = Decided(
             node,
@@ -138,7 +139,7 @@ class Decisions:
             time.perf_counter() - started,
             time.process_time() - cpu,
             dict(decision.counts),
-            self._pairs(decision, source),
+            self._pairs(decision, opened),
             len(self.ledger.grown),
             ends,
         )
@@ -209,13 +210,12 @@ class Decisions:
         files[path.name] = _digest(np.load(path, mmap_mode="r"))
         return count
 
-    def _pairs(self, decision: Decision, source: Source) -> list[tuple[str, str]]:
+    def _pairs(self, decision: Decision, source: OpenSource) -> list[tuple[str, str]]:
         """The ids of the first duplicates and of the rows that they repeat, as examples."""
         limit = self.recipe.options.trace
         heads = [table.slice(0, limit) for table in decision.repeats]
         pairs = [pair for head in heads for pair in zip(*(head[name].to_pylist() for name in _PAIR), strict=True)]
-        opened = OpenSource(source)
-        return [(_id_of(opened, row), _id_of(opened, repeated)) for row, repeated in sorted(pairs)[:limit]]
+        return [(_id_of(source, row), _id_of(source, repeated)) for row, repeated in sorted(pairs)[:limit]]
 
 
 def _id_of(source: OpenSource, row: int) -> str:

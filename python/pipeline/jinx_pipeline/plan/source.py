@@ -248,7 +248,7 @@ def _changed_columns(part: "jinx.Dataset") -> list[str]:
 
     If the base is a view, its own columns come first in the part; they are not returned.
     """
-    own = part._roots()[2]
+    own = part._own_columns()
     return [name for name in own[own.index(ROW) :] if name not in PRIVATE]
 
 

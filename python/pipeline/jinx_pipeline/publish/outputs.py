@@ -77,8 +77,8 @@ def _write_view(export: Export, target: Path, source: OpenSource, writer: Mappin
         # A view stores its own columns for all rows, so it also stores the values of rows that are unchanged from the
         # base, and null for rows without a value.
         own = [name for name in source.own_columns() if name in view.column_names]
-        changed = _changed_in_some_row(source)
-        of_base = [name for name in own if name not in changed and name not in base._roots()[2]]
+        stored = _changed_in_some_row(source).union(base._own_columns())
+        of_base = [name for name in own if name not in stored]
         shown = [name for name in own if name not in of_base and _is_shown(source, name)]
         view = view.drop_columns([name for name in own if name not in shown])
         view = view.with_columns({name: partial(_value, name) for name in shown})

@@ -60,7 +60,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
     id; for these, `files` has a digest of the content, or of sizes and times, of each file or directory, also for the
     base of a view.
     """
-    roots, _, _ = dataset._roots()
+    roots = dataset._root_files()
     if dataset._definition is None and [root.kind for root in roots] == ["jinx"]:
         ids = [identity for _, identity in roots[0].identities()]
         if ids and _has_ids(roots[0]):

@@ -1,6 +1,6 @@
 """Dialogs as messages: a list of `role` and `content`, the intermediate form of all conversions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from jinx_pipeline.sample.dialog_errors import DialogError
@@ -133,6 +133,21 @@ def refuse_columns(passed: Mapping[str, Any], *names: str) -> None:
     for name in names:
         if name in passed:
             raise DialogError(f"the column {name!r} is not part of the dialog, and the new layout has one; rename it")
+
+
+def take_system(columns: dict[str, Any], messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Move an initial system message into the column `system`, for layouts that have one; returns the other messages.
+
+    Raises:
+        DialogError: The sample has another column of this name, or the message has more than a content.
+    """
+    refuse_columns(columns, "system")
+    first, *others = messages
+    if first["role"] != "system":
+        return list(messages)
+    refuse_keys(first)
+    columns["system"] = first["content"]
+    return others
 
 
 def refuse_keys(message: Mapping[str, Any]) -> None:

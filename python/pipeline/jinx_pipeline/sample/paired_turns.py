@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from jinx_pipeline.sample.dialog_errors import DialogError
-from jinx_pipeline.sample.messages import as_text, checked, refuse_columns, refuse_keys, with_columns, without
+from jinx_pipeline.sample.messages import (
+    as_text,
+    checked,
+    refuse_columns,
+    refuse_keys,
+    take_system,
+    with_columns,
+    without,
+)
 
 
 def from_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
@@ -62,13 +70,9 @@ def _messages(sample: dict[str, Any], question: str, answer: str, names: tuple[s
 def _pairs(sample: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
     """The other columns, the last question and the last answer."""
     sample = as_text(sample)
-    messages = list(sample["messages"])
     columns = without(sample, "messages")
-    refuse_columns(columns, "system", "history")
-    if messages[0]["role"] == "system":
-        system = messages.pop(0)
-        refuse_keys(system)
-        columns["system"] = system["content"]
+    refuse_columns(columns, "history")
+    messages = take_system(columns, sample["messages"])
     for number, message in enumerate(messages):
         expected_role = ("user", "assistant")[number % 2]
         if message["role"] != expected_role or message.get("tool_calls"):

@@ -10,7 +10,7 @@ from jinx_pipeline.sample.messages import (
     checked,
     media_list,
     refuse_columns,
-    refuse_keys,
+    take_system,
     with_columns,
     without,
 )
@@ -53,13 +53,8 @@ def from_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
 def to_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
     """Messages in LLaMA-Factory's layout; an initial system message becomes `system`."""
     sample = as_text(sample)
-    messages = sample["messages"]
     columns = without(sample, "messages")
-    refuse_columns(columns, "system")
-    if messages[0]["role"] == "system":
-        refuse_keys(messages[0])
-        columns["system"] = messages[0]["content"]
-        messages = messages[1:]
+    messages = take_system(columns, sample["messages"])
     if not messages:
         raise DialogError("messages has no turn after that of the system, and the layout needs one")
     return with_columns(columns, conversations=_conversations(messages))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jinx_pipeline.sample.dialog_errors import DialogError
-from jinx_pipeline.sample.messages import as_text, checked, refuse_columns, refuse_keys, with_columns, without
+from jinx_pipeline.sample.messages import as_text, checked, take_system, with_columns, without
 
 _VIDEO = "<video>\n"
 
@@ -30,12 +30,7 @@ def from_swift(sample: dict[str, Any]) -> dict[str, Any]:
 def to_swift(sample: dict[str, Any]) -> dict[str, Any]:
     """Messages as ModelScope-Swift's pairs."""
     columns, messages = _turns(sample)
-    refuse_columns(columns, "system")
-    if messages[0]["role"] == "system":
-        system = messages.pop(0)
-        refuse_keys(system)
-        columns["system"] = system["content"]
-    pairs = _pairs(messages)
+    pairs = _pairs(take_system(columns, messages))
     return with_columns(columns, conversation=[{"human": question, "assistant": answer} for question, answer in pairs])
 
 

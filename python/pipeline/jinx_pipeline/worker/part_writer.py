@@ -272,7 +272,7 @@ class ViewWriter(PartWriter):
         written = [name for name in names if unchanged[name] < len(rows)]
         own = [name for name in written if removed[name] < len(rows)]
         # If the base is a view with own columns, these columns are written in their place.
-        replaced = self._base._roots()[2]
+        replaced = self._base._own_columns()
         dropped = [
             name for name in written if name in replaced or (name not in own and name in self._base.column_names)
         ]
