@@ -1,6 +1,5 @@
 """Media that no output and no table names: `jinx-pipeline clean`."""
 
-import io
 import json
 import os
 import sqlite3
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from PIL import Image
 
 import jinx
 import jinx_pipeline as jp
@@ -17,6 +15,7 @@ from jinx_pipeline.cli.program import pipeline
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.recipe.read import recipe_of
 from jinx_pipeline.sample.media_store import MediaStore
+from make_media import images
 
 RECIPE = {
     "nodes": {
@@ -38,17 +37,11 @@ RECIPE = {
 }
 
 
-def photo(colour):
-    out = io.BytesIO()
-    Image.new("RGB", (16, 16), (colour, 9, 90)).save(out, "PNG")
-    return out.getvalue()
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with jinx.Writer("in.jinx") as writer:
-        writer.write_many({"id": n, "images": [photo(20 * n)]} for n in range(10))
+        writer.write_many({"id": n, "images": [images.png(16, 16, n)]} for n in range(10))
     return tmp_path
 
 

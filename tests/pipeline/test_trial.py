@@ -1,17 +1,16 @@
 """A recipe on a few samples: what it shows, and that it leaves nothing behind."""
 
-import io
 import sqlite3
 from contextlib import closing
 
 import pytest
 import yaml
-from PIL import Image
 
 import jinx
 from jinx_pipeline.cli.program import run
 from jinx_pipeline.recipe.read import recipe_of
 from jinx_pipeline.trial import run_trial
+from make_media import images
 
 TABLE = {"database": "meta.db", "table": "photos", "key": "id", "columns": {"id": "int"}}
 RECIPE = {
@@ -36,17 +35,11 @@ RECIPE = {
 }
 
 
-def photo(colour):
-    out = io.BytesIO()
-    Image.new("RGB", (16, 16), (colour, 9, 90)).save(out, "PNG")
-    return out.getvalue()
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with jinx.Writer("in.jinx") as writer:
-        writer.write_many({"id": n, "text": "w " * n, "images": [photo(20 * n)]} for n in range(10))
+        writer.write_many({"id": n, "text": "w " * n, "images": [images.png(16, 16, n)]} for n in range(10))
     return tmp_path
 
 
