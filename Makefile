@@ -37,7 +37,7 @@ MOTO := .venv-moto
 # uv if it could be installed, otherwise pip.
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
-RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/fault/test_killed_ray_drivers.py
+RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/fault/test_killed_ray_drivers.py tests/fault/test_killed_ray_media.py
 # Extension modules link against no libpython, so they have no tests of their own in Rust.
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
