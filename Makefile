@@ -245,7 +245,7 @@ bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and fi
 bench-vectors: develop $(STAMPS)/test ## typed columns and vectors next to Parquet, Arrow, Lance and faiss: minutes, 8 GB of disk, and a page
 	$(PY) -m bench.vectors --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, tables and graphs: an hour, and a page
+bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, tables and graphs: a quarter of an hour, 7 GB of disk, and a page
 	$(PY) -m bench.graph --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-view: develop $(STAMPS)/test ## the viewer on ten million samples, in Chromium: minutes, and a page
