@@ -37,7 +37,7 @@ MOTO := .venv-moto
 # uv if it could be installed, otherwise pip.
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
-RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/fault/test_killed_ray_drivers.py
+RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data tests/fault/test_killed_ray_drivers.py tests/fault/test_killed_ray_media.py
 # Extension modules link against no libpython, so they have no tests of their own in Rust.
 EXTENSIONS := jinx-py jinx-pipeline-py
 CRATES := --workspace $(addprefix --exclude ,$(EXTENSIONS) jinx-pyo3)
@@ -245,7 +245,7 @@ bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and fi
 bench-vectors: develop $(STAMPS)/test ## typed columns and vectors next to Parquet, Arrow, Lance and faiss: minutes, 8 GB of disk, and a page
 	$(PY) -m bench.vectors --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, tables and graphs: an hour, and a page
+bench-graph: $(STAMPS)/ray develop ## clips of videos next to other programs, tables and graphs: a quarter of an hour, 7 GB of disk, and a page
 	$(PY) -m bench.graph --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-view: develop $(STAMPS)/test ## the viewer on ten million samples, in Chromium: minutes, and a page

@@ -49,6 +49,8 @@ class Bucket:
         faults: Each is asked before a request is answered, and returns True if it has answered.
         delay: Seconds before each answer.
         is_open: Unsigned requests are answered too.
+        close: Stops the server; connections are refused.
+        open: Starts it again.
     """
 
     directory: Path
@@ -58,6 +60,8 @@ class Bucket:
     faults: list[Fault] = field(default_factory=list[Fault])
     delay: float = 0.0
     is_open: bool = False
+    close: Callable[[], None] = lambda: None
+    open: Callable[[], None] = lambda: None
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict[str, dict[int, bytes]])
     tags: dict[str, str] = field(default_factory=dict[str, str])
     metadata: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
@@ -347,13 +351,25 @@ def served(directory: Path, handler: type[Handler] = Handler) -> Iterator[Bucket
     """A server over a directory, in a thread of this process: a reader that held Python's lock would block it."""
     bucket = Bucket(directory, name=f"bucket-{next(_NUMBERS)}")
     own = type("BucketHandler", (handler,), {"bucket": bucket})
-    server = _Server(("127.0.0.1", 0), own)
-    bucket.address = f"127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield bucket
-    finally:
+    running: list[tuple[_Server, threading.Thread]] = []
+
+    def start() -> None:
+        host, _, port = bucket.address.partition(":")
+        server = _Server((host or "127.0.0.1", int(port or 0)), own)
+        bucket.address = f"127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        running.append((server, thread))
+
+    def stop() -> None:
+        server, thread = running.pop()
         server.shutdown()
         server.server_close()
         thread.join(10)
+
+    bucket.open, bucket.close = start, stop
+    start()
+    try:
+        yield bucket
+    finally:
+        stop()

@@ -5,16 +5,21 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.graph import data
+from bench.pipeline.program import children_of, private_bytes
 from bench.views.rounds import Record, alternate
+from jinx_pipeline.worker.periodic_call import calling_every
 
-CLIPS, PACK, DIAMOND = "clips of videos", "packing of clips", "seven operators"
+CLIPS, LARGE, PACK, DIAMOND = "clips of videos", "clips of a large video", "packing of clips", "seven operators"
+ALONE = "decoding and encoding alone"
 TABLES = {"SQLite": "rows into SQLite", "PostgreSQL": "rows into PostgreSQL"}
 _SECONDS = 7200
+_OUTPUTS = ("out", "out.work", "out.jinx", "out.jinx.work")
+_SQLITE = ("meta.db", "meta.db-wal", "meta.db-shm")
 _UPSERT = """\
 nodes:
   rows: {source: rows.jinx}
@@ -68,79 +73,109 @@ workers: 1
 """
 
 
-def clips(folder: Path, count: int, seconds: tuple[int, int], large_bytes: int, rounds: int) -> list[Record]:
+def clips(folder: Path, count: int, rounds: int) -> list[Record]:
     """Ours, a process for each core, Ray Data, and decoding and encoding alone."""
-    names = data.make_videos(folder, count, seconds, large_bytes)
     workers = os.cpu_count() or 1
     steps = {
+        ALONE: lambda: _limit(folder, workers),
         "jinx": lambda: _ours(folder, workers),
         "one task per video": lambda: _program("naive", folder, workers),
         "Ray Data": lambda: _program("ray", folder, workers),
     }
-    records = alternate(CLIPS, steps, count=len(names), rounds=rounds)
-    done = _run([sys.executable, "-m", "bench.graph.programs", "limit", str(folder), "1"])
-    seconds_alone = sum(json.loads(done.splitlines()[-1]).values()) / workers
-    records.append(_record(CLIPS, "decoding and encoding alone", len(names), seconds_alone))
-    return records + packing(folder, rounds)
+    try:
+        return alternate(CLIPS, steps, count=count, rounds=rounds)
+    finally:
+        _clean(folder)
+
+
+def large(folder: Path) -> list[Record]:
+    """The memory of the workers while one of them cuts a large video."""
+    try:
+        return alternate(LARGE, {"jinx": lambda: _ours(folder, os.cpu_count() or 1)}, count=5, rounds=1)
+    finally:
+        _clean(folder)
 
 
 def packing(folder: Path, rounds: int) -> list[Record]:
-    """The clips of the case before, from the page cache into a directory."""
-    size = sum(path.stat().st_size for path in (folder / "clips").rglob("*") if path.is_file())
+    """Clips from the page cache into a directory."""
+    files = [path for path in (folder / "clips").rglob("*") if path.is_file()]
+    size = sum(len(path.read_bytes()) for path in files)  # which brings them into the page cache
 
     def pack() -> Record:
-        for name in ("packed", "packed.work"):
-            shutil.rmtree(folder / name, ignore_errors=True)
+        _remove(folder, "packed", "packed.work")
         result = _pipeline(folder, "run", "video-pack", "--out", "packed", "--set", "where=1 = 1")
         return {"bytes": size, "operators": sum(totals["seconds"] for totals in result["operators"])}
 
-    return alternate(PACK, {"jinx": pack}, count=1, rounds=rounds)
+    try:
+        return alternate(PACK, {"jinx": pack}, count=len(files), rounds=rounds)
+    finally:
+        _remove(folder, "packed", "packed.work")
 
 
 def tables(folder: Path, rows: int, rounds: int) -> list[Record]:
     """Rows of a dataset, upserted by key."""
-    folder.mkdir()
-    data.make_rows(folder / "rows.jinx", rows)
-    records: list[Record] = []
-    (folder / "sqlite.yaml").write_text(_UPSERT % "meta.db")
-
-    def sqlite() -> None:
-        (folder / "meta.db").unlink(missing_ok=True)
-        _clean_run(folder, "sqlite.yaml")
-
-    records += alternate(TABLES["SQLite"], {"jinx": sqlite}, count=rows, rounds=rounds)
     import pgserver
 
-    server = pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
-    try:
+    (folder / "sqlite.yaml").write_text(_UPSERT % "meta.db")
+    (folder / "postgresql.yaml").write_text(_UPSERT % "env:BENCH_GRAPH_DB")
+
+    def sqlite() -> None:
+        _remove(folder, *_SQLITE)
+        _clean_run(folder, "sqlite.yaml")
+
+    # As root, the server runs as another user, who may not enter a directory that only root may.
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        server = pgserver.get_server(Path(place) / "postgresql", cleanup_mode="stop")
         os.environ["BENCH_GRAPH_DB"] = server.get_uri()
-        (folder / "postgresql.yaml").write_text(_UPSERT % "env:BENCH_GRAPH_DB")
 
         def postgresql() -> None:
             server.psql("DROP TABLE IF EXISTS clips;")
             _clean_run(folder, "postgresql.yaml")
 
-        records += alternate(TABLES["PostgreSQL"], {"jinx": postgresql}, count=rows, rounds=rounds)
-    finally:
-        server.cleanup()
-    return records
+        try:
+            records = alternate(TABLES["SQLite"], {"jinx": sqlite}, count=rows, rounds=rounds)
+            return records + alternate(TABLES["PostgreSQL"], {"jinx": postgresql}, count=rows, rounds=rounds)
+        finally:
+            server.cleanup()
+            _remove(folder, *_SQLITE, *_OUTPUTS)
 
 
 def diamond(folder: Path, rows: int, rounds: int) -> list[Record]:
     """Seven operators in a row, and in two branches that come together."""
-    folder.mkdir()
-    data.make_texts(folder / "texts.jinx", rows)
     for name, recipe in (("chain", _CHAIN), ("diamond", _DIAMOND)):
         (folder / f"{name}.yaml").write_text(recipe.format(rows=rows, half=rows // 2, below=rows // 2 - 1))
     steps = {name: lambda name=name: _clean_run(folder, f"{name}.yaml") for name in ("chain", "diamond")}
-    return alternate(DIAMOND, steps, count=rows, rounds=rounds)
+    try:
+        return alternate(DIAMOND, steps, count=rows, rounds=rounds)
+    finally:
+        _remove(folder, *_OUTPUTS)
 
 
 def _ours(folder: Path, workers: int) -> Record:
+    """The recipe; returns the most private memory that one of its workers had."""
     _clean(folder)
-    words = ("--in", "videos.jinx", "--out", "out.jinx", "--workers", str(workers))
-    result = _pipeline(folder, "run", "video-clips", *words)
-    return {"memory": max(totals["peak_bytes"] for totals in result["operators"])}
+    words = ("run", "video-clips", "--in", "videos.jinx", "--out", "out.jinx", "--workers", str(workers))
+    program = [sys.executable, "-m", "jinx_pipeline", *words, "--json"]
+    peak = 0
+    with subprocess.Popen(program, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+
+        def look() -> None:
+            nonlocal peak
+            peak = max([peak, *map(private_bytes, children_of(process.pid))])
+
+        with calling_every(look, 0.1):
+            error = process.communicate(timeout=_SECONDS)[1]
+    if process.returncode:
+        raise RuntimeError(error[-2000:])
+    return {"memory": peak}
+
+
+def _limit(folder: Path, workers: int) -> Record:
+    """The CPU time of decoding and encoding, in as many processes as cores, divided by these."""
+    done = _run([sys.executable, "-m", "bench.graph.programs", "limit", str(folder), str(workers)])
+    seconds = json.loads(done.splitlines()[-1])
+    return {"wall": sum(seconds.values()) / workers, "cpu": sum(seconds.values()), **seconds}
 
 
 def _program(kind: str, folder: Path, workers: int) -> None:
@@ -149,17 +184,21 @@ def _program(kind: str, folder: Path, workers: int) -> None:
 
 
 def _clean(folder: Path) -> None:
-    for name in ("clips", "out.jinx.work"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("out.jinx", "clips.db", "clips.db-wal", "clips.db-shm", "other.db"):
-        (folder / name).unlink(missing_ok=True)
+    _remove(folder, "clips", "out.jinx.work", "out.jinx", "clips.db", "clips.db-wal", "clips.db-shm", "other.db")
 
 
 def _clean_run(folder: Path, recipe: str) -> None:
-    for name in ("out", "out.work", "out.jinx.work"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    (folder / "out.jinx").unlink(missing_ok=True)
+    _remove(folder, *_OUTPUTS)
     _pipeline(folder, "run", recipe)
+
+
+def _remove(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _pipeline(folder: Path, *words: str) -> Mapping[str, Any]:
@@ -171,7 +210,3 @@ def _run(words: list[str], folder: Path | None = None) -> str:
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr[-2000:]}")
     return done.stdout
-
-
-def _record(case: str, contestant: str, count: int, seconds: float) -> Record:
-    return {"case": case, "contestant": contestant, "round": 0, "count": count, "wall": seconds, "cpu": seconds}

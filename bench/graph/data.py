@@ -1,5 +1,10 @@
-"""The videos and rows of the benchmark."""
+"""The videos and rows of the benchmark, which are made once and kept."""
 
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,36 +18,74 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RATE, SIZE = 25, (640, 360)
+CLIP_BYTES = 500_000
 _COLOURS = ((60, 60, 160), (200, 90, 60), (60, 160, 60), (220, 40, 200), (20, 120, 130))
-# Videos of which the others are copies: their content does not matter for the time that they take.
+# The other videos are links to these.
 _DISTINCT = 20
 
 
-def make_videos(folder: Path, count: int, seconds: tuple[int, int], large_bytes: int = 0) -> list[str]:
-    """Write videos of 360p with a new scene every 2 to 8 seconds, and a dataset that names them; returns their names.
+def kept(root: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """A directory of data, which is made at its first use.
+
+    Args:
+        root: Where data is kept.
+        name: The name of the directory, with all that its content depends on.
+        make: Writes the data into a new directory.
+    """
+    folder, part = root / name, root / f".{name}.part"
+    if not folder.exists():
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        print(f"making {folder}", flush=True)
+        make(part)
+        part.rename(folder)
+    return folder
+
+
+def make_videos(folder: Path, count: int, seconds: tuple[int, int]) -> None:
+    """Write videos of 360p with a new scene every 2 to 8 seconds, and a dataset that names them.
 
     Args:
         folder: The directory, for `videos.jinx` and the videos.
-        count: The number of videos.
+        count: The number of videos; from the twentieth on they are links to the first ones.
         seconds: The shortest and the longest.
-        large_bytes: The size of one more video; 0: there is none.
     """
-    (folder / "videos").mkdir(parents=True)
+    (folder / "videos").mkdir()
     lengths = np.linspace(*seconds, min(count, _DISTINCT)).round().astype(int)
-    names: list[str] = []
-    for number in range(count):
-        name = f"videos/{number:04}.mp4"
+    names = [f"videos/{number:04}.mp4" for number in range(count)]
+    for number, name in enumerate(names):
         if number < _DISTINCT:
             _write(folder / name, int(lengths[number]) * RATE, number)
         else:
-            (folder / name).write_bytes((folder / names[number % _DISTINCT]).read_bytes())
-        names.append(name)
-    if large_bytes:
-        names.append("videos/large.avi")
-        _write_large(folder / names[-1], large_bytes)
-    with jinx.Writer(folder / "videos.jinx") as writer:
-        writer.write_many({"id": name, "videos": [name]} for name in names)
-    return names
+            os.link(folder / names[number % _DISTINCT], folder / name)
+    _list_videos(folder, names)
+
+
+def make_large(folder: Path, size: int) -> None:
+    """Write a video of so many bytes and four short ones, and a dataset that names them."""
+    (folder / "videos").mkdir()
+    names = [f"videos/{number}.mp4" for number in range(4)]
+    for number, name in enumerate(names):
+        _write(folder / name, 10 * RATE, number)
+    _write_large(folder / "videos" / "large.avi", size)
+    _list_videos(folder, ["videos/large.avi", *names])
+
+
+def make_clips(folder: Path, size: int) -> None:
+    """Write files of the size of clips, and the table that names them."""
+    rng = np.random.default_rng(0)
+    rows: list[tuple[str, int, float, float, str, float, int, int, float]] = []
+    for number in range(size // CLIP_BYTES):
+        name = f"clips/{number % 256:02x}/{number:032x}.mp4"
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(rng.bytes(CLIP_BYTES))
+        rows.append((f"videos/{number // 10}.mp4", 0, number % 10, number % 10 + 1, name, 1.0, *SIZE, 0.5))
+    with closing(sqlite3.connect(folder / "clips.db")) as database, database:
+        database.execute(
+            'CREATE TABLE clips (source TEXT, video INTEGER, start REAL, "end" REAL, file TEXT, seconds REAL, '
+            "width INTEGER, height INTEGER, motion REAL, PRIMARY KEY (source, video, start))"
+        )
+        database.executemany("INSERT INTO clips VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def make_rows(path: Path, count: int) -> None:
@@ -61,6 +104,11 @@ def make_texts(path: Path, count: int) -> None:
         writer.write_many(
             {"n": n, "text": " ".join(words[n * 31 % 997 :][:50] + words[n * 17 % 997 :][:50])} for n in range(count)
         )
+
+
+def _list_videos(folder: Path, names: list[str]) -> None:
+    with jinx.Writer(folder / "videos.jinx") as writer:
+        writer.write_many({"id": name, "videos": [name]} for name in names)
 
 
 def _write(path: Path, frames: int, seed: int) -> None:

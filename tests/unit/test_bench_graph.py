@@ -1,6 +1,6 @@
 """The page of bench.graph, made of records."""
 
-from bench.graph.cases import CLIPS, DIAMOND, PACK, TABLES
+from bench.graph.cases import ALONE, CLIPS, DIAMOND, LARGE, PACK, TABLES
 from bench.graph.page import page
 
 
@@ -10,10 +10,11 @@ def record(case, contestant, wall, cpu=1.0, **facts):
 
 def test_the_page_shows_each_target_beside_what_was_reached():
     records = [
-        record(CLIPS, "jinx", 10.0, memory=120e6),
+        record(CLIPS, "jinx", 10.0, memory=90e6),
+        record(LARGE, "jinx", 5.0, memory=120e6),
         record(CLIPS, "one task per video", 12.0),
         record(CLIPS, "Ray Data", 25.0),
-        record(CLIPS, "decoding and encoding alone", 9.5),
+        record(CLIPS, ALONE, 9.5),
         record(PACK, "jinx", 2.0, bytes=1500e6),
         *(record(case, "jinx", 15.0) for case in TABLES.values()),
         record(DIAMOND, "chain", 9.0, 10.0),
@@ -28,7 +29,15 @@ def test_the_page_shows_each_target_beside_what_was_reached():
             "load": 0.0,
             "machine": {"cpu": "c", "cores": 2, "memory_gib": 1, "kernel": "6", "python": "3"},
             "versions": {"jinx": "0"},
-            "samples": {"videos": 4, "shortest": 3, "longest": 6, "large_mb": 60, "rows": 50_000, "texts": 20_000},
+            "samples": {
+                "videos": 4,
+                "shortest": 3,
+                "longest": 6,
+                "large_mb": 60,
+                "packed_mb": 50,
+                "rows": 9,
+                "texts": 9,
+            },
             "records": records,
         }
     )

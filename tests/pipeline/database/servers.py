@@ -42,3 +42,7 @@ class Server:
     def stop(self) -> None:
         """Stop it."""
         self._server.cleanup()
+
+    def run(self, statement: str) -> None:
+        """Run a statement of SQL."""
+        self._server.psql(f"{statement};")

@@ -35,6 +35,12 @@ nodes:
   many: {sink: many.jinx, when: {rows: clean.rejected, at_least: 1000}}
   broken: {sink: broken.jinx}
   few: {sink: few.jsonl, when: {rows: clean.rejected, at_least: 1}}
+  parts: {operators: [text_chunk_mapper: {split_pattern: " "}]}
+  words: {sink: words.parquet}
+  stored:
+    source: {database: meta.db, query: SELECT n FROM cleaned ORDER BY n, columns: {n: int}}
+    after: [listed]
+  numbers: {sink: numbers.jinx, when: {parameter: language, in: [en, fr]}}
 flows:
   - {from: [web, books], to: clean}
   - {from: clean, to: cleaned}
@@ -48,11 +54,23 @@ flows:
   - {from: clean.rejected, to: [rejected, many, few]}
   - {from: mixed, to: german}
   - {from: clean.failed, to: broken}
+  - {from: clean.rejected, to: parts}
+  - {from: parts.clips, to: words}
+  - {from: stored, to: numbers}
 max_bad_rows: 1
 block_rows: 25
 reorder: false
 """
-OUTPUTS = ("cleaned.jinx", "good.jinx", "rejected", "many.jinx", "broken.jinx", "few.jsonl")
+OUTPUTS = (
+    "cleaned.jinx",
+    "good.jinx",
+    "rejected",
+    "many.jinx",
+    "broken.jinx",
+    "few.jsonl",
+    "words.parquet",
+    "numbers.jinx",
+)
 
 BROKEN = 60
 """The number of a row whose text is no text."""

@@ -5,6 +5,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import jinx
@@ -51,9 +52,13 @@ def test_every_form_at_once(folder):
     result = jp.Run(read_recipe("recipe.yaml", workers=2))()
     assert result.ok
     assert [output.path for output in result.outputs] == list(OUTPUTS)
-    assert result.rows_in == 61 + 30 + 5
     samples = {n: row(n, "word") for n in range(60)} | {n: row(n, "book") for n in range(100, 140)}
     cleaned, rejected = numbers("cleaned.jinx"), numbers("rejected")
+    assert result.source_rows[:3] == [61, 30, 5]
+    assert numbers("numbers.jinx") == sorted(cleaned)
+    texts = [sample["text"] for sample in jinx.open("rejected").to_list()]
+    words = pq.read_table("words.parquet").column("text").to_pylist()
+    assert words == [word for text in texts for word in text.split()]
     assert sorted(cleaned + rejected)[:60] == list(range(60))
     assert len(cleaned) + len(rejected) == 90
     # A link is no word any more, and leaves a space.
@@ -130,7 +135,7 @@ def test_outputs_are_published_one_by_one_and_an_interrupted_publication_is_fini
         with pytest.raises(StoppedError):
             jp.Run(read_recipe("recipe.yaml"))()
     assert calls == list(OUTPUTS[:3])
-    assert [Path(name).exists() for name in OUTPUTS] == [True, True, False, False, False, False]
+    assert [name for name in OUTPUTS if Path(name).exists()] == list(OUTPUTS[:2])
     changed = Path("good.jinx").stat().st_mtime_ns
     assert jp.Run(read_recipe("recipe.yaml"))().ok
     assert Path("good.jinx").stat().st_mtime_ns == changed

@@ -1,5 +1,6 @@
 """Clips of videos: exact to the frame, by copying and by encoding, with the sound in step."""
 
+from fractions import Fraction
 from io import BytesIO
 from itertools import chain
 
@@ -155,6 +156,46 @@ def test_the_same_bytes_again():
 def test_a_video_without_times_cannot_be_copied():
     with pytest.raises(MediaError, match="lacks times"):
         clips_of(videos.ODD["no times"](), 1, "copy")
+
+
+@pytest.mark.parametrize(("codec", "name"), [("libx264", "h264"), ("libx265", "hevc")])
+def test_raw_streams_are_encoded_and_not_copied(codec, name):
+    if codec not in av.codecs_available:
+        pytest.skip(f"FFmpeg was built without {codec}")
+    data = videos.video(50, codec=codec, container=name)
+    for how in ("auto", "exact"):
+        numbers = [videos.numbers(clip) for _, clip in clips_of(data, 0.96, how)]
+        assert list(chain.from_iterable(numbers)) == list(range(50))
+        assert [len(clip) for clip in numbers] == [24, 24, 2]
+    with pytest.raises(MediaError, match=r"lacks times or key frames, as raw streams do.*`cut: exact`"):
+        clips_of(data, 0.96, "copy")
+
+
+def with_times_of_decoding(data):
+    """A video whose frames are shown in another order than their times say, in a container that allows it."""
+    made = BytesIO()
+    with av.open(BytesIO(data)) as source, av.open(made, "w", format="matroska") as target:
+        stream = target.add_stream_from_template(source.streams.video[0], opaque=True)
+        for number, packet in enumerate(packet for packet in source.demux(video=0) if packet.size):
+            packet.stream, packet.pts, packet.dts, packet.time_base = stream, number, number, Fraction(1, 25)
+            target.mux(packet)
+    return made.getvalue()
+
+
+def test_frames_in_another_order_than_their_times_are_named():
+    if "libx265" not in av.codecs_available:
+        pytest.skip("FFmpeg was built without libx265")
+    data = with_times_of_decoding(videos.video(50, codec="libx265", container="hevc"))
+    with pytest.raises(MediaError, match="not in the order of their times"):
+        clips_of(data, 0.96, "exact")
+
+
+def test_packets_that_a_container_refuses_are_named(monkeypatch):
+    """The source was read; what cannot be written is not said to be unreadable."""
+    monkeypatch.setattr("jinx_pipeline.operators.video.encode._IN_MP4", {"mjpeg", "vp8"})
+    data = videos.video(50, codec="libvpx", container="webm")
+    with pytest.raises(MediaError, match=r"cannot be copied into MP4: .*; encode it with `cut: exact`"):
+        clips_of(data, 0.96, "copy")
 
 
 def test_samples_of_clips():

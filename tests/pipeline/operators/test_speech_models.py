@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.cli.program import pipeline
 from jinx_pipeline.models.speech import cut_at_quiet
 from jinx_pipeline.operators.audio.waveform import mono_at
 from jinx_pipeline.sample.media import Media
@@ -21,6 +24,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("av")
 pytest.importorskip("soundfile")
 videos = pytest.importorskip("make_media.videos")
+sounds = pytest.importorskip("make_media.sounds")
 # Importing the libraries takes longer than the tests.
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -53,6 +57,45 @@ def test_a_transcript_is_that_of_whisper(tmp_path, media, languages):
     assert any(one["asr"] for one in expected)
     if languages:
         assert all(one["language"] in languages for one in expected)
+
+
+def test_audios_are_kept_by_the_language_that_whisper_hears(tmp_path):
+    path = save_whisper(tmp_path, ["en", "de"])
+    audios = [sounds.encoded(sounds.tone(seconds, hertz=hertz)) for seconds, hertz in ((1, 300), (2.5, 700))]
+    samples = [{"audios": audios}, {"audios": []}, {"audios": audios[1:]}]
+    expected = [said_by_whisper(path, sound_of(data), ["en", "de"])["language"] for data in audios]
+    kept = jp.create("audio_language_filter", hf_asr_model=path)(samples, keep_stats=True)
+    spoken = [sample["__dj__stats__"]["audio_language"] for sample in kept]
+    assert spoken == [expected, [], expected[1:]]
+    other = {"en": "de", "de": "en"}[expected[0]]
+    choose = jp.create("audio_language_filter", hf_asr_model=path, languages=[expected[0]], any_or_all="any")
+    assert choose(samples)[0]["audios"] == audios
+    assert all(sample["audios"] for sample in choose(samples))
+    none = jp.create("audio_language_filter", hf_asr_model=path, languages=[other], any_or_all="all")
+    assert none([{"audios": audios[:1]}]) == []
+
+
+def test_a_model_that_tells_no_language_is_refused(tmp_path):
+    path = save_whisper(tmp_path, [])
+    with pytest.raises(ValueError, match="does not tell languages"):
+        jp.create("audio_language_filter", hf_asr_model=path)([{"audios": [sounds.encoded(sounds.tone(1))]}])
+
+
+def test_the_recipe_for_recordings_filters_by_language_if_a_model_is_given(tmp_path, monkeypatch):
+    path = save_whisper(tmp_path / "model", ["en", "de"])
+    audio = sounds.encoded(sounds.tone(2, hertz=300))
+    monkeypatch.chdir(tmp_path)
+    with jinx.Writer("in.jinx") as writer:
+        writer.write({"id": 0, "audios": [audio]})
+    command = ["run", "audio-clips", "--in", "in.jinx", "--out", "out.jinx", "--progress", "none", "--set", "min_snr=0"]
+    found = []
+    for words in ([], [f"--set=speech_model={path}"], [f"--set=speech_model={path}", "--set=languages=[xx]"]):
+        done = CliRunner().invoke(pipeline, [*command, *words, "--overwrite", "--restart"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        found.append([sample["__dj__stats__"].get("audio_language") for sample in jinx.open("out.jinx").to_list()])
+    assert found[0] == [None]
+    assert found[1] in ([["en"]], [["de"]])
+    assert found[2] == []
 
 
 def said_by_whisper(path, sound, languages):

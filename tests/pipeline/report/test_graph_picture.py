@@ -80,7 +80,7 @@ def test_svg_is_well_formed_and_no_boxes_overlap(folder):
         for rect in tree.iter("{http://www.w3.org/2000/svg}rect")
         if "graph-" in rect.attrib["class"]
     ]
-    assert len(boxes) == 3 + 5 + 7
+    assert len(boxes) == 4 + 7 + 9
     for number, (x, y, width, height) in enumerate(boxes):
         assert x >= 0
         assert x + width <= float(tree.attrib["width"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from jinx_pipeline.models.feed import Results, feed
 from jinx_pipeline.models.files import Expected
-from jinx_pipeline.models.pretrained import Pretrained, load_pretrained
+from jinx_pipeline.models.pretrained import ModelFilesError, Pretrained, load_pretrained
 from jinx_pipeline.operators.api.context import Context
 from jinx_pipeline.operators.api.model import Model
 from jinx_pipeline.optional import require
@@ -101,6 +101,51 @@ def transcripts(
         if windows:
             texts = [window.text for window in windows if window.text]
             results[number] = Transcript(windows[0].language, " ".join(texts))
+    return results
+
+
+def spoken_languages(model: Model, media: Sequence[Media], sounds: "Sounds", ctx: Context) -> list[str]:
+    """The code of the language of each medium, from its first window; empty if it has no sound.
+
+    Args:
+        model: A model of many languages.
+        media: The media.
+        sounds: As for `transcripts`.
+        ctx: The context of the operator.
+
+    Raises:
+        ModelFilesError: The model does not tell languages.
+    """
+    if not media:
+        return []
+    loaded = ctx.model(model, load_speech_recognizer)
+    numbers = getattr(getattr(loaded.network, "generation_config", None), "lang_to_id", None)
+    if not numbers:
+        raise ModelFilesError(f"{model.path}: it does not tell languages; take a Whisper model of many languages")
+    codes = {number: token.strip("<|>") for token, number in numbers.items()}
+    extractor = loaded.processors["AutoFeatureExtractor"]
+    rate = extractor.sampling_rate
+
+    def prepare(medium: Media) -> list[Any]:
+        sound = sounds(medium, rate)
+        if sound is None or not len(sound):
+            return []
+        window = sound[: extractor.n_samples]
+        return [extractor(window, sampling_rate=rate, return_tensors="pt").input_features[0]]
+
+    def run(batch: list[Any]) -> Results[str]:
+        import torch
+
+        with loaded.inference():
+            detected = loaded.network.detect_language(loaded.on_device(torch.stack(batch))).reshape(-1).tolist()
+        return lambda: [codes[number] for number in detected]
+
+    results = [""] * len(media)
+    limits, threads = loaded.picture_limits, ctx.threads or 1
+    fed = feed(media, prepare, run, limits=limits, size=lambda features: features.numel(), threads=threads)
+    for number, languages in fed:
+        if languages:
+            results[number] = languages[0]
     return results
 
 

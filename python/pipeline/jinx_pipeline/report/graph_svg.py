@@ -20,6 +20,8 @@ MAX_CHARACTERS: Final = 34
 # Capital letters are wider than others.
 _CAPITAL: Final = 1.25
 _SWEEPS: Final = 8
+# On a page that is narrower, the picture scrolls: its text would be too small to read.
+_LEAST_SCALE: Final = 0.75
 # The share of the width of a box over which its arrows are spread.
 _SHARE_OF_ENDS: Final = 0.8
 _FILLS: Final[dict[BoxKind, str]] = {"source": "graph-source", "operators": "graph-operators", "sink": "graph-sink"}
@@ -74,10 +76,10 @@ def svg(picture: Picture) -> str:
         '<defs><marker id="graph-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto-start-reverse"><path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
     )
+    size = f'width="{width:.0f}" height="{height:.0f}" style="min-width:{_LEAST_SCALE * width:.0f}px"'
     return (
-        f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="The graph of the recipe">'
-        f"{marker}{''.join(parts)}</svg>"
+        f'<svg class="graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" {size} '
+        f'role="img" aria-label="The graph of the recipe">{marker}{"".join(parts)}</svg>'
     )
 
 

@@ -80,8 +80,10 @@ svg a:hover { opacity: 0.7; }
 .end p { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden;
   margin-top: 0.4rem; }
 h2 + .soft { margin-bottom: 0.7rem; }
-.picture { overflow-x: auto; } .picture svg { margin: 0 auto; width: auto; max-width: none; }
-@media (max-width: 40rem) { .picture svg { max-width: 40rem; height: auto; } }
+.picture { overflow-x: auto; } .picture svg { margin: 0 auto; width: auto; max-width: 100%; }
+/* A shadow at the right edge of what goes on there; at its end, the first layer covers it. */
+.scroll, .picture { background: linear-gradient(90deg, transparent, var(--card) 70%) right / 2rem 100% no-repeat local,
+  linear-gradient(90deg, transparent, var(--line)) right / 1rem 100% no-repeat scroll, var(--card); }
 .bad { color: var(--bad); } .heat td + td, .heat th + th { text-align: center; min-width: 4.5rem; }
 """
 

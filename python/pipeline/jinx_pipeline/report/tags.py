@@ -9,13 +9,13 @@ _MOST: Final = 60
 _BARS: Final = 12
 _WIDTH: Final = 480.0
 _BAR: Final = 22.0
-_NAMES: Final = 150.0
+_NAMES: Final = 200.0
 _SMALLEST, _LARGEST = 11.0, 34.0
 # The mean width of a character, as a share of the font size.
 _CHARACTER: Final = 0.58
 _LONGEST: Final = 24
 # Next to a bar, where the names are 15 px high.
-_LONGEST_NAME: Final = 16
+_LONGEST_NAME: Final = 22
 
 
 def tag_counts(values: Iterable[Any]) -> list[tuple[str, int]]:

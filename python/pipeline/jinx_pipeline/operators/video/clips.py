@@ -137,8 +137,12 @@ def cut(medium: Media, operator: str, clip_spans: Sequence[Span], how: Cut = "au
     ranges = _frame_ranges(timeline, clip_spans)
     if how == "copy":
         if not timeline.can_copy:
-            lacks = "it lacks times or key frames, has an edit list, or a codec that clips cannot hold"
-            raise MediaError(f"{medium!r} cannot be cut by copying: {lacks}")
+            lacks = (
+                "it lacks times or key frames, as raw streams do, has an edit list, or a codec that clips cannot hold"
+            )
+            raise MediaError(
+                f"{medium!r} cannot be cut by copying: {lacks}; encode it with `cut: exact` or `cut: auto`"
+            )
         ranges = _moved_to_keys(ranges, timeline)
     keys = {*timeline.keys.tolist(), len(timeline)} if timeline.can_copy and how != "exact" else set[int]()
     copied = [frames for frames in ranges if keys.issuperset(frames)]
@@ -231,6 +235,8 @@ class _Cutter:
             )
         for (first, stop), writer in self._open:
             if first <= number < stop:
+                if writer.is_flushed:
+                    raise MediaError("the frames of the video are not in the order of their times; write them again")
                 write(writer)
             elif number >= stop and not self._is_copy:
                 writer.finish_frames()

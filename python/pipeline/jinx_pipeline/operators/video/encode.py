@@ -11,7 +11,7 @@ from typing import IO, Any
 from jinx_pipeline.operators.api.media_mapper import MadeMedium
 from jinx_pipeline.operators.video.container import opened
 from jinx_pipeline.optional import require
-from jinx_pipeline.sample.media import Media
+from jinx_pipeline.sample.media import Media, MediaError
 
 # The codecs for MP4; videos with others are Matroska files.
 _IN_MP4 = {"aac", "mp3", "ac3", "eac3", "alac"} | {"h264", "hevc", "av1", "mpeg4"}
@@ -78,7 +78,7 @@ class VideoWriter:
         pts = round((time - self._start) / base)
         written.pts = pts if self._last_pts is None else max(pts, self._last_pts + 1)
         self._last_pts, written.time_base, written.pict_type = written.pts, base, 0  # the encoder chooses the type
-        self._out.mux(picture.encode(written))
+        self._mux(picture.encode(written))
 
     def packet(self, packet: Any, dts: int) -> None:
         """Copy a packet of the picture.
@@ -89,23 +89,26 @@ class VideoWriter:
         """
         if self._picture is None:
             # Opaque: FFmpeg needs no encoder for what is copied, and has none by the name of a decoder (`libdav1d`).
-            stream = self._out.add_stream_from_template(self._video, opaque=True)
+            try:
+                stream = self._out.add_stream_from_template(self._video, opaque=True)
+            except ValueError as error:
+                raise self._refused(error) from error
             if self._rotation:
                 stream.set_display_rotation(self._rotation)
             self._begin(stream)
-        self._out.mux(self._moved(packet, self._picture, dts))
+        self._mux(self._moved(packet, self._picture, dts))
 
     def sound(self, packet: Any) -> None:
         """Copy a packet of the audio."""
         if self._picture is None:  # all streams must be known before the first packet
             self._waiting.append(packet)
         else:
-            self._out.mux(self._moved(packet, self._sound))
+            self._mux(self._moved(packet, self._sound))
 
     def finish_frames(self) -> None:
         """Write the frames that the encoder holds back."""
         if self._picture is not None and not self._is_copy and not self.is_flushed:
-            self._out.mux(self._picture.encode(None))
+            self._mux(self._picture.encode(None))
         self.is_flushed = True
 
     def close(self) -> IO[bytes] | None:
@@ -122,13 +125,23 @@ class VideoWriter:
         """Drop what was written."""
         self._file.close()
 
+    def _mux(self, packets: Any) -> None:
+        try:
+            self._out.mux(packets)
+        except self._av.FFmpegError as error:  # not of the source, which was read
+            raise self._refused(error.strerror) from error
+
+    def _refused(self, reason: object) -> MediaError:
+        how, advice = ("copied", "; encode it with `cut: exact`") if self._is_copy else ("written", "")
+        return MediaError(f"the video cannot be {how} into {self.suffix[1:].upper()}: {reason}{advice}")
+
     def _begin(self, picture: Any) -> Any:
         """Take a stream as that of the picture; returns it."""
         self._picture = picture
         if self._audio is not None:
             self._sound = self._out.add_stream_from_template(self._audio)
         for packet in self._waiting:
-            self._out.mux(self._moved(packet, self._sound))
+            self._mux(self._moved(packet, self._sound))
         self._waiting.clear()
         return picture
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from jinx_pipeline.operators.video.container import opened
+from jinx_pipeline.optional import require
 from jinx_pipeline.sample.media import Media
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Detector = Literal["ContentDetector", "AdaptiveDetector", "ThresholdDetector"]
 _WIDTH = 256
 """Frames are compared at this width; changes of scenes do not depend on details."""
-_SIXTH_OF_HUE = 30
+_SIXTHS, _SIXTH_OF_HUE = np.float32(6), 30
 """Hues are numbers from 0 to 180, as in OpenCV."""
 
 
@@ -112,10 +113,12 @@ def _apart(numbers: list[int], min_length: int) -> list[int]:
 def _pictures(medium: Media, operator: str) -> Iterator["npt.NDArray[np.uint8]"]:
     size: tuple[int, int] | None = None  # that of the first frame: it may change within a video
     with opened(medium, operator) as container:
+        # One for all frames: each frame would compute the tables of its own one.
+        reformatter = require("av.video.reformatter", extra="video", what=operator).VideoReformatter()
         for frame in container.decode(video=0):
             size = size or _small_size(frame)
             # Half the time of the bicubic default, and as good for means over all pixels.
-            yield frame.reformat(width=size[0], height=size[1], format="rgb24", interpolation="AREA").to_ndarray()
+            yield reformatter.reformat(frame, *size, format="rgb24", interpolation="AREA").to_ndarray()
 
 
 def _small_size(frame: Any) -> tuple[int, int]:
@@ -125,13 +128,22 @@ def _small_size(frame: Any) -> tuple[int, int]:
 
 def _hue_saturation_value(picture: "npt.NDArray[np.uint8]") -> "npt.NDArray[np.float32]":
     """Hue from 0 to 180, saturation and value from 0 to 255, float32 of shape (3, height, width)."""
-    red, green, blue = np.moveaxis(picture.astype(np.float32), 2, 0)
-    value = np.maximum(np.maximum(red, green), blue)
-    spread = value - np.minimum(np.minimum(red, green), blue)
-    divisor = np.maximum(spread, 1)  # where the divisor is 0, the dividend is 0 too
-    hue = np.where(
-        value == red,
-        (green - blue) / divisor,
-        np.where(value == green, 2 + (blue - red) / divisor, 4 + (red - green) / divisor),
-    )
-    return np.stack([hue % 6 * _SIXTH_OF_HUE, spread * 255 / np.maximum(value, 1), value])
+    # Planes lie in a row, and masks are factors: this takes a third of the time of `where` on interleaved channels.
+    small = np.ascontiguousarray(np.moveaxis(picture, 2, 0))
+    largest = np.maximum(np.maximum(small[0], small[1]), small[2])
+    is_red = largest == small[0]
+    is_green = (largest == small[1]) & ~is_red
+    red_first, green_first, blue_first = (mask.astype(np.float32) for mask in (is_red, is_green, ~(is_red | is_green)))
+    red, green, blue = small.astype(np.float32)
+    spread = (largest - np.minimum(np.minimum(small[0], small[1]), small[2])).astype(np.float32)
+    result = np.empty(small.shape, dtype=np.float32)
+    hue, saturation, value = result
+    value[...] = largest
+    hue[...] = (green - blue) * red_first + (blue - red) * green_first + (red - green) * blue_first
+    hue /= np.maximum(spread, 1)  # where the divisor is 0, the dividend is 0 too
+    hue += 2 * green_first + 4 * blue_first
+    hue += _SIXTHS * (hue < 0)
+    hue *= _SIXTH_OF_HUE
+    np.multiply(spread, 255, out=saturation)
+    saturation /= np.maximum(value, 1)
+    return result
