@@ -14,6 +14,7 @@ from bench.campaign import commit, machine
 from bench.pipeline.faults import probe
 from bench.pipeline.images import decoding, view
 from bench.pipeline.page import page
+from bench.pipeline.small import small
 from bench.pipeline.survivors import nearest
 from bench.pipeline.text import JACCARD, PERMUTATIONS, ours, source, theirs
 
@@ -74,6 +75,7 @@ def main() -> None:
     versions |= environments.versions(Path(sys.executable), ("jinx-pipeline", "jinx-data", "pyarrow", "pillow"))
     results = {
         **text(folder, options.documents, options.both, options.rounds),
+        "small": small(folder),
         "view": view(folder, options.images // 10, options.images),
         "decoding": decoding(options.decodes),
         "faults": probe(folder),

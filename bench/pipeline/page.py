@@ -35,6 +35,7 @@ def _rate(runs: list[dict[str, Any]]) -> float:
 
 
 _RATE, _TIMES, _MEMORY, _VIEW_RATE, _DECODES = 10_000, 30, 0.25, 500_000, 1.15
+_SMALL_TIMES, _SMALL_SECONDS = 20, 0.6
 
 
 def _goals(results: dict[str, Any]) -> str:
@@ -50,11 +51,12 @@ def _goals(results: dict[str, Any]) -> str:
         share = median(one["memory"] for one in _of(results, "ours", count)) / median(one["memory"] for one in theirs)
         agree = results["agreement"]
         rows += [
+            ("the same against Data-Juicer", ">= 30x", f"{ratio:.0f}x", ratio >= _TIMES),
             (
-                "the same against Data-Juicer",
-                ">= 30x",
-                f"{ratio:.0f}x ({same:.0f}x with {count:,} documents)",
-                ratio >= _TIMES,
+                f"the same against Data-Juicer, {count:,} documents each",
+                ">= 20x",
+                f"{same:.1f}x",
+                same >= _SMALL_TIMES,
             ),
             (f"peak memory against Data-Juicer, {count:,} documents", "<= 0.25x", f"{share:.2f}x", share <= _MEMORY),
             (
@@ -68,6 +70,7 @@ def _goals(results: dict[str, Any]) -> str:
         rows.append(("the same against Data-Juicer", ">= 30x", f"not measured: {results['theirs_failed']}", False))
     bad, line = faults["row"], faults["line"]
     rows += [
+        _small(results.get("small")),
         (
             f"metadata filters, {view['large']:,} image samples, `kind: view`: samples per CPU second, marginal",
             ">= 500,000",
@@ -97,6 +100,16 @@ def _goals(results: dict[str, Any]) -> str:
     table = ["| what | goal | measured | reached |", "|---|---|---|---|"]
     table += [f"| {what} | {goal} | {found} | {'yes' if met else 'no'} |" for what, goal, found, met in rows]
     return "## Goals\n\n" + "\n".join(table)
+
+
+def _small(found: dict[str, Any] | None) -> tuple[str, str, str, bool]:
+    """The row of a small run; None: the results are older than its measurement."""
+    what = "from Enter to the result of five operators on 1,000 documents, local engine"
+    if found is None:
+        return what, "<= 0.6 s", "not measured yet", False
+    seconds = found["wall"]
+    measured = f"{seconds:.2f} s, {found['cpu']:.2f} CPU s (median of {found['rounds']})"
+    return what, "<= 0.6 s", measured, seconds <= _SMALL_SECONDS
 
 
 def _text(results: dict[str, Any]) -> str:

@@ -150,6 +150,8 @@ class Rows:
     def content_hash(self, file: int) -> str:
         """xxh3-128 of a main file or a file of JSON lines as it was opened, as 32 hex digits."""
     def column_names(self) -> list[str]: ...
+    def read_sidecar(self, file: int, offset: int, length: int) -> bytes:
+        """Bytes of the sidecar of a file, as it was opened; they are not compared with a checksum."""
     def fetch_all(self) -> int:
         """Read all files at URLs once; the number of bytes."""
     def line_offsets(self, file: int) -> bytes:

@@ -28,6 +28,14 @@ def truncated(handler: bucket.Handler, request: bucket.Request) -> bool:
     return partly(handler, request, wait=0)
 
 
+def short(handler: bucket.Handler, request: bucket.Request) -> bool:
+    """Half of the range that the answer names, as if that were all."""
+    head, body = whole_answer(handler, request)
+    half = body[: len(body) // 2]
+    handler.wfile.write(head.replace(b"Content-Length: %d" % len(body), b"Content-Length: %d" % len(half)) + half)
+    return True
+
+
 def stalled_body(handler: bucket.Handler, request: bucket.Request) -> bool:
     return partly(handler, request, wait=1.5)
 

@@ -17,6 +17,7 @@ from fault.answers import (
     closed,
     damaged,
     endless_redirect,
+    short,
     slow,
     stalled,
     stalled_body,
@@ -24,7 +25,7 @@ from fault.answers import (
     truncated,
     whole_object,
 )
-from jinx.errors import CorruptFileError, JinxError, MismatchError, UnsupportedError
+from jinx.errors import CorruptFileError, JinxError, MismatchError, TruncatedFileError, UnsupportedError
 
 COUNT = 150
 IMAGE = 30_000
@@ -98,6 +99,7 @@ LASTING: dict[str, tuple[Answer, type[BaseException], str]] = {
     "503": (status(503, "SlowDown"), OSError, "SlowDown"),
     "stalled": (stalled, OSError, "the store failed"),
     "truncated": (truncated, (OSError, JinxError), ""),  # type: ignore[dict-item]
+    "short": (short, TruncatedFileError, "the store sent"),
     "closed": (closed, OSError, "the store failed"),
     "another range": (another_range, CorruptFileError, "another range"),
     "whole object": (whole_object, UnsupportedError, "ignores ranges"),
@@ -124,6 +126,24 @@ def test_a_fault_that_stays_is_one_named_error(store, name):
     # Once it passes, the same dataset goes on.
     store.faults.clear()
     assert dataset[5]["image"] == image(5)
+
+
+@pytest.mark.parametrize("fault", [truncated, short, stalled_body, closed])
+@pytest.mark.parametrize("ending", [".jinx", ".binx"])
+def test_a_body_that_ends_early_while_a_dataset_is_opened_is_fetched_again(store, fault, ending):
+    left = [1]
+
+    def once(handler: bucket.Handler, request: bucket.Request) -> bool:
+        if not left[0] or not request.key.endswith(ending) or "bytes=-" not in (handler.headers.get("Range") or ""):
+            return False
+        left[0] -= 1
+        return fault(handler, request)
+
+    store.faults.append(once)
+    dataset = jinx.open(store.url("a.jinx"), storage=OPTIONS)
+    assert dataset[5]["image"] == image(5)
+    assert left == [0]
+    assert dataset.io_stats()["fetched_bytes"] > 0
 
 
 def test_damaged_rows_and_columns_are_fetched_again(store, tmp_path):

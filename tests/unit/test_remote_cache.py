@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -222,3 +224,70 @@ def test_commands(store, cache, capsys):
     assert run(["cache", "clear"]) == 0
     assert chunks(cache) == []
     capsys.readouterr()
+
+
+def test_a_disk_that_is_full_below_the_cache_costs_no_row(store, tmp_path, monkeypatch):
+    from pipeline.disks import disk_of  # not at the top, which spawned processes import
+
+    with disk_of(tmp_path / "small", "64m") as disk:
+        monkeypatch.setenv("JINX_CACHE", str(disk / "cache"))
+        dataset = jinx.open(store.url("a.jinx"))
+        assert dataset[0]["image"] == image(0)
+        filling = disk / "filling"
+        with filling.open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(1 << 16)):
+                pass
+        assert shutil.disk_usage(disk).free < CHUNK
+        for i, sample in enumerate(dataset):
+            assert sample["image"] == image(i)
+        # With room again, nothing half is taken for a chunk.
+        filling.unlink()
+        assert in_new_process(READ).split()[0] == str(COUNT * IMAGE)
+
+
+def test_no_file_of_the_cache_has_a_secret(store, cache):
+    in_new_process(READ)
+    assert chunks(cache)
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    for secret in (bucket.SECRET, bucket.KEY, "Signature"):
+        assert not any(secret.encode() in path.read_bytes() or secret in str(path) for path in files)
+
+
+def test_ctrl_c_is_answered_while_a_store_is_waited_for(store):
+    code = (
+        "import jinx, sys\n"
+        f"dataset = jinx.open({store.url('a.jinx')!r}, cache=False)\n"
+        "print('started', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "try:\n"
+        "    dataset[200]['image']\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    asked, go_on = threading.Event(), threading.Event()
+
+    def held(handler: bucket.Handler, request: bucket.Request) -> bool:
+        asked.set()
+        go_on.wait(60)
+        return False
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        store.faults.append(held)
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert asked.wait(30)
+        process.send_signal(signal.SIGINT)
+        # The answer is still held.
+        assert process.stdout.readline() == "interrupted\n"
+        process.communicate(timeout=30)
+        assert not go_on.is_set()
+    finally:
+        go_on.set()
+        process.kill()
+        process.communicate()

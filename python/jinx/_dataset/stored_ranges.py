@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _STORED = re.compile(r"([^.]+)\.raw\.bin")
 _STORED_ELEMENT = "..raw.bin."
+# Shorter values behind URLs are read as a whole, many at the same time: a request takes as long as so many bytes.
+_SHORTEST_REMOTE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,16 @@ class StoredRange:
     """Bytes that are stored as they are in a file.
 
     Attributes:
-        path: The file.
+        path: The file, or the URL of the main file whose sidecar has them.
         offset: Where they begin.
         length: Their number.
+        opened: For a URL, the opened rows and the number of their file: its sidecar is read as it was opened.
     """
 
     path: str
     offset: int
     length: int
+    opened: tuple[_core.Rows, int] | None = None
 
 
 class StoredRanges:
@@ -47,13 +51,11 @@ class StoredRanges:
         self._hidden = frozenset([*hidden, *(dataset._decoders or {})])
         self._rows: Dataset | None = None
         self._media: set[str] | None = None
-        # Values behind URLs are read as a whole, through the dataset.
-        is_local = len(roots) == 1 and not any(map(is_url, roots[0].paths))
-        if is_local and roots[0].kind == "jinx" and not dataset._transforms:
+        if len(roots) == 1 and roots[0].kind == "jinx" and not dataset._transforms:
             self._rows = dataset._derive(
                 rows=roots[0], indices=positions, columns=None, transforms=(), lazy=True, decoders=None
             )
-            self._files = roots[0].paths
+            self._root, self._files = roots[0], roots[0].paths
             self._stops = list(accumulate(samples for samples, _ in roots[0].identities()))
             self._origin = None if positions is None else memoryview(positions).cast("Q")
 
@@ -65,18 +67,27 @@ class StoredRanges:
         Args:
             indices: The samples.
             name: The column.
-            exact: Whether the values must be those of the dataset apart from ranges in place of bytes: media that have
-                a file name are then None.
+            exact: Whether a writer can store the values like those of the dataset: media that have a file name are then
+                None, and values behind URLs, which a writer would read twice.
         """
         is_left = self._rows is None or name in self._hidden
         if self._rows is None or is_left or (exact and self._has_media(name)):
             yield from [None] * len(indices)
             return
         sidecar_of = cache(_core.sidecar_of)  # reads the file's footer
-        for index in indices:
+        # With one plan of what to fetch for all rows, and no values.
+        rows = self._rows.take(indices, []) if any(map(is_url, self._files)) else map(self._rows.__getitem__, indices)
+        for index, sample in zip(indices, rows, strict=True):
             row = index if self._origin is None else self._origin[index]
-            file = self._files[bisect_right(self._stops, row)]
-            yield _value(json.loads(self._rows[index].raw()), name, file, sidecar_of, exact=exact)
+            number = bisect_right(self._stops, row)
+            file = self._files[number]
+            if not is_url(file):
+                yield _value(json.loads(sample.raw()), name, sidecar_of(file), exact=exact)
+            elif exact:
+                yield None
+            else:
+                value = _value(json.loads(sample.raw()), name, file, opened=(self._root, number))
+                yield value if _longest(value) >= _SHORTEST_REMOTE_BYTES else None
 
     def _has_media(self, name: str) -> bool:
         """Whether the footers name media in a column, whose samples have dicts with bytes and a file name."""
@@ -91,44 +102,53 @@ class _OtherFormError(Exception):
 
 
 def _value(
-    row: dict[str, Any], name: str, file: str, sidecar_of: Callable[[str], Path | None], *, exact: bool
+    row: dict[str, Any],
+    name: str,
+    place: str | Path | None,
+    *,
+    exact: bool = False,
+    opened: tuple[_core.Rows, int] | None = None,
 ) -> Any | None:
-    if "." in name:
-        return None
     keys = [key for key in (name, f"{name}.raw.bin") if key in row]
-    if len(keys) != 1:
+    if "." in name or len(keys) != 1 or place is None:
         return None
-    sidecar = sidecar_of(file)
-    if sidecar is None:
-        return None
+
+    def range_of(pointer: Any) -> StoredRange:
+        members = cast("dict[str, Any]", pointer) if isinstance(pointer, dict) else {}
+        if not {"offset", "length"} <= set(members) or (exact and "path" in members):
+            raise _OtherFormError
+        return StoredRange(str(place), members["offset"], members["length"], opened)
+
     try:
-        return _ranged({keys[0]: row[keys[0]]}, str(sidecar), exact=exact)[name]
+        return _ranged({keys[0]: row[keys[0]]}, range_of)[name]
     except _OtherFormError:
         return None
 
 
-def _ranged(value: Any, sidecar: str, *, exact: bool) -> Any:
+def _ranged(value: Any, range_of: Callable[[Any], StoredRange]) -> Any:
     if isinstance(value, list):
-        return [_ranged(element, sidecar, exact=exact) for element in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_ranged(element, range_of) for element in value]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(value, dict):
         return value
     members = cast("dict[str, Any]", value)
     if set(members) == {_STORED_ELEMENT}:
-        return _range(members[_STORED_ELEMENT], sidecar, exact=exact)
+        return range_of(members[_STORED_ELEMENT])
     result: dict[str, Any] = {}
     for key, member in members.items():
         stored = _STORED.fullmatch(key)
         if stored is not None:
-            result[stored.group(1)] = _range(member, sidecar, exact=exact)
+            result[stored.group(1)] = range_of(member)
         elif "." in key:
             raise _OtherFormError
         else:
-            result[key] = _ranged(member, sidecar, exact=exact)
+            result[key] = _ranged(member, range_of)
     return result
 
 
-def _range(pointer: Any, sidecar: str, *, exact: bool) -> StoredRange:
-    place = cast("dict[str, Any]", pointer) if isinstance(pointer, dict) else {}
-    if not {"offset", "length"} <= set(place) or (exact and "path" in place):
-        raise _OtherFormError
-    return StoredRange(sidecar, place["offset"], place["length"])
+def _longest(value: Any) -> int:
+    """The number of bytes of the longest range in a value."""
+    if isinstance(value, StoredRange):
+        return value.length
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    return max(map(_longest, cast("list[Any]", value)), default=0) if isinstance(value, list) else 0

@@ -7,7 +7,7 @@ use crate::located::{Located, Walk};
 use crate::projection::Projection;
 use arrow_schema::Field;
 use jinx_convert::arrow::MediaPath;
-use jinx_core::io::Density;
+use jinx_core::io::{Density, Source};
 use jinx_core::row_events::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::expression::ValueKind;
@@ -133,6 +133,14 @@ pub trait Rows: Send + Sync {
     /// Read errors; `Invalid` for rows that are not in files of samples.
     fn content_hash(&self, _file: usize) -> Result<String> {
         Err(Error::invalid("only files of JINX and JSON lines are hashed"))
+    }
+
+    /// The sidecar of a file, in the state in which it was opened.
+    ///
+    /// # Errors
+    /// Read errors; `Invalid` for rows that are not in files of JINX.
+    fn sidecar(&self, _file: usize) -> Result<Arc<Source>> {
+        Err(Error::invalid("only files of JINX have a sidecar"))
     }
 
     /// The footer of a file as JSON text.

@@ -1,6 +1,9 @@
 """The counts of a run over HTTP while it runs, and its spans."""
 
+import os
 import socket
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 
@@ -87,3 +90,16 @@ def test_tasks_are_spans_of_the_span_of_the_run(run):
     assert sum(span.attributes["jinx.rows"] for span in tasks if span.name.startswith("words_num")) == 40
     assert all(span.start_time <= span.end_time for span in tasks)
     assert [event.name for event in whole.events] == ["bad_row"]
+
+
+def test_a_program_without_traces_does_not_import_their_package():
+    code = (
+        "import sys\n"
+        "from jinx_pipeline.report.traces import run_span\n"
+        "with run_span('x') as spans:\n"
+        "    print(spans, any(name.startswith('opentelemetry') for name in sys.modules))\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    environment = {**clean, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["None", "False"]

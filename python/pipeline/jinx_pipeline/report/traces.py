@@ -1,11 +1,15 @@
 """The tasks of a run as spans of OpenTelemetry, if its package is installed and configured."""
 
+import os
+import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 _NANOSECONDS: Final = 1_000_000_000
+# Variables by which OpenTelemetry chooses a provider or a context without code.
+_CONFIGURING: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_CONTEXT")
 
 
 class TaskSpans:
@@ -35,13 +39,17 @@ class TaskSpans:
 
 @contextmanager
 def run_span(name: str) -> Generator[TaskSpans | None]:
-    """The span of a run, while it runs; None: OpenTelemetry is not installed.
+    """The span of a run, while it runs; None: OpenTelemetry is not installed, or nothing has configured it.
 
     Nothing is recorded unless the program configures a provider of traces, for instance by `opentelemetry-instrument`.
 
     Args:
         name: The name of the span.
     """
+    # What configures a provider imports this module, or says in the environment that it be imported.
+    if "opentelemetry.trace" not in sys.modules and not any(name in os.environ for name in _CONFIGURING):
+        yield None
+        return
     try:
         from opentelemetry import trace
     except ImportError:

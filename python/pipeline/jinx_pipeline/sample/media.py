@@ -4,7 +4,7 @@ import os
 import stat
 from base64 import b64decode
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from io import BufferedReader, BytesIO
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, overload
 
@@ -13,7 +13,7 @@ from jinx_pipeline.sample.bucket_media import info_of, object_at, opened_object
 from jinx_pipeline.sample.media_files import record_object, recorded
 from jinx_pipeline.sample.media_from_urls import fetch, is_url
 from jinx_pipeline.sample.paths import Steps, find
-from jinx_pipeline.sample.range_file import RangeFile
+from jinx_pipeline.sample.sidecar_media import buffered
 from jinx_pipeline.store.mirror import ObjectError, StoreError
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Media:
             if url is not None:
                 return opened_object(self._stored(url))
             if self._range is not None:
-                return BufferedReader(RangeFile(self._range.path, self._range.offset, self._range.length))
+                return buffered(self._range)
             return BytesIO(self.bytes) if file is None else _opened_file(file)
         except OSError as error:
             raise self._unread(error) from error

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, cast
 
 from jinx._dataset.stored_ranges import StoredRange
-from jinx_pipeline.sample.range_file import RangeFile
+from jinx_pipeline.sample.sidecar_media import opened_range
 
 
 def has_range(value: Any) -> bool:
@@ -37,7 +37,7 @@ def _replaced(value: Any, made: Callable[[StoredRange], Any]) -> Any:
 
 
 def _read(medium: StoredRange) -> bytes:
-    with RangeFile(medium.path, medium.offset, medium.length) as file:
+    with opened_range(medium) as file:
         return file.readall()
 
 

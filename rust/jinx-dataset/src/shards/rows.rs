@@ -10,7 +10,7 @@ use crate::shards::shard_list::Shards;
 use crate::shards::{columns, fetch, filter, footer};
 use jinx_convert::arrow::{media_of, united_text};
 use jinx_core::Result;
-use jinx_core::io::{Density, base_of};
+use jinx_core::io::{Density, Source, base_of};
 use jinx_core::row_events::Sink;
 use jinx_format::expression::ValueKind;
 use jinx_format::expression::filter_shard::RowFilter;
@@ -285,6 +285,10 @@ impl Rows for ShardRows {
 
     fn content_hash(&self, file: usize) -> Result<String> {
         self.shards.get()?.shard(file)?.content_hash()
+    }
+
+    fn sidecar(&self, file: usize) -> Result<Arc<Source>> {
+        self.shards.get()?.shard(file)?.side().map(Arc::clone)
     }
 
     fn footer(&self, file: usize) -> Result<String> {

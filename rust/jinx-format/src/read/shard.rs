@@ -409,7 +409,11 @@ impl Shard {
         error.in_sample(i).in_file(self.path())
     }
 
-    pub(super) fn side(&self) -> Result<&Arc<Source>> {
+    /// The sidecar, for values that are read in parts.
+    ///
+    /// # Errors
+    /// `Mismatch` if there is none.
+    pub fn side(&self) -> Result<&Arc<Source>> {
         self.side.as_ref().ok_or_else(|| {
             Error::mismatch(format!(
                 "the sidecar {} is missing; it holds this value",

@@ -1,6 +1,9 @@
 //! Handles that pass the rows and positions of a dataset through Python.
 
-use crate::errors::IntoPy;
+use crate::errors::{IntoPy, to_py};
+use crate::ffi::uninit_bytes::{Container, UninitBytes};
+use jinx_core::Error;
+use jinx_core::checked_math::{range_within, to_usize};
 use jinx_dataset::{Projection, Rows};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -52,6 +55,23 @@ impl RowsHandle {
     /// xxh3-128 of a file of JINX or JSON lines as it was opened, as 32 hex digits.
     fn content_hash(&self, py: Python<'_>, file: usize) -> PyResult<String> {
         py.detach(|| self.0.content_hash(file)).into_py_result()
+    }
+
+    /// Bytes of the sidecar of a file, from `offset` on; they are not compared with a checksum, which covers whole values.
+    fn read_sidecar<'py>(
+        &self,
+        py: Python<'py>,
+        file: usize,
+        offset: u64,
+        length: u64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let side = py.detach(|| self.0.sidecar(file)).into_py_result()?;
+        // Before there is memory for them.
+        range_within(offset, length, side.len(), "a range").into_py_result()?;
+        let size = to_usize(length, "a length").into_py_result()?;
+        let object = UninitBytes::new(py, Container::Bytes, size)?;
+        py.detach(|| object.fill(|out| side.read_at(offset, out))).into_py_result()?;
+        object.object(py).ok_or_else(|| to_py(&Error::corrupt("a range that was not read to its end")))
     }
 
     /// Whether the list of column names is complete. Otherwise samples may have more columns.
