@@ -116,7 +116,7 @@ class Client:
         replies: dict[bytes, Reply | AnswerError] = {}
         unanswered = self._unanswered(requests, keys, replies)
         if service.settings.batch is not None:
-            replies |= _waiting(service, {one.key: one.data for one in unanswered})
+            replies |= _waiting(service, {request.key: request.data for request in unanswered})
         else:
             replies |= self._answers(service, unanswered)
         return [replies[key] for key in keys]
@@ -251,8 +251,8 @@ class _Round:
 
     def add(self, part: Iterable[_Wanted]) -> None:
         """Send requests, as soon as the pace allows."""
-        for one in part:
-            self._tasks[one.key] = asyncio.create_task(self._ask(one))
+        for wanted in part:
+            self._tasks[wanted.key] = asyncio.create_task(self._ask(wanted))
 
     def close(self) -> None:
         """Note that all requests were added."""

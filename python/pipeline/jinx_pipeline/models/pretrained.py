@@ -47,6 +47,7 @@ class Pretrained:
     text_limits: Limits = field(init=False)
     picture_limits: Limits = field(init=False)
     _tokenizing: Any = field(default_factory=Lock, init=False)
+    _has_processed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         is_cpu = self.device == "cpu"
@@ -83,6 +84,19 @@ class Pretrained:
         """The ids of texts, with options of the tokenizer, which threads may only use in turn."""
         with self._tokenizing:
             return self.tokenizer(list(texts), **options)["input_ids"]
+
+    def processed(self, **inputs: Any) -> Any:
+        """What the `AutoProcessor` makes of texts and media, as tensors; for threads, always with the same options.
+
+        The first call is alone: it sets the options of the tokenizer, which the others find as they are.
+        """
+        processor = self.processors["AutoProcessor"]
+        if self._has_processed:
+            return processor(**inputs, return_tensors="pt")
+        with self._tokenizing:
+            made = processor(**inputs, return_tensors="pt")
+            self._has_processed = True
+            return made
 
     def pixels(self, picture: Any) -> Any:
         """The input of the model for a picture, float of shape (channels, height, width)."""
