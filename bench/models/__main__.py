@@ -38,6 +38,12 @@ _FIVE_TEXT = """\
 Five operators with one CLIP model (three similarities, embeddings, tags) take {ratio:.2f} times the time of one
 (target: at most {target}; reached: {reached})."""
 
+_OF_THEIRS = """\
+CPU seconds for the same models and samples. Data-Juicer's operators run a model on one sample at a time, which costs a
+GPU much, but these cores little: most of the time is that of the model. The loop by hand shows what is left to gain:
+where it is not twice as fast as theirs, no program with the same model and precision is."""
+
+
 _REACHED = {True: "yes", False: "no"}
 _KILLS = """\
 A run asks {requests:,} times with two workers, 20 requests under way in each. A worker is killed (SIGKILL) after a
@@ -84,7 +90,7 @@ def page(results: dict[str, Any]) -> str:
         ratio = results["five"]["5_cpu_seconds"] / results["five"]["1_cpu_seconds"]
         parts.append(_FIVE_TEXT.format(ratio=ratio, target=_FIVE, reached=_REACHED[ratio <= _FIVE]))
     if "theirs" in results:
-        parts += ["## Next to Data-Juicer\n\nCPU seconds for the same models and samples.", _theirs(results)]
+        parts += ["## Next to Data-Juicer", _OF_THEIRS, _theirs(results)]
     if "ten" in results:
         parts += ["## Scores next to Data-Juicer's", _TEN, ten.table(results["ten"]["operators"])]
     if "llm" in results:
@@ -157,15 +163,15 @@ def _median(rounds: list[dict[str, Any]], kind: tuple[str, str], name: str) -> f
 
 
 def _theirs(results: dict[str, Any]) -> str:
-    rows = ["| model and operator | theirs, s | ours, s | times as fast | target | reached | largest difference |"]
-    rows.append("|---|--:|--:|--:|--:|---|--:|")
+    rows = ["| model and operator | theirs, s | ours, s | times as fast | target | reached | the loop | difference |"]
+    rows.append("|---|--:|--:|--:|--:|---|--:|--:|")
     for name, title in _TITLES.items():
         if name not in results:
             continue
         theirs = results["theirs"][name]["cpu_seconds"] / results["theirs"]["count"] * results[name]["count"]
         ours = results[name]["ours_cpu_seconds"]
         cells = [f"{theirs:.2f}", f"{ours:.2f}", f"{theirs / ours:.1f}", f"{_THEIRS:.0f}"]
-        cells.append(_REACHED[theirs >= _THEIRS * ours])
+        cells += [_REACHED[theirs >= _THEIRS * ours], f"{theirs / results[name]['loop_cpu_seconds']:.1f}"]
         rows.append(f"| {title} | {' | '.join(cells)} | {results['theirs'][name]['difference']:.0e} |")
     return "\n".join(rows)
 

@@ -65,23 +65,32 @@ def run(folder: Path, count: int, parts: Sequence[str], *, is_tiny: bool) -> Ite
         return
     needed = None if "theirs" in parts else {"clip" if name == "five" else name for name in parts}
     made = save_models(folder / "models", is_tiny=is_tiny, only=needed)
-    rows = samples(folder / "images", count)
-    with jinx.Writer(folder / "in.jinx") as writer:
-        writer.write_many(rows)
+    sets = _sets(folder, samples(folder / "images", count))
     for name, (operator, parameters) in cases(made).items():
         if name in parts:
             taken = max(count // SHARES.get(name, 1), 1)
-            ours = _ours(operator, parameters, folder / "in.jinx", name)
-            yield name, _compared(ours, LOOPS[name](made, "cpu"), rows[:taken])
+            yield name, _compared(_ours(operator, parameters, name), LOOPS[name](made, "cpu"), sets, taken)
     if "five" in parts:
-        yield "five", _five(made, folder / "in.jinx")
+        yield "five", _five(made, [path for path, _ in sets])
     if "theirs" in parts:
+        path, rows = sets[0]
         few = rows[:OF_THEIRS]
         found = _theirs(folder, made, few)
         for name, (operator, parameters) in cases(made).items():
-            scores = _ours(operator, parameters, folder / "in.jinx", name)(len(few))
+            scores = _ours(operator, parameters, name)(path, len(few))
             found[name]["difference"] = largest_difference(scores, found[name].pop("scores"))
         yield "theirs", {**found, "count": len(few)}
+
+
+def _sets(folder: Path, rows: Samples) -> list[tuple[Path, Samples]]:
+    """Datasets and their samples, with other captions for each run: vectors of texts are kept in a process."""
+    sets: list[tuple[Path, Samples]] = []
+    for number in range(2 * TURNS + 1):
+        path, named = folder / f"{number}.jinx", [{**row, "text": f"{row['text']} w{number}"} for row in rows]
+        with jinx.Writer(path) as writer:
+            writer.write_many(named)
+        sets.append((path, named))
+    return sets
 
 
 def largest_difference(ours: list[float], others: list[float]) -> float:
@@ -89,13 +98,13 @@ def largest_difference(ours: list[float], others: list[float]) -> float:
     return max(abs(score - other) / max(abs(other), 1.0) for score, other in zip(ours, others, strict=True))
 
 
-def _ours(operator: str, parameters: dict[str, Any], path: Path, name: str) -> Callable[[int], list[float]]:
-    """A run over samples of the dataset: they are read, images decoded, scores computed, and samples chosen."""
+def _ours(operator: str, parameters: dict[str, Any], name: str) -> Callable[[Path, int], list[float]]:
+    """A run over samples of a dataset: they are read, images decoded, scores computed, and samples chosen."""
     made = jp.create(operator, **parameters)
     (stat,) = made.stats  # pyright: ignore[reportAttributeAccessIssue] - a filter
     roles = jp.Roles(text="document" if name == "lm" else "text", media_outside=True)
 
-    def call(count: int) -> list[float]:
+    def call(path: Path, count: int) -> list[float]:
         kept = made(jinx.open(path)[:count], keep_stats=True, roles=roles)
         scores = [sample["__dj__stats__"][stat] for sample in kept]
         return [score[0] if isinstance(score, list) else score for score in scores]
@@ -103,12 +112,15 @@ def _ours(operator: str, parameters: dict[str, Any], path: Path, name: str) -> C
     return call
 
 
-def _compared(ours: Callable[[int], list[float]], loop: Loop, rows: Samples) -> dict[str, Any]:
+def _compared(
+    ours: Callable[[Path, int], list[float]], loop: Loop, sets: list[tuple[Path, Samples]], count: int
+) -> dict[str, Any]:
     """Medians of alternating runs after one of each with a few samples, and the largest difference of scores."""
-    ours(FEW)
+    *measured, (path, rows) = sets[: TURNS + 1]
+    ours(path, FEW)
     loop(rows[:FEW])
-    turns = [(_timed(lambda: ours(len(rows))), _timed(lambda: loop(rows))) for _ in range(TURNS)]
-    figures: dict[str, Any] = {"count": len(rows)}
+    turns = [(_timed(partial(ours, path, count)), _timed(partial(loop, rows[:count]))) for path, rows in measured]
+    figures: dict[str, Any] = {"count": count}
     figures["difference"] = max(largest_difference(mine.result, theirs.result) for mine, theirs in turns)
     for number, name in enumerate(("ours", "loop")):
         figures[f"{name}_seconds"] = median(turn[number].seconds for turn in turns)
@@ -128,7 +140,7 @@ def _timed(call: Callable[[], Any]) -> _Timed:
     return _Timed(result, time.perf_counter() - started, time.process_time() - cpu_started)
 
 
-def _five(made: Made, path: Path) -> dict[str, float]:
+def _five(made: Made, paths: list[Path]) -> dict[str, float]:
     """Five operators with one CLIP model, and one of them alone."""
     roles = jp.Roles(media_outside=True)
     clip = {"hf_clip": str(made.clip)}
@@ -138,10 +150,13 @@ def _five(made: Made, path: Path) -> dict[str, float]:
     ]
     tags = jp.create("image_tagging_mapper", tags=WORDS[:20], **clip)
     operators = [*of_text, jp.create("image_embedding_mapper", **clip), tags]
-    calls = {count: partial(_through, operators[:count], path, roles) for count in (1, 5)}
+    *measured, path = paths
     _through(operators, path, roles, FEW)
-    turns = [{count: _timed(call) for count, call in calls.items()} for _ in range(TURNS)]
-    return {f"{count}_cpu_seconds": median(turn[count].cpu_seconds for turn in turns) for count in calls}
+    turns = [
+        {count: _timed(partial(_through, operators[:count], of, roles)) for count, of in ((1, first), (5, second))}
+        for first, second in zip(measured[::2], measured[1::2], strict=True)
+    ]
+    return {f"{count}_cpu_seconds": median(turn[count].cpu_seconds for turn in turns) for count in (1, 5)}
 
 
 def _through(operators: list[Any], path: Path, roles: jp.Roles, count: int | None = None) -> Any:

@@ -80,7 +80,9 @@ def losses(model: Model, texts: Sequence[Scored], ctx: Context, *, max_length: i
         return read
 
     found: list[float | None] = [None] * len(texts)
-    for number, loss in feed_texts(texts, tokenize, run, limits=loaded.text_limits, size=lambda tokens: len(tokens.ids)):
+    for number, loss in feed_texts(
+        texts, tokenize, run, limits=loaded.text_limits, size=lambda tokens: len(tokens.ids)
+    ):
         found[number] = loss
     return found
 

@@ -13,6 +13,8 @@ from jinx_pipeline.optional import require
 # The limits of a batch if the model names none; small on a CPU, where larger batches are no faster.
 _CPU_ITEMS, _GPU_ITEMS = 32, 256
 _CPU_TOKENS, _GPU_TOKENS = 4096, 16384
+# A CPU is as fast with so many tokens as with more.
+_CPU_USEFUL_TOKENS = 512
 # A picture is about as much work as 256 tokens; smaller batches leave more to decode while the model runs.
 _GPU_PICTURES = 64
 # Models whose first positions are not for tokens.
@@ -54,7 +56,8 @@ class Pretrained:
         texts, tokens, pictures = (
             (_CPU_ITEMS, _CPU_TOKENS, _CPU_ITEMS) if is_cpu else (_GPU_ITEMS, _GPU_TOKENS, _GPU_PICTURES)
         )
-        self.text_limits = Limits(self.model.max_items or texts, self.model.max_tokens or tokens)
+        useful = _CPU_USEFUL_TOKENS if is_cpu else None
+        self.text_limits = Limits(self.model.max_items or texts, self.model.max_tokens or tokens, useful)
         self.picture_limits = Limits(self.model.max_items or pictures, self.model.max_pixels)
 
     @property
