@@ -3,15 +3,17 @@
     python -m bench.models.llm_client
     python -m bench.models.llm_client --requests 4000 --under-way 100
 
-The ideal is a client that always has as many requests under way as the server may get, and takes no time itself. The
-server is another process; on two cores it has one of them. Of the unreliable service, 10 % of the answers are 429, and
-5 % never come, with a time-out of twice the latency. `aiohttp` is a loop over the same library that does nothing else:
-no retries, no budget, no files.
+The ideal is a client that always has as many requests under way as the server may get, and takes no time itself; of an
+unreliable service it is simulated. The server is another process; on two cores it has one of them. Of the unreliable
+service, 10 % of the answers are 429, and 5 % never come, with a time-out of twice the latency. `aiohttp` is a loop over
+the same library that does nothing else: no retries, no budget, no files.
 """
 
 import argparse
 import asyncio
+import heapq
 import json
+import math
 import random
 import resource
 import subprocess
@@ -20,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from jinx_pipeline.llm.client import Client, Reply, Request
@@ -33,6 +36,7 @@ ANSWER = {
     "usage": {"prompt_tokens": 500, "completion_tokens": 20},
 }
 REFUSED, SILENT = 0.1, 0.05
+SIMULATED = 20
 Ask = Callable[[str, int, int, str, float], int]
 
 
@@ -129,6 +133,28 @@ def plain(url: str, count: int, under_way: int, kind: str, latency: float) -> in
     return asyncio.run(ask_all())
 
 
+def ideal_seconds(load: Load, kind: str) -> float:
+    """The time of a client that takes none itself; of the unreliable service the mean of some simulated runs.
+
+    A refused request is sent again at once, and one that timed out at once after its time, before new ones. Nothing is
+    asked twice as long as the first may be answered.
+    """
+    if kind != "unreliable":
+        return math.ceil(load.count / load.under_way) * load.latency
+    return fmean(_simulated(load, random.Random(seed)) for seed in range(SIMULATED))
+
+
+def _simulated(load: Load, rng: random.Random) -> float:
+    """The time of one run."""
+    free = [0.0] * load.under_way  # when each request under way has ended, and the next one may begin
+    for _ in range(load.count):
+        ends = heapq.heappop(free)
+        while (chance := rng.random()) < REFUSED + SILENT:
+            ends += 0.0 if chance < REFUSED else 2 * load.latency
+        heapq.heappush(free, ends + load.latency)
+    return max(free)
+
+
 def measured(ask: Ask, url: str, load: Load, kind: str) -> dict[str, object]:
     """Wall and CPU time of asking."""
     count, under_way, latency = load
@@ -137,7 +163,7 @@ def measured(ask: Ask, url: str, load: Load, kind: str) -> dict[str, object]:
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    ideal = count / under_way * latency
+    ideal = ideal_seconds(load, kind)
     return {
         "client": "ours" if ask is ours else "aiohttp",
         "service": kind,
@@ -145,6 +171,7 @@ def measured(ask: Ask, url: str, load: Load, kind: str) -> dict[str, object]:
         "seconds": round(wall, 3),
         "requests": count,
         "latency": latency,
+        "ideal_seconds": round(ideal, 3),
         "share_of_ideal": round(ideal / wall, 3),
         "cpu_ms": round(cpu / count * 1000, 3),
     }

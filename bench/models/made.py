@@ -1,5 +1,6 @@
 """Models with random weights, in the sizes of real ones or tiny, and samples for them."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
@@ -61,7 +62,9 @@ def _save_clip(folder: Path, *, is_tiny: bool, size: str) -> None:
     if size == "large" and not is_tiny:
         vision = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
         vision |= {"patch_size": 14}
-    clip = transformers.CLIPConfig(text_config=text, vision_config=vision)
+    # The scale of trained models: Data-Juicer's operator divides logits by it to get cosines.
+    scale = math.log(100)
+    clip = transformers.CLIPConfig(text_config=text, vision_config=vision, logit_scale_init_value=scale)
     transformers.CLIPModel(clip).save_pretrained(folder)
     transformers.CLIPProcessor(transformers.CLIPImageProcessor(), _tokenizer(77)).save_pretrained(folder)
 

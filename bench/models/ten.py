@@ -194,27 +194,27 @@ def compared(folder: Path, count: int = _SAMPLES) -> list[dict[str, Any]]:
             facts["error"] = " ".join(its["error"].split())
         else:
             pairs = zip(ours(case, given(case, rows), models), its["scores"], strict=True)
-            facts["difference"] = max(_difference(one, other) for one, other in pairs)
+            facts["difference"] = max(_difference(score, other) for score, other in pairs)
             facts["reason"], facts["is_explained"] = case.reason, facts["difference"] <= case.largest
         results.append(facts)
     return results
 
 
-def _difference(one: Any, other: Any) -> float:
+def _difference(score: Any, other: Any) -> float:
     """The difference of two scores, of large ones relative to them; infinite for other classes."""
     if isinstance(other, list):
-        return _difference(one[1], other[1]) if one[0] == other[0] else math.inf
-    return abs(one - other) / max(abs(other), 1.0)
+        return _difference(score[1], other[1]) if score[0] == other[0] else math.inf
+    return abs(score - other) / max(abs(other), 1.0)
 
 
 def table(results: list[dict[str, Any]]) -> str:
     """The results as a table in Markdown."""
     rows = ["| operator | samples | largest difference | reason |", "|---|--:|--:|---|"]
-    for one in results:
-        difference, reason = "", f"theirs fails: {one.get('error', '')[:_ERROR_CHARACTERS].replace('|', '/')}"
-        if "error" not in one:
-            difference, reason = f"{one['difference']:.0e}", one["reason"]
-        rows.append(f"| {one['operator']} | {one['samples']} | {difference} | {reason} |")
+    for facts in results:
+        difference, reason = "", f"theirs fails: {facts.get('error', '')[:_ERROR_CHARACTERS].replace('|', '/')}"
+        if "error" not in facts:
+            difference, reason = f"{facts['difference']:.0e}", facts["reason"]
+        rows.append(f"| {facts['operator']} | {facts['samples']} | {difference} | {reason} |")
     return "\n".join(rows)
 
 
@@ -223,7 +223,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         results = compared(Path(name))
     print(table(results))
-    sys.exit(int(not all(one.get("is_explained", True) for one in results)))
+    sys.exit(int(not all(facts.get("is_explained", True) for facts in results)))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def measure(recipe: Recipe, *, samples: int, threads: int | None, device: str) -
         if not _is_measured(operator):
             batch = runner.run(batch, ctx)
             continue
-        size = step.batch_rows or operator.batch_size
+        size = step.batch_rows or operator.rows_at_once
         runner.run(batch.take(_first(len(batch), min(size, _WARM_UP))), ctx)  # loads and warms up
         before, started = replace(TIMES), time.perf_counter()
         _reset_peak()

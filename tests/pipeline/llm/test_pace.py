@@ -27,8 +27,16 @@ async def rounds(pace, count, latency):
 
 
 def test_the_number_doubles_in_each_round():
-    pace = paced(200, 60, lambda pace: rounds(pace, 3, lambda *_: 0.1))
-    assert pace.limit == 200
+    pace = paced(1000, 60, lambda pace: rounds(pace, 1, lambda *_: 0.1))
+    assert pace.limit == 256
+    pace = paced(1000, 60, lambda pace: rounds(pace, 3, lambda *_: 0.1))
+    assert pace.limit == 1000
+
+
+def test_a_short_time_limit_does_not_end_the_growth():
+    """Answers take half of the limit, however many requests there are."""
+    pace = paced(1000, 1.0, lambda pace: rounds(pace, 7, lambda _, at: 0.5 if at % 20 else None))
+    assert pace.limit == 1000
 
 
 @pytest.mark.parametrize(("share", "low", "high"), [(0, 200, 200), (0.2, 200, 200), (0.5, 1, 40), (1, 1, 1)])
@@ -49,6 +57,29 @@ def test_a_sudden_growth_of_latency_makes_it_smaller_and_it_recovers():
         await rounds(pace, 2, lambda *_: 1.0)
         assert pace.limit < 190
         await rounds(pace, 60, lambda *_: 0.1)
+
+    assert paced(200, 60, use).limit == 200
+
+
+def test_the_first_answers_of_a_service_that_starts_are_not_the_usual_ones():
+    async def use(pace):
+        await rounds(pace, 1, lambda _, at: 20.0 if at < 10 else 0.1)
+        await rounds(pace, 10, lambda *_: 0.1)
+        assert pace.limit == 200
+        await rounds(pace, 2, lambda *_: 2.0)
+
+    assert paced(200, 60, use).limit < 190
+
+
+def test_requests_under_way_at_a_cut_are_no_reason_for_another():
+    async def use(pace):
+        await rounds(pace, 3, lambda *_: 0.1)
+        for _ in range(200):
+            await pace.enter()
+        for _ in range(200):  # half of them end before the cut
+            pace.leave(None)
+        assert 100 <= pace.limit <= 160
+        await rounds(pace, 8, lambda *_: 0.1)
 
     assert paced(200, 60, use).limit == 200
 

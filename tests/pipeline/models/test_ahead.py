@@ -34,6 +34,7 @@ from jinx_pipeline.models import (  # noqa: E402
     video_segmentation,
 )
 from jinx_pipeline.models.chat_captioning import Prompted  # noqa: E402
+from jinx_pipeline.models.detection import Detected  # noqa: E402
 from jinx_pipeline.models.grounding import Phrases  # noqa: E402
 from jinx_pipeline.models.pictures import Pictures  # noqa: E402
 from jinx_pipeline.models.pretrained import Pretrained  # noqa: E402
@@ -182,6 +183,44 @@ def test_pictures_are_decoded_while_the_model_runs(family, meeting, ctx, tmp_pat
     items = media()
     found = call(save(tmp_path), items, pictures_of(items, meeting, count=2), ctx)
     assert len(list(found)) == MEDIA
+
+
+def test_conversations_are_processed_while_the_model_runs(meeting, ctx, tmp_path, monkeypatch):
+    path, items = tiny.save_llava(tmp_path), media()
+    whole = Pretrained.processed
+
+    def processed(loaded, **inputs):
+        meeting.prepare(is_last="dog" in inputs["text"][0])
+        return whole(loaded, **inputs)
+
+    monkeypatch.setattr(Pretrained, "processed", processed)
+    asked = [Prompted(item, "a dog" if item is items[-1] else "a cat") for item in items]
+    pictures = Pictures(lambda _: [photo(64, 48)], ("one",))
+    found = chat_captioning.seen_captions(model_at(path), asked, pictures, ctx, system=None, count=1, max_new_tokens=2)
+    assert len(found) == MEDIA
+
+
+def test_people_are_cut_out_while_the_model_runs(meeting, ctx, tmp_path, monkeypatch):
+    path, items = tiny.save_vitpose(tmp_path, 17), media()
+    person = Detected("person", 0, 0.9, (8.0, 4.0, 40.0, 44.0))
+    monkeypatch.setattr(pose, "objects_in", lambda _, items, *__, **___: [[[person]] for _ in items])
+    loaded = ctx.model(model_at(path), pose.load_pose_estimator)
+    last, processor = photo(64, 48, 99), loaded.image_processor
+
+    class Watched:
+        """The processor, which meets the model at the last picture."""
+
+        def __getattr__(self, name):
+            return getattr(processor, name)
+
+        def __call__(self, *, images, **options):
+            meeting.prepare(is_last=images is last)
+            return processor(images=images, **options)
+
+    monkeypatch.setitem(loaded.processors, "AutoImageProcessor", Watched())
+    pictures = Pictures(lambda medium: [last if medium is items[-1] else photo(64, 48)], ("one",))
+    found = pose.people_in(model_at("detector"), model_at(path), items, pictures, ctx, min_score=0.1)
+    assert [len(people) for (people,) in found] == [1] * MEDIA
 
 
 def test_frames_are_scaled_while_the_depth_model_runs(meeting, ctx, tmp_path, monkeypatch):

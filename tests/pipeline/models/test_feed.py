@@ -36,6 +36,13 @@ def test_batches_are_sorted_by_size_and_bounded(threads):
     assert batches == [[9, 5], [1], [10, 8], [7, 6], [4, 3, 2]]
 
 
+def test_a_useful_batch_is_not_filled_with_padding():
+    items = [20, 100, 95, 85, 30, 90, 79, 10, 40, 25]
+    _, batches = results(items, Limits(8, size=800, useful=100), window=4)
+    # Of the first window and of the others. Small ones share a batch: their padding is not much work.
+    assert batches == [[100, 95], [20], [90, 85, 79], [40, 30], [25, 10]]
+
+
 def test_a_window_bounds_what_is_prepared_ahead():
     running = threading.Event()
     prepared = []

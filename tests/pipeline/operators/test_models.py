@@ -72,6 +72,28 @@ def test_a_model_is_loaded_once(samples, clip, monkeypatch):
     operator(samples, ctx=ctx)
 
 
+def test_operators_with_one_model_embed_a_text_once(samples, clip, monkeypatch):
+    from jinx_pipeline.models.clip import load_clip
+
+    ctx = jp.Context(seed=3)
+    operators = [
+        jp.create("image_text_similarity_filter", hf_clip=clip, min_score=-1.0, reduce_mode=mode)
+        for mode in ("avg", "max", "min")
+    ]
+    network = ctx.model(operators[0].hf_clip, load_clip).network
+    whole, counts = network.get_text_features, []
+
+    def counted(**inputs):
+        counts.append(len(inputs["input_ids"]))
+        return whole(**inputs)
+
+    monkeypatch.setattr(network, "get_text_features", counted)
+    # Texts that no other test has: the model is that of the process.
+    new = [{**sample, "text": sample["text"].replace(" thing", " cat on a mat")} for sample in samples[:2]]
+    jp.FusedOp(operators=operators)(new, ctx=ctx)
+    assert sum(counts) == 2  # of three chunks, two are alike
+
+
 def test_a_text_that_stands_for_more_images(samples, clip):
     with pytest.raises(ValueError, match="stands for 2 images; the sample has 1"):
         scores([{**samples[2], "images": samples[2]["images"][:1]}], clip)

@@ -30,6 +30,8 @@ _FAILED_SECONDS: Final = 300.0
 _MAX_FAILED: Final = 10_000
 # The wait before the second try, which doubles, and its limit.
 _FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0
+# The longest pause after a request without an answer, as a share of its time limit.
+_LATE_SHARE: Final = 0.1
 # With a budget, the interval for reading what other processes have spent.
 _LOOK_SECONDS: Final = 1.0
 _TICK: Final = 0.02
@@ -114,7 +116,7 @@ class Client:
         replies: dict[bytes, Reply | AnswerError] = {}
         unanswered = self._unanswered(requests, keys, replies)
         if service.settings.batch is not None:
-            replies |= _waiting(service, {one.key: one.data for one in unanswered})
+            replies |= _waiting(service, {request.key: request.data for request in unanswered})
         else:
             replies |= self._answers(service, unanswered)
         return [replies[key] for key in keys]
@@ -249,8 +251,8 @@ class _Round:
 
     def add(self, part: Iterable[_Wanted]) -> None:
         """Send requests, as soon as the pace allows."""
-        for one in part:
-            self._tasks[one.key] = asyncio.create_task(self._ask(one))
+        for wanted in part:
+            self._tasks[wanted.key] = asyncio.create_task(self._ask(wanted))
 
     def close(self) -> None:
         """Note that all requests were added."""
@@ -287,7 +289,7 @@ class _Round:
                 tries, waited, error = self._after(failure, tries, waited)
                 if error is not None:
                     return self._client.fail(digest, error)
-                pause = _pause(tries, failure.retry_after)
+                pause = _pause(failure, tries, settings.seconds)
                 waited += pause if failure.retry_after is not None else 0.0
             except BaseException:
                 self._pace.leave(None)
@@ -342,10 +344,15 @@ class _Round:
         return tries, waited, None
 
 
-def _pause(tries: int, retry_after: float | None) -> float:
-    """The seconds until a request is sent again, with jitter that spreads the requests over time."""
-    if retry_after is not None:
-        return retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not for security
+def _pause(failure: FailedError, tries: int, time_limit: float) -> float:
+    """The seconds until a request is sent again, with jitter that spreads the requests over time.
+
+    After the time limit they are few: the request has waited for long, and `Pace` has fewer under way if many are late.
+    """
+    if failure.retry_after is not None:
+        return failure.retry_after * random.uniform(1.0, 1.25)  # noqa: S311 - not for security
+    if failure.is_late:
+        return min(_LATE_SHARE * time_limit, _MAX_PAUSE) * random.uniform(0.0, 1.0)  # noqa: S311
     return min(_FIRST_PAUSE * 2 ** (tries - 1), _MAX_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
 
 

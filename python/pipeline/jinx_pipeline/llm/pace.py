@@ -1,19 +1,26 @@
 """How many requests may be under way at once: as many as the service takes without refusals or long latency."""
 
 import asyncio
+import math
 from collections import deque
 from typing import Final
 
-# A quarter of the requests may be refused or time out: a service that limits its rate refuses some at its best pace.
-_REFUSED_SHARE: Final = 0.25
+# So many of the requests may be refused or time out: a service that limits its rate refuses some at its best pace.
+_REFUSED_SHARE: Final = 0.3
 # Latency grows with the number of requests, which a GPU batches, so it alone is no reason for fewer of them: a sudden
 # growth is, and one that comes near the time-out.
 _TOLERANCE: Final = 4.0
 _SHARE_OF_TIME_LIMIT: Final = 0.75
-# How much the number grows in a round after the service has slowed down once.
-_GROWTH: Final = 0.05
-_FIRST: Final = 32
-_MIN_SAMPLES: Final = 20
+# How much longer answers take if the service works on them in turn, rather than all at once.
+_IN_TURN: Final = 1.5
+# How much the number grows in a round after the service has slowed down once, and what at least remains of it at a cut.
+_GROWTH: Final = 0.1
+_LEAST_CUT: Final = 0.25
+# Requests under way in the first round. A service that takes fewer refuses the others at once, which costs little.
+_FIRST: Final = 128
+_MIN_SAMPLES: Final = 32
+# The number of answers over which the latency now, and the usual one, are averaged.
+_RECENT, _USUAL = 20, 2000
 
 
 class Pace:
@@ -34,8 +41,10 @@ class Pace:
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_starting = True
-        self._outcomes = self._refused = 0
+        self._outcomes = self._refused = self._answers = 0
+        self._sent_before = 0  # requests that were under way at the last cut, which say nothing about the number now
         self._usual = self._recent = 0.0
+        self._least = math.inf
 
     async def enter(self, *, is_again: bool = False) -> None:
         """Wait until another request may begin.
@@ -62,12 +71,14 @@ class Pace:
             seconds: How long its answer took; None if it was refused, or it timed out.
         """
         self._under_way -= 1
-        self._outcomes += 1
-        if seconds is None:
-            self._refused += 1
-        else:
+        if seconds is not None:
             self._add_latency(seconds)
             self._grow()
+        if self._sent_before:
+            self._sent_before -= 1
+        else:
+            self._outcomes += 1
+            self._refused += seconds is None
         if self._outcomes >= max(self.limit, _MIN_SAMPLES):
             self._judge()
         self._wake()
@@ -78,17 +89,20 @@ class Pace:
         self._wake()
 
     def _add_latency(self, seconds: float) -> None:
-        if not self._usual:
-            self._usual = self._recent = seconds
-        self._usual += (seconds - self._usual) / 2000
-        self._recent += (seconds - self._recent) / 20
+        self._answers += 1
+        self._usual += (seconds - self._usual) / min(self._answers, _USUAL)
+        self._recent += (seconds - self._recent) / min(self._answers, _RECENT)
+        if self._answers >= _MIN_SAMPLES:
+            self._least = min(self._least, self._recent)
 
     def _grow(self) -> None:
-        if self._recent > self._slow / 2:
-            self._is_starting = False  # twice as many might time out
+        if self._recent > max(self._slow / 2, _IN_TURN * self._least):
+            self._is_starting = False  # many more might time out
         if self._is_too_slow():
             return
-        step = 1.0 if self._is_starting else max(_GROWTH, 1.0 / self.limit)
+        # While it starts, so many more that the next answers come in time even if the service works on them in turn.
+        fast = min(max(self._slow / self._recent - 1.0, _GROWTH), 1.0)
+        step = fast if self._is_starting else max(_GROWTH, 1.0 / self.limit)
         self.limit = min(self.limit + step, float(self.most))
 
     def _is_too_slow(self) -> bool:
@@ -97,13 +111,14 @@ class Pace:
     def _judge(self) -> None:
         """Look at the requests since the last look, about as many as are under way at once."""
         if self._refused > _REFUSED_SHARE * self._outcomes:
-            self._shrink(0.6)
+            self._shrink(max(1.0 - self._refused / self._outcomes, _LEAST_CUT))
         elif self._is_too_slow():
             self._shrink(0.9)
         self._outcomes = self._refused = 0
 
     def _shrink(self, factor: float) -> None:
         self._is_starting = False
+        self._sent_before = self._under_way
         self.limit = max(self.limit * factor, 1.0)
 
     def _wake(self) -> None:

@@ -37,7 +37,7 @@ class FailedError(Exception):
 
     Attributes:
         retry_after: The seconds that the service asks to wait; None if it does not ask.
-        is_overload: Whether the service has too many requests: it asks to wait, or it did not answer in time.
+        is_late: Whether there was no answer in time.
         is_unreachable: Whether no connection was made.
     """
 
@@ -46,13 +46,18 @@ class FailedError(Exception):
         message: str,
         *,
         retry_after: float | None = None,
-        is_overload: bool = False,
+        is_late: bool = False,
         is_unreachable: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        self.is_overload = is_overload or retry_after is not None
+        self.is_late = is_late
         self.is_unreachable = is_unreachable
+
+    @property
+    def is_overload(self) -> bool:
+        """Whether the service may have too many requests."""
+        return self.is_late or self.retry_after is not None
 
 
 class RefusedError(FailedError):
@@ -65,6 +70,11 @@ class RefusedError(FailedError):
     def __init__(self, message: str, *, concerns_all_rows: bool = False) -> None:
         super().__init__(message)
         self.concerns_all_rows = concerns_all_rows
+
+
+@lru_cache(maxsize=1)
+def _aiohttp() -> Any:
+    return require("aiohttp", extra="llm", what="An operator that asks a language model")
 
 
 class _Connections:
@@ -80,8 +90,9 @@ class _Connections:
         self._session: Any = None
         self._process = os.getpid()
 
-    def session(self, aiohttp: Any) -> Any:
+    def session(self) -> Any:
         if self._session is None:
+            aiohttp = _aiohttp()
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
                 headers={
@@ -139,9 +150,9 @@ async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[s
     Raises:
         FailedError: There is no answer.
     """
-    aiohttp = require("aiohttp", extra="llm", what="An operator that asks a language model")
+    aiohttp = _aiohttp()
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    session = _connections().session(aiohttp)
+    session = _connections().session()
     try:
         async with (
             asyncio.timeout(seconds),
@@ -149,7 +160,7 @@ async def post(url: str, data: bytes, key: str | None, seconds: float) -> dict[s
         ):
             body = await _body(response)
     except TimeoutError:
-        raise FailedError(f"no answer in {seconds:g} s", is_overload=True) from None
+        raise FailedError(f"no answer in {seconds:g} s", is_late=True) from None
     except aiohttp.ClientConnectorError as error:
         raise FailedError(_shown(str(error), key), is_unreachable=True) from None
     except (aiohttp.ClientError, OSError) as error:

@@ -76,7 +76,9 @@ class Settings:
 
     def cost(self, tokens: tuple[int, int]) -> float:
         """The price of an answer; 0 without prices."""
-        return sum(price * count / 1e6 for price, count in zip(self.prices or (), tokens, strict=False))
+        return (
+            sum(price * count / 1e6 for price, count in zip(self.prices, tokens, strict=True)) if self.prices else 0.0
+        )
 
     def has_room(self, spent: Spent, under_way: int) -> bool:
         """Whether the budget allows another request besides those under way.

@@ -54,7 +54,7 @@ def captions(
     texts = {} if prompt is None else {"text": [prompt]}
 
     def prepare(medium: Media) -> list[Any]:
-        return [processor(images=[picture], return_tensors="pt", **texts) for picture in pictures.make(medium)]
+        return [loaded.processed(images=[picture], **texts) for picture in pictures.make(medium)]
 
     def run(batch: list[Any]) -> Results[list[str]]:
         import torch

@@ -56,31 +56,33 @@ def losses(model: Model, texts: Sequence[Scored], ctx: Context, *, max_length: i
     limit = min((number for number in limits if number is not None), default=None)
 
     def tokenize(part: Sequence[Scored]) -> list[_Tokens]:
-        whole = loaded.encoded([f"{one.context} {one.text}".strip() for one in part])
-        alone = loaded.encoded([one.text.strip() for one in part], add_special_tokens=False)
+        whole = loaded.encoded([f"{text.context} {text.text}".strip() for text in part])
+        alone = loaded.encoded([text.text.strip() for text in part], add_special_tokens=False)
         return [_cut(_Tokens(ids, len(scored)), limit) for ids, scored in zip(whole, alone, strict=True)]
 
     def run(batch: list[_Tokens]) -> Results[float | None]:
         import torch
 
-        scored = [one for one in batch if one.scored]
+        scored = [tokens for tokens in batch if tokens.scored]
         if not scored:
             return lambda: [None] * len(batch)
         with loaded.inference():
-            inputs = loaded.padded([one.ids for one in scored])
+            inputs = loaded.padded([tokens.ids for tokens in scored])
             logits = loaded.network(**inputs, use_cache=False).logits
             # One text at a time: all logits as floats would take twice the memory.
-            means = [_mean_loss(logits[row], inputs["input_ids"][row], one) for row, one in enumerate(scored)]
+            means = [_mean_loss(logits[row], inputs["input_ids"][row], tokens) for row, tokens in enumerate(scored)]
             stacked = torch.stack(means)
 
         def read() -> list[float | None]:
             values = iter(stacked.tolist())
-            return [next(values) if one.scored else None for one in batch]
+            return [next(values) if tokens.scored else None for tokens in batch]
 
         return read
 
     found: list[float | None] = [None] * len(texts)
-    for number, loss in feed_texts(texts, tokenize, run, limits=loaded.text_limits, size=lambda one: len(one.ids)):
+    for number, loss in feed_texts(
+        texts, tokenize, run, limits=loaded.text_limits, size=lambda tokens: len(tokens.ids)
+    ):
         found[number] = loss
     return found
 

@@ -1,6 +1,7 @@
 """Captions by language models with vision or hearing that take a conversation."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jinx_pipeline.models.feed import Results, feed
@@ -33,9 +34,8 @@ class Prompted(NamedTuple):
     prompt: str
 
 
-class _Input(NamedTuple):
-    prompt: str
-    shown: list[Any]
+Inputs = Mapping[str, Any]
+"""The tensors of a conversation or of several, by the name of the argument of the model."""
 
 
 def load_vision_chat(model: Model, device: str) -> Pretrained:
@@ -73,14 +73,12 @@ def seen_captions(
         return []
     loaded = ctx.model(model, load_vision_chat)
 
-    def prepared(batch: Sequence[_Input]) -> Mapping[str, Any]:
-        texts = [conversation(loaded, one.prompt, len(one.shown), "image", system) for one in batch]
-        return _processor(loaded)(
-            text=texts, images=[one.shown for one in batch], padding=True, padding_side="left", return_tensors="pt"
-        )
+    def prepare(one: Prompted) -> list[Inputs]:
+        shown = list(pictures.make(one.medium))
+        text = conversation(loaded, one.prompt, len(shown), "image", system)
+        return [loaded.processed(text=[text], images=[shown])] if shown else []
 
-    run = _Run(loaded, lambda medium: list(pictures.make(medium)), prepared)
-    return _captions(run, items, ctx, count=count, max_new_tokens=max_new_tokens)
+    return _captions(loaded, prepare, items, ctx, count=count, max_new_tokens=max_new_tokens)
 
 
 def heard_captions(
@@ -105,18 +103,14 @@ def heard_captions(
     loaded = ctx.model(model, load_audio_chat)
     rate = _processor(loaded).feature_extractor.sampling_rate
 
-    def shown(medium: Media) -> list[Any]:
-        sound = sounds(medium, rate)
-        return [] if sound is None or not len(sound) else [sound]
+    def prepare(one: Prompted) -> list[Inputs]:
+        sound = sounds(one.medium, rate)
+        if sound is None or not len(sound):
+            return []
+        text = conversation(loaded, one.prompt, 1, "audio", None)
+        return [loaded.processed(text=[text], audio=[sound], sampling_rate=rate)]
 
-    def prepared(batch: Sequence[_Input]) -> Mapping[str, Any]:
-        texts = [conversation(loaded, one.prompt, 1, "audio", None) for one in batch]
-        sounds = [sound for one in batch for sound in one.shown]
-        return _processor(loaded)(
-            text=texts, audio=sounds, sampling_rate=rate, padding=True, padding_side="left", return_tensors="pt"
-        )
-
-    return _captions(_Run(loaded, shown, prepared), items, ctx, count=1, max_new_tokens=max_new_tokens)
+    return _captions(loaded, prepare, items, ctx, count=1, max_new_tokens=max_new_tokens)
 
 
 def conversation(loaded: Pretrained, prompt: str, count: int, kind: str, system: str | None) -> str:
@@ -144,43 +138,54 @@ def _processor(loaded: Pretrained) -> Any:
     return loaded.processors["AutoProcessor"]
 
 
-class _Run(NamedTuple):
-    """How a model is run on media.
-
-    Attributes:
-        loaded: The model.
-        shown: The pictures or sounds of a medium; none if it has none.
-        prepared: The tensors of a batch.
-    """
-
-    loaded: Pretrained
-    shown: Callable[[Media], list[Any]]
-    prepared: Callable[[Sequence[_Input]], Mapping[str, Any]]
-
-
 def _captions(
-    model: _Run, items: Sequence[Prompted], ctx: Context, *, count: int, max_new_tokens: int
+    loaded: Pretrained,
+    prepare: Callable[[Prompted], list[Inputs]],
+    items: Sequence[Prompted],
+    ctx: Context,
+    *,
+    count: int,
+    max_new_tokens: int,
 ) -> list[list[str]]:
-    loaded = model.loaded
     options = {"num_beams": count, "num_return_sequences": count, "do_sample": False, "max_new_tokens": max_new_tokens}
 
-    def prepare(one: Prompted) -> list[_Input]:
-        made = model.shown(one.medium)
-        return [_Input(one.prompt, made)] if made else []
+    def run(batch: list[Inputs]) -> Results[list[str]]:
+        texts: list[str] = []
+        # Media of other shapes, such as other numbers of tiles, are not for one batch; equal ones follow one another.
+        for _, alike in groupby(batch, _shapes):
+            inputs = {name: loaded.on_device(tensor) for name, tensor in _joined(loaded, list(alike)).items()}
+            with loaded.inference():
+                ids = loaded.network.generate(**inputs, **options)
+            # Padding is on the left, so that all answers begin at the same place.
+            texts += _processor(loaded).batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        found = [text.strip() for text in texts]
+        return lambda: [found[start : start + count] for start in range(0, len(found), count)]
 
-    def run(batch: list[_Input]) -> Results[list[str]]:
-        with loaded.inference():
-            inputs = {name: loaded.on_device(tensor) for name, tensor in model.prepared(batch).items()}
-            ids = loaded.network.generate(**inputs, **options)
-        # Padding is on the left, so that all answers begin at the same place.
-        answers = _processor(loaded).batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
-        texts = [text.strip() for text in answers]
-        return lambda: [texts[start : start + count] for start in range(0, len(texts), count)]
-
-    found: list[list[str]] = [[] for _ in items]
+    captions: list[list[str]] = [[] for _ in items]
     limits, threads = loaded.picture_limits, ctx.threads or 1
-    for number, candidates in feed(
-        items, prepare, run, limits=limits, size=lambda one: len(one.shown) + len(one.prompt), threads=threads
-    ):
-        found[number] = candidates[0] if candidates else []
-    return found
+    fed = feed(items, prepare, run, limits=limits, size=lambda one: one["input_ids"].shape[1], threads=threads)
+    for number, candidates in fed:
+        captions[number] = candidates[0] if candidates else []
+    return captions
+
+
+def _shapes(inputs: Inputs) -> list[tuple[Any, ...]]:
+    """The shapes of the media of a conversation, whose number may differ within a batch."""
+    text = inputs["input_ids"].shape
+    return [(name, *tensor.shape[1:]) for name, tensor in sorted(inputs.items()) if tensor.shape != text]
+
+
+def _joined(loaded: Pretrained, batch: Sequence[Inputs]) -> dict[str, Any]:
+    """The tensors of conversations whose media have equal shapes; texts are padded on the left."""
+    import torch
+
+    width = max(one["input_ids"].shape[1] for one in batch)
+
+    def padded(name: str, one: Inputs) -> Any:
+        tensor, length = one[name], one["input_ids"].shape[1]
+        if tensor.shape != one["input_ids"].shape:
+            return tensor
+        value = (_processor(loaded).tokenizer.pad_token_id or 0) if name == "input_ids" else 0
+        return torch.nn.functional.pad(tensor, (width - length, 0), value=value)
+
+    return {name: torch.cat([padded(name, one) for one in batch]) for name in batch[0]}

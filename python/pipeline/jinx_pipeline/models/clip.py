@@ -1,6 +1,7 @@
 """Embeddings of images, frames and texts by CLIP models, which several operators share."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -36,6 +37,11 @@ def load_clip(model: Model, device: str) -> Pretrained:
     return load_pretrained(model, device, "AutoModel", *there)
 
 
+_TEXTS: Final = "texts"
+# The texts whose vectors are kept: those of some batches, in about 10 MB.
+_KEPT_TEXTS: Final = 4096
+
+
 class Clip:
     """A CLIP model that embeds media and texts; all vectors have the length 1.
 
@@ -58,7 +64,21 @@ class Clip:
         return rows_of_pictures(self._loaded, media, pictures, run, what="embedding", threads=self._threads)
 
     def texts(self, texts: Sequence[str]) -> "Vectors":
-        """The vectors of texts, float32 of shape (n, d). Long texts are cut to what the model takes."""
+        """The vectors of texts, float32 of shape (n, d). Long texts are cut to what the model takes.
+
+        The last ones are kept: other operators with the same model do not compute them again.
+        """
+        if not texts:
+            return np.empty((0, 0), np.float32)
+        kept: dict[str, Any] = self._loaded.kept.setdefault(_TEXTS, {})
+        found: dict[str, Any] = {text: kept.get(text) for text in texts}
+        new = [text for text, vector in found.items() if vector is None]
+        found |= zip(new, self._new_texts(new), strict=True)
+        last = kept | found
+        self._loaded.kept[_TEXTS] = dict(islice(last.items(), max(len(last) - _KEPT_TEXTS, 0), None))
+        return np.stack([found[text] for text in texts])
+
+    def _new_texts(self, texts: Sequence[str]) -> list[Any]:
         loaded = self._loaded
         # SigLIP was trained with texts of one length, and has no mask.
         padding = "max_length" if loaded.network.config.model_type.startswith("siglip") else False
@@ -76,7 +96,7 @@ class Clip:
         vectors: list[Any] = [None] * len(texts)
         for number, vector in feed_texts(texts, tokenize, run, limits=loaded.text_limits, size=len):
             vectors[number] = vector
-        return np.stack(vectors) if vectors else np.empty((0, 0), np.float32)
+        return vectors
 
     def texts_once(self, texts: Sequence[str]) -> "Vectors":
         """The vectors of texts that all batches need, such as tags, which are computed once in a process."""

@@ -45,6 +45,8 @@ _FIRST: Final = 4
 _TEXT_WINDOW: Final = 4
 # Parts of a batch of texts that are made into tokens by one call.
 _TEXT_PARTS: Final = 4
+# Inputs of this share of the largest are worth padding.
+_ALIKE: Final = 0.8
 _END: Final = object()
 # CUDA, MPS, and the allocator of the CPU.
 _OUT_OF_MEMORY: Final = ("out of memory", "can't allocate memory", "not enough memory")
@@ -61,10 +63,13 @@ class Limits:
     Attributes:
         items: The largest number of inputs.
         size: The largest size with padding: the number of inputs, times the size of the largest; None for no limit.
+        useful: The size with padding of a batch that is worth filling: beyond it, inputs that are much smaller than its
+            largest go to the next batch, for the work on padding is lost. None: only full batches use the device well.
     """
 
     items: int
     size: int | None = None
+    useful: int | None = None
 
     def halve(self, items: int, size: int) -> None:
         """Lower the limits below a batch that did not fit into memory."""
@@ -229,9 +234,12 @@ def _window(
 
 def _count(inputs: Sequence[tuple[int, int, P]], size: Callable[[P], int], limits: Limits) -> int:
     """How many inputs the next batch has; they are sorted by size, the largest first."""
-    count = min(limits.items, len(inputs))
+    count, largest = min(limits.items, len(inputs)), max(size(inputs[0][2]), 1)
     if limits.size is not None:
-        count = min(count, max(limits.size // max(size(inputs[0][2]), 1), 1))
+        count = min(count, max(limits.size // largest, 1))
+    if limits.useful is not None:
+        while count > 1 and count * largest > limits.useful and size(inputs[count - 1][2]) < _ALIKE * largest:
+            count -= 1
     return count
 
 

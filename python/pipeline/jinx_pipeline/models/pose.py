@@ -36,8 +36,9 @@ class Person(NamedTuple):
 
 
 class _Input(NamedTuple):
-    picture: "Image"
     people: list[Detected]
+    boxes: list[list[float]]  # left, top, width and height, as the processor takes them
+    pixels: Any  # float of shape (people, channels, height, width); None without people
 
 
 def load_pose_estimator(model: Model, device: str) -> Pretrained:
@@ -65,7 +66,7 @@ def people_in(
 
     def prepare(number: int) -> list[_Input]:
         made = zip(pictures.make(media[number]), found[number], strict=True)
-        return [_Input(picture, [one for one in objects if one.label == _PERSON]) for picture, objects in made]
+        return [_prepared(loaded, picture, objects) for picture, objects in made]
 
     def run(batch: list[_Input]) -> Results[list[Person]]:
         with loaded.inference():
@@ -79,21 +80,28 @@ def people_in(
     return rows
 
 
+def _prepared(loaded: Pretrained, picture: "Image", objects: Sequence[Detected]) -> _Input:
+    """The people in a picture, cut out and scaled."""
+    people = [one for one in objects if one.label == _PERSON]
+    if not people:
+        return _Input([], [], None)
+    boxes = [[box[0], box[1], box[2] - box[0], box[3] - box[1]] for _, _, _, box in people]
+    made = loaded.image_processor(images=picture, boxes=[boxes], return_tensors="pt")
+    return _Input(people, boxes, made["pixel_values"])
+
+
 def _people(loaded: Pretrained, one: _Input) -> list[Person]:
-    """The keypoints of the people in a picture, whose boxes form a batch."""
+    """The keypoints of the people in a picture, who form a batch."""
     if not one.people:
         return []
-    # The processor takes left, top, width and height.
-    boxes = [[box[0], box[1], box[2] - box[0], box[3] - box[1]] for _, _, _, box in one.people]
-    pixels = loaded.image_processor(images=one.picture, boxes=[boxes], return_tensors="pt")["pixel_values"]
     options: dict[str, Any] = {}
     if getattr(loaded.network.config.backbone_config, "num_experts", 1) > 1:
         import torch
 
-        options["dataset_index"] = loaded.on_device(torch.zeros(len(boxes), dtype=torch.int64))
-    output = loaded.network(pixel_values=loaded.on_device(pixels), **options)
+        options["dataset_index"] = loaded.on_device(torch.zeros(len(one.boxes), dtype=torch.int64))
+    output = loaded.network(pixel_values=loaded.on_device(one.pixels), **options)
     output.heatmaps = output.heatmaps.float()
-    (found,) = loaded.image_processor.post_process_pose_estimation(output, boxes=[boxes])
+    (found,) = loaded.image_processor.post_process_pose_estimation(output, boxes=[one.boxes])
     return [
         Person(
             person.box,

@@ -13,6 +13,8 @@ from jinx_pipeline.optional import require
 # The limits of a batch if the model names none; small on a CPU, where larger batches are no faster.
 _CPU_ITEMS, _GPU_ITEMS = 32, 256
 _CPU_TOKENS, _GPU_TOKENS = 4096, 16384
+# A CPU is as fast with so many tokens as with more.
+_CPU_USEFUL_TOKENS = 512
 # A picture is about as much work as 256 tokens; smaller batches leave more to decode while the model runs.
 _GPU_PICTURES = 64
 # Models whose first positions are not for tokens.
@@ -47,13 +49,15 @@ class Pretrained:
     text_limits: Limits = field(init=False)
     picture_limits: Limits = field(init=False)
     _tokenizing: Any = field(default_factory=Lock, init=False)
+    _has_processed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         is_cpu = self.device == "cpu"
         texts, tokens, pictures = (
             (_CPU_ITEMS, _CPU_TOKENS, _CPU_ITEMS) if is_cpu else (_GPU_ITEMS, _GPU_TOKENS, _GPU_PICTURES)
         )
-        self.text_limits = Limits(self.model.max_items or texts, self.model.max_tokens or tokens)
+        useful = _CPU_USEFUL_TOKENS if is_cpu else None
+        self.text_limits = Limits(self.model.max_items or texts, self.model.max_tokens or tokens, useful)
         self.picture_limits = Limits(self.model.max_items or pictures, self.model.max_pixels)
 
     @property
@@ -83,6 +87,19 @@ class Pretrained:
         """The ids of texts, with options of the tokenizer, which threads may only use in turn."""
         with self._tokenizing:
             return self.tokenizer(list(texts), **options)["input_ids"]
+
+    def processed(self, **inputs: Any) -> Any:
+        """What the `AutoProcessor` makes of texts and media, as tensors; for threads, always with the same options.
+
+        The first call is alone: it sets the options of the tokenizer, which the others find as they are.
+        """
+        processor = self.processors["AutoProcessor"]
+        if self._has_processed:
+            return processor(**inputs, return_tensors="pt")
+        with self._tokenizing:
+            made = processor(**inputs, return_tensors="pt")
+            self._has_processed = True
+            return made
 
     def pixels(self, picture: Any) -> Any:
         """The input of the model for a picture, float of shape (channels, height, width)."""

@@ -1,7 +1,7 @@
 """Captions of videos by VideoBLIP: a BLIP-2 whose Q-Former sees the patches of all frames at once."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from jinx_pipeline.models.feed import Results, feed
 from jinx_pipeline.models.files import Expected
@@ -17,6 +17,11 @@ VIDEO_BLIP: Final = Expected(
 """VideoBLIP, and BLIP-2, which has the same weights."""
 DEFAULT_VIDEO_BLIP: Final = Model(path="kpyu/video-blip-opt-2.7b-ego4d")
 """The model of Data-Juicer's operator."""
+
+
+class _Input(NamedTuple):
+    frames: Any  # (n, channels, height, width)
+    prompt: list[int]
 
 
 def load_video_blip(model: Model, device: str) -> Pretrained:
@@ -50,33 +55,33 @@ def video_captions(
     loaded = ctx.model(model, load_video_blip)
     options = {"num_beams": count, "num_return_sequences": count, "do_sample": False, "max_new_tokens": max_new_tokens}
 
-    def prepare(number: int) -> list[tuple[int, Any]]:
+    def prepare(number: int) -> list[_Input]:
         import torch
 
-        frames = [loaded.pixels(picture) for picture in pictures.make(media[number])]
-        return [(number, torch.stack(frames))] if frames else []
+        frames, prompt = [loaded.pixels(picture) for picture in pictures.make(media[number])], prompts[number]
+        return [_Input(torch.stack(frames), loaded.encoded([prompt])[0] if prompt else [])] if frames else []
 
-    def run(batch: list[tuple[int, Any]]) -> Results[list[str]]:
+    def run(batch: list[_Input]) -> Results[list[str]]:
         with loaded.inference():
             # Each video has its own number of frames and its own prompt, so each is a batch of frames.
-            found = [_caption(loaded, frames, prompts[number], options) for number, frames in batch]
+            found = [_caption(loaded, one, options) for one in batch]
         return lambda: found
 
     results: list[list[str]] = [[] for _ in media]
     limits, threads = loaded.picture_limits, ctx.threads or 1
     for number, found in feed(
-        range(len(media)), prepare, run, limits=limits, size=lambda one: one[1].numel(), threads=threads
+        range(len(media)), prepare, run, limits=limits, size=lambda one: one.frames.numel(), threads=threads
     ):
         results[number] = found[0] if found else []
     return results
 
 
-def _caption(loaded: Pretrained, frames: Any, prompt: str | None, options: dict[str, Any]) -> list[str]:
-    """The captions of a video of frames of shape (n, channels, height, width)."""
+def _caption(loaded: Pretrained, video: _Input, options: dict[str, Any]) -> list[str]:
+    """The captions of a video."""
     import torch
 
     network = loaded.network
-    patches = network.vision_model(loaded.on_device(frames), return_dict=True).last_hidden_state
+    patches = network.vision_model(loaded.on_device(video.frames), return_dict=True).last_hidden_state
     seen = patches.reshape(1, -1, patches.shape[-1])
     queries = network.qformer(
         query_embeds=network.query_tokens,
@@ -85,9 +90,8 @@ def _caption(loaded: Pretrained, frames: Any, prompt: str | None, options: dict[
         return_dict=True,
     ).last_hidden_state
     shown = network.language_projection(queries.to(patches.dtype))
-    ids = loaded.tokenizer(prompt)["input_ids"] if prompt else []
     # A caption without a prompt begins as a text does.
-    ids = ids or [network.config.text_config.bos_token_id or network.config.text_config.pad_token_id or 0]
+    ids = video.prompt or [network.config.text_config.bos_token_id or network.config.text_config.pad_token_id or 0]
     words = network.get_input_embeddings()(torch.tensor([ids], device=shown.device)).to(shown.dtype)
     inputs = torch.cat([shown, words], dim=1)
     mask = torch.ones(inputs.shape[:-1], dtype=torch.long, device=inputs.device)

@@ -265,7 +265,7 @@ class _Builder:
         operators = [self._operators[place] for place in places]
         option = self._recipe.steps[places[0]].batch_rows if places else None
         option = option or self._recipe.options.batch_rows
-        rows = option or min((operator.batch_size for operator in operators), default=1000)
+        rows = option or min((operator.rows_at_once for operator in operators), default=1000)
         if option is None and not any(operator.depends_on_batch for operator in operators):
             rows = self._findings.batch_rows(places, self._pools.get(pool, []), rows, self._memory.get(pool))
         return rows

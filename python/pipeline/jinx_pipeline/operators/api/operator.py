@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, Literal, dataclass_transform
+from typing import Any, ClassVar, Final, Literal, dataclass_transform
 
 from jinx_pipeline.operators.api.batch import Batch
 from jinx_pipeline.operators.api.context import Context
@@ -20,6 +20,9 @@ from jinx_pipeline.sample.file_facts import path_facts
 from jinx_pipeline.sample.roles import Roles
 
 Modality = Literal["text", "image", "audio", "video", "multimodal", "any"]
+
+# While a model runs on a batch, the next ones of the same samples are prepared.
+_BATCHES_AT_ONCE: Final = 4
 
 
 @dataclass_transform(kw_only_default=True)
@@ -35,6 +38,7 @@ class Operator(ABC):
         modality: The kind of data that it processes; `register` sets it.
         version: Increased when the same parameters give another result.
         batch_size: A suitable number of samples at once.
+        is_fed_rows: Whether a sample is about one input of its models, so that more samples at once fill their batches.
         resources: The resources of its workers, unless the recipe sets them; see `Resources`.
         pure: Whether the same sample gives the same result on every machine.
         commutes: Whether the planner may move it past other operators that commute: it processes each sample alone,
@@ -51,6 +55,7 @@ class Operator(ABC):
     modality: ClassVar[Modality] = "any"
     version: ClassVar[int] = 1
     batch_size: ClassVar[int] = 1000
+    is_fed_rows: ClassVar[bool] = False
     resources: ClassVar[Resources] = Resources()
     pure: ClassVar[bool] = True
     commutes: ClassVar[bool] = False
@@ -118,6 +123,12 @@ class Operator(ABC):
     def models(self) -> dict[str, Model]:
         """The models that it uses, by the parameters that name them."""
         return {name: value for name, value in self.parameters.items() if isinstance(value, Model)}
+
+    @property
+    def rows_at_once(self) -> int:
+        """A suitable number of samples at once: `batch_size`, or some batches of a model whose `max_items` is large."""
+        items = [model.max_items or 0 for model in self.models.values()] if self.is_fed_rows else []
+        return max([self.batch_size, *(_BATCHES_AT_ONCE * count for count in items)])
 
     @property
     def needed_files(self) -> list[NeededFile]:

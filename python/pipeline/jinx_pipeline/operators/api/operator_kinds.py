@@ -278,7 +278,7 @@ class Aggregator(Operator):
 class FusedOp(Operator):
     """Several operators that run on a batch one after another, and share the values that are read and decoded.
 
-    The batch is processed in parts of the smallest `batch_size` of the operators, so that few decoded media are in
+    The batch is processed in parts of the smallest `rows_at_once` of the operators, so that few decoded media are in
     memory. Operators that need all data (deduplicators, selectors, groupers, aggregators) are refused.
 
     Attributes:
@@ -335,7 +335,7 @@ class FusedOp(Operator):
         return self._through(batch, ctx, "mark")
 
     def _through(self, batch: Batch, ctx: Context, method: str) -> Batch:
-        size = min((operator.batch_size for operator in self.operators), default=len(batch) or 1)
+        size = min((operator.rows_at_once for operator in self.operators), default=len(batch) or 1)
         done: list[Batch] = []
         for part in batch.slices(size):
             for operator in self.operators:

@@ -32,6 +32,7 @@ class ImageEmbeddingMapper(Mapper):
     embedding_field: Annotated[str, NotEmpty()] = "image_embeddings"
 
     batch_size = 128
+    is_fed_rows = True
     pure = False  # rounding differs between devices
 
     @property

@@ -36,6 +36,7 @@ class ImagePairSimilarityFilter(ListFilter):
     max_score: Annotated[float, Range(-1, 1, or_no_limit=True)] = 1.0
 
     batch_size = 64
+    is_fed_rows = True
     pure = False  # rounding differs between devices
     stats = {"image_pair_similarity": "list<float64>"}
     bounds = {"image_pair_similarity": ("min_score", "max_score")}

@@ -21,6 +21,7 @@ class PictureScoreFilter(ListFilter):
     """Keeps samples by a score of each image that a model gives; the statistic is a list with a value for each."""
 
     batch_size = 128
+    is_fed_rows = True
     pure = False  # rounding differs between devices
     role: ClassVar[Role] = "images"
 

@@ -36,6 +36,7 @@ class PictureTagMapper(Mapper):
     max_tags: Annotated[int, Range(1)] = 10
 
     batch_size = 128
+    is_fed_rows = True
     pure = False  # rounding differs between devices
     role: ClassVar[Role] = "images"
 

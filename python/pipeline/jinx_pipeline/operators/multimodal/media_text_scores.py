@@ -48,6 +48,7 @@ class MediaTextFilter(PaddedTexts, ListFilter):
     reduce_mode: Reduce = "avg"
 
     batch_size = 128
+    is_fed_rows = True
     pure = False  # rounding differs between devices
     role: ClassVar[Role] = "images"
 

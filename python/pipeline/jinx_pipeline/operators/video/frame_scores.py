@@ -29,6 +29,7 @@ class FrameScoreFilter(PictureScoreFilter):
     reduce_mode: Reduce = "avg"
 
     batch_size = 16
+    is_fed_rows = False
     role = "videos"
 
     @property

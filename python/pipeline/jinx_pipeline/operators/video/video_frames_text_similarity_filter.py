@@ -31,6 +31,7 @@ class VideoFramesTextSimilarityFilter(ClipTextFilter):
     frame_num: Annotated[int, Range(1)] = 3
 
     batch_size = 16
+    is_fed_rows = False
     role = "videos"
     stats = {"video_frames_text_similarity": "list<float64>"}
     bounds = {"video_frames_text_similarity": ("min_score", "max_score")}

@@ -45,6 +45,7 @@ class VideoOcrAreaRatioFilter(PictureScoreFilter):
     frame_sample_num: Annotated[int, Range(1)] = 3
 
     batch_size = 16
+    is_fed_rows = False
     role = "videos"
     stats = {"video_ocr_area_ratio": "list<float64>"}
     bounds = {"video_ocr_area_ratio": ("min_area_ratio", "max_area_ratio")}

@@ -31,6 +31,7 @@ class VideoTaggingFromFramesMapper(PictureTagMapper):
     tag_field_name: str = "video_frame_tags"
 
     batch_size = 16
+    is_fed_rows = False
     role = "videos"
 
     @property
